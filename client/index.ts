@@ -8,6 +8,7 @@ export { GenerationError, hasEnded, mustSucceed, type SucceededPrediction } from
 export { type ErrorCode, type ErrorDetail, KeyframeError, type KeyframeErrorCode } from "./error.ts";
 export type { HoldOptions, StepBody } from "./generation.ts";
 export type { CallOptions, StartOptions } from "./operate.ts";
+export type { ChangeOptions } from "./projects.ts";
 export type { KeyframeOptions } from "./settings.ts";
 export type {
   CreatedWebhook,

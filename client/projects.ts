@@ -12,6 +12,16 @@ import type {
   QueryOf,
 } from "./types.ts";
 
+export type ChangeOptions = CallOptions & {
+  /**
+   * The project as it was read. The call is refused with `precondition_failed` when it has changed since; also when an earlier attempt
+   * of this call, whose answer was lost, has changed it.
+   */
+  unchangedSince?: Pick<Project, "updatedAt"> | undefined;
+};
+const ifMatch = (read: ChangeOptions["unchangedSince"]): Record<string, string> =>
+  read === undefined ? {} : { "if-match": `"${read.updatedAt}"` };
+
 /** 10 MiB over a slow line. */
 const UPLOAD_LIMIT_MS = 5 * 60_000;
 
@@ -43,23 +53,21 @@ export function projectMethods(settings: Settings) {
         query.cursor,
       ),
 
-    /** With the latest prediction of each step. */
+    /** With the latest prediction and the shown take of each step. */
     readProject: async (projectId: string, options: CallOptions = {}): Promise<ProjectWithPredictions> =>
       (await operate("readProject", { projectId }, options, settings)).data,
 
-    /** With `unchangedSince` it is refused with `precondition_failed` when the project has changed since it was read. */
     changeProject: async (
       projectId: string,
       json: BodyOf<"changeProject">,
-      { unchangedSince, ...options }: CallOptions & { unchangedSince?: Pick<Project, "updatedAt"> | undefined } = {},
-    ): Promise<Project> => {
-      const headers = unchangedSince === undefined ? {} : { "if-match": `"${unchangedSince.updatedAt}"` };
-      return (await operate("changeProject", { projectId }, { ...options, json, headers }, settings)).data;
-    },
+      { unchangedSince, ...options }: ChangeOptions = {},
+    ): Promise<Project> =>
+      (await operate("changeProject", { projectId }, { ...options, json, headers: ifMatch(unchangedSince) }, settings))
+        .data,
 
     /** Also deletes its predictions and files. Cannot be undone. */
-    deleteProject: async (projectId: string, options: CallOptions = {}): Promise<Project> =>
-      (await operate("deleteProject", { projectId }, options, settings)).data,
+    deleteProject: async (projectId: string, { unchangedSince, ...options }: ChangeOptions = {}): Promise<Project> =>
+      (await operate("deleteProject", { projectId }, { ...options, headers: ifMatch(unchangedSince) }, settings)).data,
 
     /** One page of a project's predictions, newest first. */
     listPredictions,

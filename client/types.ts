@@ -74,9 +74,11 @@ export type Project = {
 
 /** The latest prediction of each step; null where none was started. */
 export type LatestPredictions = Record<Step, Prediction | null>;
-export type ProjectWithPredictions = Project & { predictions: LatestPredictions };
-/** With predictions if the list was read with `include: "predictions"`. */
-export type ListedProject = Project & { predictions?: LatestPredictions | undefined };
+/** The take that stands for each step: the selected frame, otherwise the latest that succeeded. Null where none succeeded. */
+export type ShownTakes = Record<Step, Prediction | null>;
+export type ProjectWithPredictions = Project & { predictions: LatestPredictions; takes: ShownTakes };
+/** With predictions and takes if the list was read with `include: "predictions"`. */
+export type ListedProject = Project & { predictions?: LatestPredictions | undefined; takes?: ShownTakes | undefined };
 
 /** `nextCursor` is the `cursor` of the next page; null on the last one. */
 export type ProjectPage = { projects: ListedProject[]; nextCursor: string | null };
@@ -119,7 +121,7 @@ export type DeliveryAttempt = {
   /** Without `webhook-signature`, which is not stored. */
   requestHeaders: Record<"webhook-id" | "webhook-timestamp" | "content-type" | "user-agent", string>;
   statusCode: number | null;
-  /** http_status, timeout, connection, dns, tls, address, redirect or too_large. */
+  /** http_status, timeout, connection, dns, tls, address, redirect, too_large or not_signed. */
   error: string | null;
   /** The first 1 KiB of the answer. */
   responseExcerpt: string | null;

@@ -68,7 +68,7 @@ grant update (title, text_prompt, description, reference_image_path, selected_fi
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
-CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
+CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _300_require_selected_frames BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_frames();
 CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
 CREATE TRIGGER _450_remove_deleted_reference AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.remove_deleted_reference();
@@ -180,6 +180,7 @@ create table keyframe.predictions (
   constraint predictions_last_frame_prediction_id_fkey FOREIGN KEY (last_frame_prediction_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
   constraint predictions_model_fkey FOREIGN KEY (step, model) REFERENCES keyframe.models(step, model) ON UPDATE CASCADE,
   constraint predictions_project_fkey FOREIGN KEY (project_id, owner_id) REFERENCES keyframe.projects(id, owner_id) ON DELETE CASCADE,
+  constraint attempt_and_failures_are_at_most_a_million CHECK ((((attempt >= 0) AND (attempt <= 1000000)) AND ((failures >= 0) AND (failures <= 1000000)))),
   constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (NOT is_active))),
   constraint deadline_if_and_only_if_admitted CHECK (((deadline_at IS NULL) = (admitted_at IS NULL))),
   constraint error_if_and_only_if_failed CHECK (
@@ -197,6 +198,7 @@ CASE
     WHEN (status = 'succeeded'::keyframe.prediction_status) THEN (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6)
     ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds) = 0)
 END),
+  constraint output_path_is_its_own CHECK (starts_with(output_path, (((((owner_id || '/'::text) || project_id) || '/'::text) || id) || '.'::text))),
   constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
   constraint prompt_has_1_to_4000_characters CHECK (((char_length(prompt) >= 1) AND (char_length(prompt) <= 4000))),
   constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(prompt)),
@@ -237,10 +239,11 @@ CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadl
 CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND is_active);
 CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_id, created_at, id) WHERE ((admitted_at IS NULL) AND (status = 'queued'::keyframe.prediction_status));
 CREATE INDEX predictions_unanswered_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((unanswered_since IS NOT NULL) AND (status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])));
+CREATE INDEX predictions_succeeded_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC) WHERE (status = 'succeeded'::keyframe.prediction_status);
 CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
 alter table keyframe.predictions enable row level security;
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
-  with check ((owner_id = ( SELECT auth.uid() AS uid)));
+  with check (((owner_id = ( SELECT auth.uid() AS uid)) AND (status = 'queued'::keyframe.prediction_status) AND (attempt = 0) AND (lease_token IS NULL) AND (provider_output_url IS NULL)));
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)));
 grant select on keyframe.predictions to authenticated;
@@ -250,7 +253,7 @@ CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions F
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_prediction();
 CREATE TRIGGER _300_keep_reference BEFORE INSERT ON keyframe.predictions FOR EACH ROW WHEN (new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
-CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
+CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text, 'input_unreachable'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
 CREATE TRIGGER _420_unselect_deleted_frame AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_frame();
@@ -293,6 +296,7 @@ comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 CREATE INDEX webhook_endpoints_owner_id_idx ON keyframe.webhook_endpoints USING btree (owner_id, created_at DESC);
+CREATE INDEX webhook_endpoints_lane_idx ON keyframe.webhook_endpoints USING btree (COALESCE(owner_id, id)) WHERE enabled;
 CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING btree (failing_since) WHERE ((failing_since IS NOT NULL) AND enabled);
 CREATE INDEX webhook_endpoints_switched_off_idx ON keyframe.webhook_endpoints USING btree (disabled_at) WHERE (disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]));
 alter table keyframe.webhook_endpoints enable row level security;
@@ -304,6 +308,7 @@ CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH
 CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_endpoint_switch();
 CREATE TRIGGER _500_create_secret AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.create_endpoint_secret();
 CREATE TRIGGER _500_record_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_deleted_endpoint();
+CREATE TRIGGER _600_record_enabled AFTER UPDATE OF enabled, owner_id ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.enabled AND (NOT old.enabled OR old.owner_id IS DISTINCT FROM new.owner_id)) EXECUTE FUNCTION keyframe_private.record_enabled();
 
 create table keyframe.webhook_events (
   id uuid not null default keyframe_private.uuid_v7(),
@@ -341,7 +346,7 @@ create table keyframe.webhook_deliveries (
   status keyframe.delivery_status not null default 'pending'::keyframe.delivery_status,
   attempts integer not null default 0,
   retries_from integer not null default 0,
-  next_attempt_at timestamp with time zone not null default now(),
+  next_attempt_at timestamp with time zone not null default clock_timestamp(),
   last_attempt_at timestamp with time zone,
   last_status_code integer,
   last_error text,
@@ -350,6 +355,7 @@ create table keyframe.webhook_deliveries (
   constraint webhook_deliveries_pkey PRIMARY KEY (id),
   constraint webhook_deliveries_event_id_endpoint_id_key UNIQUE (event_id, endpoint_id),
   constraint webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES keyframe.webhook_events(id) ON DELETE CASCADE,
+  constraint attempts_are_at_most_a_million CHECK (((attempts >= 0) AND (attempts <= 1000000))),
   constraint completed_at_if_and_only_if_not_pending CHECK (((completed_at IS NULL) = (status = 'pending'::keyframe.delivery_status)))
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
@@ -357,8 +363,8 @@ comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: pr
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
-comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due.';
-comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
+comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
 CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
 CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, event_type, created_at, id);
 CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
@@ -369,6 +375,8 @@ create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for
 grant select on keyframe.webhook_deliveries to authenticated;
 grant select on keyframe.webhook_deliveries to service_role;
 CREATE TRIGGER _500_count_changed AFTER UPDATE ON keyframe.webhook_deliveries REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.count_deliveries();
+CREATE TRIGGER _600_record_changed AFTER UPDATE ON keyframe.webhook_deliveries REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.record_arrivals();
+CREATE TRIGGER _600_record_inserted AFTER INSERT ON keyframe.webhook_deliveries REFERENCING NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.record_arrivals();
 
 create table keyframe.webhook_attempts (
   id bigint not null generated always as identity,
@@ -548,7 +556,7 @@ begin
     if idempotency_key is not null then
       select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
     end if;
-    if not replayed then
+    if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;
   end if;
@@ -582,27 +590,44 @@ CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, b
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  page json;
+  wanted integer := least(max_rows, 101);
+  looked_at integer := case when search = '' then wanted else 5000 end;
+  -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  matches keyframe.projects[];
+  searched_until json;
 begin
-  select coalesce(json_agg(
-    case when with_predictions
-      then (select to_json(j) from (select (l.project).*, keyframe_private.latest_predictions((l.project).id) as predictions) j)
-      else to_json(l.project) end
-    order by (l.project).created_at desc, (l.project).id desc), '[]')
-  into page
-  from (
-    select p as project from keyframe.projects p
-    -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
-    where p.owner_id = auth.uid() and (p.created_at, p.id)
-      < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-      and strpos(lower(p.title), lower(search)) > 0
-    order by p.created_at desc, p.id desc
-    limit least(max_rows, 101)
-  ) l;
-  return json_build_object('projects', page, 'rate', rate);
+  matches := array(
+    select row(l.*)::keyframe.projects from (
+      select p.* from keyframe.projects p
+      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit looked_at
+    ) l
+    where strpos(lower(l.title), lower(search)) > 0
+    order by l.created_at desc, l.id desc
+    limit wanted);
+  if search <> '' and cardinality(matches) < wanted then
+    select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
+      select p.created_at, p.id from keyframe.projects p
+      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      offset looked_at - 1 limit 1
+    ) l;
+  end if;
+  return json_build_object(
+    'projects', (
+      select coalesce(json_agg(
+        case when with_predictions
+          then (select to_json(j) from (select (f.project).*, keyframe_private.step_predictions(f.project) as predictions) j)
+          else to_json(f.project) end
+        order by f.place), '[]')
+      from (select u as project, row_number() over () as place from unnest(matches) u) f),
+    'searched_until', searched_until, 'rate', rate);
 end
 $function$;
-comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean,text) is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step, search keeps those whose title contains it.';
+comment on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean,text) is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
 grant execute on function keyframe.list_projects(integer,timestamp with time zone,uuid,boolean,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.read_project(project_id uuid)
@@ -619,10 +644,10 @@ begin
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return json_build_object(
-    'project', to_json(wanted), 'predictions', keyframe_private.latest_predictions(wanted.id), 'rate', rate);
+    'project', to_json(wanted), 'predictions', keyframe_private.step_predictions(wanted), 'rate', rate);
 end
 $function$;
-comment on function keyframe.read_project(uuid) is 'One project of the caller with the latest prediction of each step.';
+comment on function keyframe.read_project(uuid) is 'One project of the caller with the latest prediction and the shown take of each step.';
 grant execute on function keyframe.read_project(uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, changes jsonb, versions timestamp with time zone[] DEFAULT NULL::timestamp with time zone[])
@@ -637,14 +662,10 @@ begin
   set (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.selected_first_frame_id, c.selected_last_frame_id
     from jsonb_populate_record(p, changes) c)
-  where p.id = update_project.project_id
-    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions) or jsonb_populate_record(p, changes) = p)
+  where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    if exists (select from keyframe.projects p where p.id = update_project.project_id) then
-      perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then send your change with its new ETag.');
-    end if;
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+    perform keyframe_private.refuse_changed_project(project_id);
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
@@ -652,7 +673,7 @@ $function$;
 comment on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) is 'Changes the caller''s project. Existing predictions keep their inputs.';
 grant execute on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid)
+CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid, versions timestamp with time zone[] DEFAULT NULL::timestamp with time zone[])
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -660,15 +681,17 @@ AS $function$
 declare
   deleted keyframe.projects;
 begin
-  delete from keyframe.projects p where p.id = delete_project.project_id returning p.* into deleted;
+  delete from keyframe.projects p
+  where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  returning p.* into deleted;
   if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+    perform keyframe_private.refuse_changed_project(project_id);
   end if;
   return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.delete_project(uuid) is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
-grant execute on function keyframe.delete_project(uuid) to authenticated;
+comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
+grant execute on function keyframe.delete_project(uuid,timestamp with time zone[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid)
  RETURNS json
@@ -797,10 +820,6 @@ begin
       max_in_flight = coalesce(update_webhook_endpoint.max_in_flight, e.max_in_flight)
   where e.id = changed.id
   returning e.* into changed;
-  -- Deliveries that waited while it was off are due now.
-  if update_webhook_endpoint.enabled then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
 $function$;
@@ -915,7 +934,6 @@ begin
   insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
   values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
-  perform keyframe_private.kick_unless_running('deliver');
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
 $function$;
@@ -1001,7 +1019,6 @@ begin
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
   returning d.* into again;
-  perform keyframe_private.kick_unless_running('deliver');
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
@@ -1030,7 +1047,7 @@ begin
     end if;
   end if;
   perform keyframe_private.take_token('change');
-  -- The deletion of the endpoint and its other recoveries wait. The recording of results must not: it is that of all owners.
+  -- The deletion of the endpoint and its other recoveries wait.
   perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
   endpoint := keyframe_private.managed_endpoint(endpoint_id);
   perform pg_advisory_xact_lock(hashtextextended('keyframe recovery of ' || endpoint.id::text, 0));
@@ -1046,9 +1063,8 @@ begin
   with failed as materialized (
     select d.id from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
-      -- What is due at an endpoint that is being sent to goes out anyway.
-      and (d.status = 'exhausted' or d.attempts > d.retries_from
-        and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0))
+      -- What is due goes out anyway.
+      and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
     order by d.id
     for update
   )
@@ -1057,7 +1073,6 @@ begin
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
-  perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
     perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   end if;
@@ -1114,6 +1129,8 @@ AS $function$
     'kicks', keyframe_private.kick_figures(),
     'lastKicks', jsonb_build_object(
       'generate', keyframe_private.last_kick_figures('generate'), 'deliver', keyframe_private.last_kick_figures('deliver')),
+    'workers', jsonb_build_object('generate', keyframe_private.worker_figures('generate'), 'deliver', keyframe_private.worker_figures('deliver')),
+    'transactions', keyframe_private.transaction_figures(),
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
     'fileRemovals', keyframe_private.file_figures())
@@ -1132,6 +1149,7 @@ CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uui
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 begin
   update keyframe.predictions p
@@ -1151,6 +1169,7 @@ CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, l
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 begin
   perform from keyframe.predictions p
@@ -1166,10 +1185,10 @@ CREATE OR REPLACE FUNCTION keyframe_worker.retry_prediction_later(prediction_id 
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 declare
   row_now keyframe.predictions;
-  limits keyframe_private.settings;
   counted integer;
 begin
   select p.* into row_now from keyframe.predictions p
@@ -1177,20 +1196,15 @@ begin
   if not found then
     return 'too_late';
   end if;
-  select s.* into limits from keyframe_private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
-  if row_now.status = 'queued' and counted >= limits.max_failures then
+  if row_now.status = 'queued' and counted >= (select s.max_failures from keyframe_private.settings s) then
     perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => retry_prediction_later.provider_answered);
     return 'failed';
   end if;
   update keyframe.predictions p
   set failures = counted, retry_reason = code, lease_token = null,
       unanswered_since = case when provider_answered then null else p.unanswered_since end,
-      next_attempt_at = now() + greatest(
-        make_interval(secs => coalesce(retry_after_seconds, 0)),
-        -- power() is capped at 20 doublings: more would exceed the range of an interval.
-        least(limits.retry_max, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
-      ),
+      next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
       updated_at = now()
   where p.id = row_now.id;
   return 'later';
@@ -1204,6 +1218,7 @@ CREATE OR REPLACE FUNCTION keyframe_worker.poll_prediction_later(prediction_id u
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 begin
   update keyframe.predictions p
@@ -1221,6 +1236,7 @@ CREATE OR REPLACE FUNCTION keyframe_worker.record_search_ended(prediction_id uui
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 begin
   update keyframe.predictions p set unanswered_since = null
@@ -1235,23 +1251,35 @@ $function$;
 comment on function keyframe_worker.record_search_ended(uuid) is 'Ends the search for provider runs of a prediction that ended or was deleted with an unanswered submit. False: nothing to search for.';
 grant execute on function keyframe_worker.record_search_ended(uuid) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, input_unreachable boolean DEFAULT false)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 declare
   run constant text := provider_prediction_id;
   run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
   row_now keyframe.predictions;
   follows_run boolean;
+  made_for uuid;
 begin
   if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
     return case
       when exists (select from keyframe_private.provider_callbacks c where c.callback_id = record_provider_state.callback_id) then 'duplicate'
       else 'unchanged'
     end;
+  end if;
+  -- More progress waits for nobody: the next callback or poll says it again.
+  if provider_status = 'processing' and exists (
+    select from keyframe.predictions p
+    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+  ) then
+    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+    if not found then
+      return 'unchanged';
+    end if;
   end if;
   row_now := keyframe_private.lock_prediction(prediction_id);
   if row_now.id is null or attempt not between 1 and row_now.attempt then
@@ -1260,10 +1288,13 @@ begin
   follows_run := coalesce(row_now.provider_prediction_id = run, false);
   -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
   -- one would be treated as a duplicate.
-  if not follows_run and exists (
-    select from keyframe_private.provider_runs r where r.provider_prediction_id = run and r.prediction_id <> row_now.id
-  ) then
+  select r.prediction_id into made_for from keyframe_private.provider_runs r where r.provider_prediction_id = run;
+  if not follows_run and made_for <> row_now.id then
     return 'unknown';
+  end if;
+  -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
+  if row_now.status = 'queued' and made_for = row_now.id then
+    return 'given_up';
   end if;
   -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
   if found_by = 'text' and not follows_run
@@ -1291,18 +1322,19 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)))
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), input_unreachable)
     then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
-grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text) to service_role;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,boolean) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 begin
   update keyframe_private.provider_runs r
@@ -1321,6 +1353,7 @@ CREATE OR REPLACE FUNCTION keyframe_worker.record_files_removed(lease_token uuid
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 declare
   counted integer;
@@ -1344,6 +1377,7 @@ CREATE OR REPLACE FUNCTION keyframe_worker.discard_output(lease_token uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '100ms'
 AS $function$
 begin
   update keyframe_private.file_removals r set due_at = now(), writer_lease_token = null
@@ -1358,7 +1392,7 @@ $function$;
 comment on function keyframe_worker.discard_output(uuid) is 'Reports that no output is being written under this lease any more. True: files are removed now.';
 grant execute on function keyframe_worker.discard_output(uuid) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0)
+CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1371,8 +1405,11 @@ begin
   perform keyframe_private.wait_for_due('generate', wait_ms);
   -- Not now(): what became due during the wait is later than that.
   at := clock_timestamp();
-  perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
 
+  if max_rows <= 0 then
+    return; -- a heartbeat only
+  end if;
   return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
@@ -1384,43 +1421,60 @@ begin
   end if;
 end
 $function$;
-comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
-grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer) to service_role;
+comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
+grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, new_lane jsonb DEFAULT '{}'::jsonb)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
-  recorded integer := 0;
-  until timestamptz := at;
+  recorded jsonb := '{"recorded": 0, "unrecorded": []}';
+  claim_at timestamptz := at;
   claimed record;
 begin
   if results <> '[]' then
     recorded := keyframe_private.record_attempts(results, at);
+    -- Results that come again: their lanes are kept, and get nothing with this call.
+    held := (
+      select coalesce(jsonb_agg(case when u.lane_id is null then h else h || jsonb_build_object('more', false, 'sending', u.sending) end), '[]')
+      from jsonb_array_elements(held) h
+      left join (
+        select n -> 'lane_id' as lane_id, jsonb_object_agg(n ->> 'endpoint_id', '[]'::jsonb) as sending
+        from jsonb_array_elements(recorded -> 'unrecorded') n group by 1) u on u.lane_id = h -> 'lane_id');
   else
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
       perform keyframe_private.wait_for_due('deliver', wait_ms);
-      until := at + (clock_timestamp() - now());
+      claim_at := at + (clock_timestamp() - now());
     end if;
   end if;
-  if heartbeat_ms is not null then
-    perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
-  end if;
-  select c.lanes, c.ended into claimed from keyframe_private.claim_deliveries(held, max_lanes, lease_seconds, until) c;
-  -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
-  if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(until) then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
-  return json_build_object('recorded', recorded, 'lanes', claimed.lanes, 'ended', claimed.ended);
+  begin
+    if heartbeat_ms is not null then
+      perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
+    end if;
+    select c.* into claimed from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
+    -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
+    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(claim_at) then
+      perform keyframe_private.kick_unless_running('deliver');
+    end if;
+  exception when others then
+    if results = '[]' then
+      raise;
+    end if;
+    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the next call says it to the worker
+    select '[]'::json as lanes, '[]'::json as lost, '[]'::json as ended, false as others_wait into claimed;
+  end;
+  return json_build_object(
+    'recorded', recorded -> 'recorded', 'unrecorded', recorded -> 'unrecorded',
+    'lanes', claimed.lanes, 'lost', claimed.lost, 'ended', claimed.ended, 'others_wait', claimed.others_wait);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer) is 'Records the results of requests and claims due deliveries, endpoint by endpoint: { recorded, lanes: [{ endpoint_id, token, owner_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], ended: [endpoint_id] }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, lane_id, reason }], lanes: [{ lane_id, token, endpoints: [{ endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) to service_role;
 
 -- Schema keyframe_private
 
@@ -1443,19 +1497,21 @@ create table keyframe_private.settings (
   webhook_disable_after interval not null default '5 days'::interval,
   webhook_retention interval not null default '30 days'::interval,
   constraint settings_pkey PRIMARY KEY (only_row),
-  constraint settings_check CHECK ((retry_max >= retry_base)),
-  constraint settings_frame_deadline_check CHECK ((frame_deadline > '00:00:00'::interval)),
+  constraint settings_check CHECK (((retry_max >= retry_base) AND (retry_max <= '10 years'::interval))),
+  constraint settings_frame_deadline_check CHECK (((frame_deadline > '00:00:00'::interval) AND (frame_deadline <= '10 years'::interval))),
   constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
   constraint settings_max_failures_check CHECK (((max_failures >= 1) AND (max_failures <= 100))),
   constraint settings_only_row_check CHECK (only_row),
-  constraint settings_poll_interval_check CHECK ((poll_interval > '00:00:00'::interval)),
-  constraint settings_retry_base_check CHECK ((retry_base > '00:00:00'::interval)),
-  constraint settings_unused_references_after_check CHECK ((unused_references_after >= '01:00:00'::interval)),
-  constraint settings_video_deadline_check CHECK ((video_deadline > '00:00:00'::interval)),
+  constraint settings_poll_interval_check CHECK (((poll_interval > '00:00:00'::interval) AND (poll_interval <= '10 years'::interval))),
+  constraint settings_retry_base_check CHECK (((retry_base > '00:00:00'::interval) AND (retry_base <= '10 years'::interval))),
+  constraint settings_unused_references_after_check CHECK (((unused_references_after >= '01:00:00'::interval) AND (unused_references_after <= '10 years'::interval))),
+  constraint settings_video_deadline_check CHECK (((video_deadline > '00:00:00'::interval) AND (video_deadline <= '10 years'::interval))),
+  constraint settings_webhook_disable_after_check CHECK (((webhook_disable_after >= '00:00:00'::interval) AND (webhook_disable_after <= '10 years'::interval))),
+  constraint settings_webhook_retention_check CHECK (((webhook_retention >= '00:00:00'::interval) AND (webhook_retention <= '10 years'::interval))),
   constraint webhook_retry_schedule_is_a_list_of_intervals CHECK (
 CASE
     WHEN ((COALESCE(array_ndims(webhook_retry_schedule), 1) > 1) OR (array_lower(webhook_retry_schedule, 1) <> 1)) THEN false
-    ELSE (('00:00:00'::interval < ALL (webhook_retry_schedule)) AND (array_position(webhook_retry_schedule, NULL::interval) IS NULL))
+    ELSE (('00:00:00'::interval < ALL (webhook_retry_schedule)) AND ('10 years'::interval >= ALL (webhook_retry_schedule)) AND (array_position(webhook_retry_schedule, NULL::interval) IS NULL))
 END)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
@@ -1574,14 +1630,15 @@ CREATE INDEX unanswered_submits_unanswered_since_idx ON keyframe_private.unanswe
 alter table keyframe_private.unanswered_submits enable row level security;
 
 create table keyframe_private.text_submits (
+  id bigint not null generated always as identity,
   prediction_id uuid not null,
   prompt_hash bigint not null,
   submitted_at timestamp with time zone not null,
-  constraint text_submits_pkey PRIMARY KEY (prediction_id)
+  constraint text_submits_pkey PRIMARY KEY (id)
 );
 comment on table keyframe_private.text_submits is 'Predictions without files that were submitted in the last hours, including deleted ones.';
 comment on column keyframe_private.text_submits.prompt_hash is 'hashtextextended of the prompt. A collision only prevents the recovery of both prompts'' runs.';
-comment on column keyframe_private.text_submits.submitted_at is 'When it was last submitted.';
+CREATE INDEX text_submits_prediction_id_idx ON keyframe_private.text_submits USING btree (prediction_id);
 CREATE INDEX text_submits_prompt_hash_idx ON keyframe_private.text_submits USING btree (prompt_hash);
 CREATE INDEX text_submits_submitted_at_idx ON keyframe_private.text_submits USING btree (submitted_at);
 alter table keyframe_private.text_submits enable row level security;
@@ -1595,29 +1652,36 @@ comment on table keyframe_private.provider_callbacks is 'The webhook-id of each 
 CREATE INDEX provider_callbacks_received_at_idx ON keyframe_private.provider_callbacks USING btree (received_at);
 alter table keyframe_private.provider_callbacks enable row level security;
 
-create table keyframe_private.last_kicks (
+create table keyframe_private.kicks (
+  id bigint not null generated always as identity,
   function_name text not null,
-  made_at timestamp with time zone not null,
+  made_at timestamp with time zone not null default clock_timestamp(),
   request_id bigint,
   error text,
   acknowledged_at timestamp with time zone,
-  constraint last_kicks_pkey PRIMARY KEY (function_name),
-  constraint last_kick_is_acknowledged_after_it_is_made CHECK (((acknowledged_at IS NULL) OR (request_id IS NOT NULL))),
-  constraint last_kick_is_made_or_failed CHECK (((request_id IS NULL) = (error IS NOT NULL)))
-) with (fillfactor=50);
-comment on table keyframe_private.last_kicks is 'The last kick of each function, for the figures of the service (docs/operate.md).';
-comment on column keyframe_private.last_kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
-comment on column keyframe_private.last_kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
-comment on column keyframe_private.last_kicks.error is 'Why it could not be made.';
-comment on column keyframe_private.last_kicks.acknowledged_at is 'When the function first claimed after it.';
-alter table keyframe_private.last_kicks enable row level security;
+  constraint kicks_pkey PRIMARY KEY (id),
+  constraint kick_is_made_or_failed CHECK (((request_id IS NULL) = (error IS NOT NULL)))
+);
+comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
+comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
+comment on column keyframe_private.kicks.error is 'Why it could not be made.';
+comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
+CREATE INDEX kicks_made_at_idx ON keyframe_private.kicks USING btree (function_name, made_at);
+CREATE INDEX kicks_unacknowledged_idx ON keyframe_private.kicks USING btree (function_name) WHERE ((acknowledged_at IS NULL) AND (error IS NULL));
+alter table keyframe_private.kicks enable row level security;
 
 create table keyframe_private.worker_heartbeats (
   function_name text not null,
   alive_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  claimed_at timestamp with time zone not null,
+  report jsonb not null default '{}'::jsonb,
   constraint worker_heartbeats_pkey PRIMARY KEY (function_name)
 ) with (fillfactor=50);
-comment on table keyframe_private.worker_heartbeats is 'Until when a worker will have claimed again.';
+comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
+comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
+comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
 create table keyframe_private.file_removals (
@@ -1690,19 +1754,27 @@ CREATE INDEX webhook_hours_hour_idx ON keyframe_private.webhook_hours USING btre
 alter table keyframe_private.webhook_hours enable row level security;
 
 create table keyframe_private.lanes (
-  endpoint_id uuid not null,
+  id uuid not null,
+  due_at timestamp with time zone not null,
+  served_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
   token uuid,
-  leased_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  held integer not null default 0,
-  constraint lanes_pkey PRIMARY KEY (endpoint_id),
-  constraint held_only_while_leased CHECK (((held = 0) OR (token IS NOT NULL))),
-  constraint token_if_and_only_if_leased CHECK (((token IS NULL) = (leased_until = '-infinity'::timestamp with time zone)))
-) with (fillfactor=40, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
-comment on table keyframe_private.lanes is 'The queues of endpoints (lanes), each leased as a whole by one worker.';
-comment on column keyframe_private.lanes.token is 'Required to record results; null when the lane is free.';
-comment on column keyframe_private.lanes.leased_until is 'When another worker may take it over; its holder renews it.';
-comment on column keyframe_private.lanes.held is 'How many deliveries its holder had when it last took or renewed it.';
+  constraint lanes_pkey PRIMARY KEY (id)
+) with (fillfactor=60, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+comment on table keyframe_private.lanes is 'The queues of deliveries (lanes): one for each owner, one for each service-wide endpoint. A worker leases a lane as a whole.';
+comment on column keyframe_private.lanes.id is 'The owner''s id, or the id of a service-wide endpoint.';
+comment on column keyframe_private.lanes.due_at is 'When a worker may take it, in this order: while it is leased, when the lease ends; infinity when it has nothing to send.';
+comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
+comment on column keyframe_private.lanes.token is 'Names the lease: required to record results; null when the lane is free.';
+CREATE INDEX lanes_due_at_idx ON keyframe_private.lanes USING btree (due_at);
 alter table keyframe_private.lanes enable row level security;
+
+create table keyframe_private.lane_arrivals (
+  id bigint not null generated always as identity,
+  lane_id uuid not null,
+  constraint lane_arrivals_pkey PRIMARY KEY (id)
+) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
+comment on table keyframe_private.lane_arrivals is 'Lanes that have got something to send, until the next claim reads them.';
+alter table keyframe_private.lane_arrivals enable row level security;
 
 create view keyframe_private.admin_queue with (security_invoker=true) as
  SELECT p.id AS prediction_id,
@@ -1805,20 +1877,13 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
           WHERE c.endpoint_id = e.id AND c.hour >= (date_trunc('hour'::text, now(), 'UTC'::text) - '23:00:00'::interval) AND c.failed_at IS NOT NULL
           ORDER BY c.hour DESC
          LIMIT 1) f ON true
-     CROSS JOIN LATERAL ( SELECT GREATEST(count(o.next_attempt_at) - s.held, 0::bigint) AS due,
-            ( SELECT d.next_attempt_at
+     CROSS JOIN LATERAL ( SELECT count(*) AS due,
+            min(o.next_attempt_at) AS oldest_due_at
+           FROM ( SELECT d.next_attempt_at
                    FROM keyframe.webhook_deliveries d
                   WHERE d.endpoint_id = e.id AND d.status = 'pending'::keyframe.delivery_status AND d.next_attempt_at <= now()
                   ORDER BY d.next_attempt_at
-                 OFFSET s.held
-                 LIMIT 1) AS oldest_due_at
-           FROM ( SELECT keyframe_private.held_deliveries(e.id) AS held) s
-             LEFT JOIN LATERAL ( SELECT d.next_attempt_at
-                   FROM keyframe.webhook_deliveries d
-                  WHERE d.endpoint_id = e.id AND d.status = 'pending'::keyframe.delivery_status AND d.next_attempt_at <= now()
-                  ORDER BY d.next_attempt_at
-                 LIMIT 10000) o ON true
-          GROUP BY s.held) w;
+                 LIMIT 10000) o) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
@@ -1833,10 +1898,10 @@ comment on column keyframe_private.admin_webhook_health.delivered is 'Answered 2
 comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.admin_webhook_health.exhausted is 'Failed at the last attempt of the retry schedule (exhausted).';
 comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
-comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
 comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
 comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
-comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due and not being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
+comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due or being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
 comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
 
 create view keyframe_private.admin_usage with (security_invoker=true) as
@@ -1867,6 +1932,64 @@ comment on column keyframe_private.admin_usage.active is 'How many have not ende
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted: what the provider may charge for.';
 comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.revoke_all_rights()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  ours text := 'keyframe, keyframe_worker, keyframe_private';
+  named text := (
+    select string_agg(distinct format('%I', r.rolname), ', ')
+    from pg_catalog.pg_roles r
+    where r.rolname <> current_user and (
+      r.rolname in ('anon', 'authenticated', 'service_role')
+      or r.oid in (
+        select a.grantee from pg_catalog.pg_default_acl d cross join pg_catalog.aclexplode(d.defaclacl) a
+        where d.defaclrole = current_user::regrole and d.defaclnamespace = 0)));
+  enumeration regtype;
+begin
+  execute format('revoke all on schema %s from public, %s cascade', ours, named);
+  execute format('revoke all on all tables in schema %s from public, %s cascade', ours, named); -- with their columns
+  execute format('revoke all on all sequences in schema %s from public, %s cascade', ours, named);
+  execute format('revoke all on all routines in schema %s from public, %s cascade', ours, named);
+  for enumeration in
+    select t.oid from pg_catalog.pg_type t
+    where t.typnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and t.typtype in ('e', 'd')
+  loop
+    execute format('revoke all on type %s from %s cascade', enumeration, named); -- public may name a type, by default
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.hmac_sha256(message bytea, key bytea)
+ RETURNS bytea
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO ''
+AS $function$
+declare
+  short bytea := case when length(key) > 64 then sha256(key) else key end;
+  inner_key bytea := short || decode(repeat('00', 64 - length(short)), 'hex');
+  outer_key bytea := inner_key;
+begin
+  for i in 0..63 loop
+    outer_key := set_byte(outer_key, i, get_byte(inner_key, i) # 92);
+    inner_key := set_byte(inner_key, i, get_byte(inner_key, i) # 54);
+  end loop;
+  return sha256(outer_key || sha256(inner_key || message));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.random_secret()
+ RETURNS text
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  select 'whsec_' || encode(sha256(
+    uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
+$function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.raise_error(code text, sentence text, hint text DEFAULT ''::text)
  RETURNS void
@@ -2107,7 +2230,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.stamp_project()
  SET search_path TO ''
 AS $function$
 begin
-  -- The API's ETag of a project is this time in milliseconds, so every change moves it. now() may be before the last change.
+  -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
   new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end
@@ -2279,7 +2402,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.queue_position(prediction keyframe.p
  SET search_path TO ''
 AS $function$
 begin
-  if prediction.status <> 'queued' then
+  if prediction.status <> 'queued' or prediction.started_at is not null then
     return null;
   elsif prediction.admitted_at is not null then
     return 0;
@@ -2329,8 +2452,12 @@ begin
   elsif frame_status <> 'succeeded' then
     perform keyframe_private.raise_error(
       'frame_not_ready',
-      format('The %s prediction %s is %s, not succeeded. Wait for it, or run the step again.', wanted, frame,
-        case when frame_status = 'storing' then 'processing' else frame_status::text end)
+      case when frame_status in ('failed', 'canceled')
+        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', wanted, frame,
+          case when frame_status = 'failed' then 'failed' else 'was canceled' end)
+        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', wanted, frame,
+          case when frame_status = 'storing' then 'processing' else frame_status::text end)
+      end
     );
   end if;
 end
@@ -2518,6 +2645,36 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.retry_delay(failures integer)
+ RETURNS interval
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
+    from keyframe_private.settings s);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.mark_queued_again(prediction uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  runs constant integer := (select count(*) from keyframe_private.provider_runs r where r.prediction_id = mark_queued_again.prediction);
+begin
+  update keyframe.predictions p
+  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+      lease_token = null, failures = runs, retry_reason = 'input_unreachable',
+      next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing')
+    and runs < (select s.max_failures from keyframe_private.settings s);
+  return found;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.mark_canceled(prediction uuid)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2528,6 +2685,29 @@ begin
   set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
   where p.id = prediction and p.is_active;
   return found;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text, provider_answered boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+begin
+  if not keyframe_private.try_lock_slots(prediction.owner_id) then
+    return false;
+  end if;
+  perform from keyframe_private.provider_runs r where r.provider_prediction_id = prediction.provider_prediction_id for update skip locked;
+  if not found and exists (
+    select from keyframe_private.provider_runs r where r.provider_prediction_id = prediction.provider_prediction_id
+  ) then
+    return false;
+  end if;
+  return keyframe_private.mark_failed(prediction.id, code, sentence, true, provider_answered => try_mark_failed.provider_answered);
+exception when others then
+  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+  return false;
 end
 $function$;
 
@@ -2593,24 +2773,30 @@ CREATE OR REPLACE FUNCTION keyframe_private.claim_unanswered_submits(max_rows in
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  tasks jsonb[];
 begin
   -- Usually empty: this check costs a tenth of an update that finds nothing.
   if not exists (select from keyframe_private.unanswered_submits s where s.next_search_at <= now()) then
     return;
   end if;
-  return query
   with due as (
     select s.prediction_id from keyframe_private.unanswered_submits s
     where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
     order by s.next_search_at
     limit max_rows
     for update skip locked
+  ), claimed as (
+    update keyframe_private.unanswered_submits s
+    set next_search_at = now() + make_interval(secs => lease_seconds)
+    from due
+    where s.prediction_id = due.prediction_id
+    returning s.search_task || jsonb_build_object('task', 'search', 'search_since', s.unanswered_since) as task
   )
-  update keyframe_private.unanswered_submits s
-  set next_search_at = now() + make_interval(secs => lease_seconds)
-  from due
-  where s.prediction_id = due.prediction_id
-  returning s.search_task || jsonb_build_object('task', 'search', 'search_since', s.unanswered_since);
+  select array_agg(c.task) into tasks from claimed c;
+  return query select unnest(tasks);
+exception when others then
+  raise warning 'No search for a deleted prediction could be claimed: %', sqlerrm;
 end
 $function$;
 
@@ -2677,7 +2863,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval)
+CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, input_unreachable boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2686,15 +2872,20 @@ declare
   moved boolean;
 begin
   moved := case provider_status
-    when 'starting' then keyframe_private.mark_running(row_now.id, 'starting', run, poll_after, null, null)
+    -- The second run of a prediction that the API shows as processing.
+    when 'starting' then keyframe_private.mark_running(row_now.id,
+      case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null)
     when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
       and keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null)
     when 'succeeded' then case
       when row_now.status = 'storing' then false
       when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
       else keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url) end
-    when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
-      coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
+    when 'failed' then row_now.status <> 'storing' and case
+      when not input_unreachable then keyframe_private.mark_failed(row_now.id, 'provider_failed',
+        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true)
+      else keyframe_private.mark_queued_again(row_now.id) or keyframe_private.mark_failed(row_now.id, 'input_unreachable',
+        'The provider could not read the images of this step. Run the step again.', true) end
     when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
       'The run was cancelled at the provider. Run the step again.', true)
     when 'aborted' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_aborted',
@@ -2719,56 +2910,31 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.record_kick(function_name text, request_id bigint, error text)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  if current_setting('transaction_isolation') <> 'read committed' then
-    return;
-  end if;
-  update keyframe_private.last_kicks l
-  set made_at = clock_timestamp(), request_id = record_kick.request_id, error = left(record_kick.error, 200), acknowledged_at = null
-  where l.function_name = (
-    select k.function_name from keyframe_private.last_kicks k where k.function_name = record_kick.function_name for update skip locked
-  );
-  -- The transaction that writes the first row may stay open: a second insert would wait for it.
-  if not found and not exists (select from keyframe_private.last_kicks k where k.function_name = record_kick.function_name)
-    and pg_try_advisory_xact_lock(hashtextextended('keyframe first kick of ' || record_kick.function_name, 0)) then
-    insert into keyframe_private.last_kicks (function_name, made_at, request_id, error)
-    values (record_kick.function_name, clock_timestamp(), record_kick.request_id, left(record_kick.error, 200))
-    on conflict do nothing;
-  end if;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer)
+CREATE OR REPLACE FUNCTION keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  promised timestamptz :=
-    case when heartbeat_ms > 0 then clock_timestamp() + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+  at constant timestamptz := clock_timestamp();
+  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
 begin
   update keyframe_private.worker_heartbeats l
-  set alive_until = promised
+  set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
     select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
   -- Read first: on conflict do nothing would wait for a claim that is updating the row.
   if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until) values (record_heartbeat.function_name, promised)
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    values (record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report)
     on conflict do nothing;
   end if;
-  -- The first claim after a kick acknowledges it (last_kicks). A kick that is being made now is skipped.
-  update keyframe_private.last_kicks l
-  set acknowledged_at = clock_timestamp()
-  where l.function_name = (
-    select k.function_name from keyframe_private.last_kicks k
-    where k.function_name = record_heartbeat.function_name and k.request_id is not null and k.acknowledged_at is null for update skip locked
-  );
+  update keyframe_private.kicks l
+  set acknowledged_at = at
+  where l.id = any (array(
+    select k.id from keyframe_private.kicks k
+    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null and k.error is null limit 1000 for update skip locked));
 end
 $function$;
 
@@ -2790,15 +2956,12 @@ begin
   select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
   select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
   if base_url is null or secret is null then
-    raise warning 'No kick to %: the Vault lacks keyframe_functions_url or keyframe_kick_secret.', function_name;
-    perform keyframe_private.record_kick(function_name, null, 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.');
-    return false;
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.';
   end if;
   signature := encode(
-    extensions.hmac(
+    keyframe_private.hmac_sha256(
       convert_to(kick_id || '.' || signed_at || '.' || body::text, 'UTF8'),
-      decode(substr(secret, length('whsec_') + 1), 'base64'),
-      'sha256'
+      decode(substr(secret, length('whsec_') + 1), 'base64')
     ), 'base64');
   request_id := net.http_post(
     url := base_url || '/keyframe-' || function_name,
@@ -2809,15 +2972,11 @@ begin
     ),
     timeout_milliseconds := 5000
   );
-  perform keyframe_private.record_kick(function_name, request_id, null);
+  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, request_id);
   return true;
 exception when others then
   raise warning 'No kick to %: %', function_name, sqlerrm;
-  begin
-    perform keyframe_private.record_kick(function_name, null, sqlerrm);
-  exception when others then
-    null; -- the previous record stays
-  end;
+  insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
   return false;
 end
 $function$;
@@ -2831,14 +2990,14 @@ AS $function$
 declare
   marker text := 'keyframe.kicked_' || function_name;
   this_transaction text := pg_current_xact_id()::text;
+  at constant timestamptz := clock_timestamp();
 begin
-  if current_setting(marker, true) is not distinct from this_transaction then
-    return;
-  end if;
-  if exists (select from keyframe_private.worker_heartbeats l where l.function_name = kick_unless_running.function_name and l.alive_until > clock_timestamp()) then
-    return;
-  end if;
-  if not pg_try_advisory_xact_lock(hashtextextended('keyframe kick ' || function_name, 0)) then
+  if current_setting(marker, true) is not distinct from this_transaction
+    or exists (select from keyframe_private.worker_heartbeats l where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
+    or exists (
+      select from keyframe_private.kicks k
+      where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)
+  then
     return;
   end if;
   perform set_config(marker, this_transaction, true);
@@ -2868,12 +3027,20 @@ AS $function$
   from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.lock_references(owner uuid)
- RETURNS void
- LANGUAGE sql
+CREATE OR REPLACE FUNCTION keyframe_private.lock_references(owner uuid, waits boolean DEFAULT true)
+ RETURNS boolean
+ LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
-  select pg_advisory_xact_lock(hashtextextended('keyframe references of ' || owner::text, 0))
+declare
+  key constant bigint := hashtextextended('keyframe references of ' || owner::text, 0);
+begin
+  if waits then
+    perform pg_advisory_xact_lock(key);
+    return true;
+  end if;
+  return pg_try_advisory_xact_lock(key);
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.queue_partial_output(prediction keyframe.predictions)
@@ -3006,6 +3173,9 @@ begin
   return case when files is not null then
     jsonb_build_object('task', 'remove', 'id', lease, 'lease_token', lease, 'files', files)
   end;
+exception when others then
+  raise warning 'No file to remove could be claimed: %', sqlerrm;
+  return null;
 end
 $function$;
 
@@ -3040,9 +3210,9 @@ begin
     ) o
     group by o.owner_id order by o.owner_id
   loop
-    perform keyframe_private.lock_references(owner);
     -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
-    -- recorded.
+    -- recorded. An owner's open transaction leaves them to the next run.
+    continue when not keyframe_private.lock_references(owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', unused.name from unnest(names) as unused (name)
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
@@ -3059,23 +3229,50 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_due_task(at timestamp with time 
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_sort TO 'off'
 AS $function$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active order by p.next_attempt_at limit 1) <= at
-  or exists (
-    select from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
-      and p.unanswered_since > at - keyframe_private.search_horizon())
-  or exists (
-    select from keyframe_private.unanswered_submits s
-    where s.next_search_at <= at and s.unanswered_since > at - keyframe_private.search_horizon())
-  or exists (select from keyframe_private.provider_runs r where r.cancel_due_at <= at)
-  or (exists (select from keyframe_private.file_removals r where r.due_at <= at)
+    where p.admitted_at is not null and p.is_active
+    order by p.next_attempt_at limit 1) <= at
+  or coalesce((
+    select p.next_attempt_at from keyframe.predictions p
+    where p.unanswered_since is not null and p.status in ('failed', 'canceled')
+      and p.unanswered_since > at - keyframe_private.search_horizon()
+    order by p.next_attempt_at limit 1) <= at, false)
+  or coalesce((
+    select s.next_search_at from keyframe_private.unanswered_submits s
+    where s.next_search_at is not null and s.unanswered_since > at - keyframe_private.search_horizon()
+    order by s.next_search_at limit 1) <= at, false)
+  or coalesce((
+    select r.cancel_due_at from keyframe_private.provider_runs r where r.cancel_due_at is not null
+    order by r.cancel_due_at limit 1) <= at, false)
+  or (coalesce((select r.due_at from keyframe_private.file_removals r order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.failures_with_expired_lease(prediction keyframe.predictions)
+ RETURNS integer
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case when prediction.status <> 'queued' and prediction.retry_reason is distinct from 'lease_ran_out' then 1
+    else prediction.failures + 1 end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_exhausted(prediction keyframe.predictions)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
+    select s.max_failures from keyframe_private.settings s);
 end
 $function$;
 
@@ -3085,14 +3282,13 @@ CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows in
  SET search_path TO ''
 AS $function$
 declare
-  task jsonb;
+  tasks jsonb[];
 begin
-  for task in
   with due as (
     select p.id, p.lease_token is not null as lease_expired,
       p.unanswered_since as search_since -- an earlier submit may have been accepted: search for its run before submitting again
     from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
     order by p.next_attempt_at
     limit max_rows
     for update skip locked
@@ -3102,41 +3298,31 @@ begin
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
         unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
-        -- An accepted run is paid for: only leases that expired in a row give it up, so recorded failures before them do not count.
-        failures = case when not due.lease_expired then p.failures
-          when p.status <> 'queued' and p.retry_reason is distinct from 'lease_ran_out' then 1
-          else p.failures + 1 end,
+        failures = case when due.lease_expired then keyframe_private.failures_with_expired_lease(p) else p.failures end,
         retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
     from due
     where p.id = due.id
-    returning p.*, due.lease_expired, due.search_since
+    returning p.*, due.search_since
   ), text_submits_recorded as (
-    insert into keyframe_private.text_submits as t (prediction_id, prompt_hash, submitted_at)
+    insert into keyframe_private.text_submits (prediction_id, prompt_hash, submitted_at)
     select c.id, hashtextextended(c.prompt, 0), at from claimed c
     where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
-    on conflict (prediction_id) do update set submitted_at = excluded.submitted_at
   )
-  select to_jsonb(c) - 'lease_expired' || jsonb_build_object(
+  select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
-    'exhausted', c.lease_expired and c.failures >= (select s.max_failures from keyframe_private.settings s),
     'first_frame_path', f.output_path,
     'last_frame_path', l.output_path,
     'model_settings', to_jsonb(m)
-  )
+  ))
+  into tasks
   from claimed c
   join keyframe.models m on m.step = c.step and m.model = c.model
   left join keyframe.predictions f on f.id = c.first_frame_prediction_id
-  left join keyframe.predictions l on l.id = c.last_frame_prediction_id
-  loop
-    if not (task ->> 'exhausted')::boolean then
-      return next task - 'exhausted';
-    elsif keyframe_private.try_lock_slots((task ->> 'owner_id')::uuid) then -- otherwise when this lease expires
-      -- Its workers died repeatedly, and the task may be the cause.
-      perform keyframe_private.mark_failed((task ->> 'id')::uuid, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.', true,
-        provider_answered => task ->> 'task' <> 'submit');
-    end if;
-  end loop;
+  left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+  return query select unnest(tasks);
+exception when others then
+  raise warning 'No prediction could be claimed: %', sqlerrm;
 end
 $function$;
 
@@ -3145,22 +3331,29 @@ CREATE OR REPLACE FUNCTION keyframe_private.claim_cancellations(max_rows integer
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  tasks jsonb[];
 begin
-  return query
   with due as (
     select r.provider_prediction_id from keyframe_private.provider_runs r
     where r.cancel_due_at <= at
     order by r.cancel_due_at
     limit max_rows
     for update skip locked
+  ), claimed as (
+    update keyframe_private.provider_runs r
+    set cancel_due_at = at + make_interval(secs => lease_seconds)
+    from due
+    where r.provider_prediction_id = due.provider_prediction_id
+    returning r.*
   )
-  update keyframe_private.provider_runs r
-  set cancel_due_at = at + make_interval(secs => lease_seconds)
-  from due
-  where r.provider_prediction_id = due.provider_prediction_id
-  returning jsonb_build_object(
-    'task', 'cancel', 'id', r.prediction_id, 'provider_prediction_id', r.provider_prediction_id, 'attempt', r.attempt
-  );
+  select array_agg(jsonb_build_object(
+    'task', 'cancel', 'id', c.prediction_id, 'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
+  ))
+  into tasks from claimed c;
+  return query select unnest(tasks);
+exception when others then
+  raise warning 'No provider run to cancel could be claimed: %', sqlerrm;
 end
 $function$;
 
@@ -3169,8 +3362,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.claim_searches(max_rows integer, lea
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  tasks jsonb[];
 begin
-  return query
   with due as (
     select p.id from keyframe.predictions p
     where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
@@ -3185,14 +3379,18 @@ begin
     where p.id = due.id
     returning p.*
   )
-  select to_jsonb(c) || jsonb_build_object(
+  select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', 'search', 'search_since', c.unanswered_since,
     'first_frame_path', f.output_path, 'last_frame_path', l.output_path, 'model_settings', to_jsonb(m)
-  )
+  ))
+  into tasks
   from claimed c
   join keyframe.models m on m.step = c.step and m.model = c.model
   left join keyframe.predictions f on f.id = c.first_frame_prediction_id
   left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+  return query select unnest(tasks);
+exception when others then
+  raise warning 'No search could be claimed: %', sqlerrm;
 end
 $function$;
 
@@ -3234,7 +3432,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.latest_predictions(project uuid)
+CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(project keyframe.projects)
  RETURNS json
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
@@ -3242,19 +3440,47 @@ CREATE OR REPLACE FUNCTION keyframe_private.latest_predictions(project uuid)
 AS $function$
 begin
   return (
-    select coalesce(json_agg(keyframe_private.prediction_json(latest.prediction) order by wanted.step), '[]')
+    select coalesce(json_agg(json_build_object(
+      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction))), '[]')
     from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
     cross join lateral (
       select p as prediction from keyframe.predictions p
-      where p.project_id = latest_predictions.project and p.step = wanted.step
+      where p.project_id = (step_predictions.project).id and p.step = wanted.step
       order by p.created_at desc, p.id desc
       limit 1
     ) latest
-    where (latest.prediction).owner_id = auth.uid() -- checked outside the lateral query, so that the planner does not choose an index on the owner
+    cross join lateral (
+      select coalesce(
+        case wanted.step when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id end,
+        case when (latest.prediction).status = 'succeeded' then (latest.prediction).id
+          else keyframe_private.latest_succeeded(project.id, wanted.step) end
+      ) as id
+    ) take
+    cross join lateral (
+      select latest.prediction, true as is_latest, take.id is not distinct from (latest.prediction).id as is_take
+      union all
+      select p, false, true from keyframe.predictions p where p.id = take.id and p.id <> (latest.prediction).id
+    ) shown
+    where (shown.prediction).owner_id = auth.uid() -- checked outside the lateral queries, so that the planner does not choose an index on the owner
   );
 end
 $function$;
-grant execute on function keyframe_private.latest_predictions(uuid) to authenticated;
+grant execute on function keyframe_private.step_predictions(keyframe.projects) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed_project(project_id uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe.projects p where p.id = refuse_changed_project.project_id) then
+    perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then repeat your request with its new ETag.');
+  end if;
+  perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+end
+$function$;
+grant execute on function keyframe_private.refuse_changed_project(uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.event_types()
  RETURNS text[]
@@ -3286,7 +3512,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.add_webhook_secret(endpoint uuid, id
  SET search_path TO ''
 AS $function$
 declare
-  secret text := 'whsec_' || encode(extensions.gen_random_bytes(32), 'base64');
+  secret text := keyframe_private.random_secret();
 begin
   insert into keyframe_private.webhook_secrets (id, endpoint_id, vault_secret_id)
   values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
@@ -3358,34 +3584,25 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.live_webhook_secrets(endpoints uuid[], at timestamp with time zone)
- RETURNS TABLE(endpoint_id uuid, secrets text[])
+CREATE OR REPLACE FUNCTION keyframe_private.webhook_secrets_of(endpoint uuid, at timestamp with time zone DEFAULT now())
+ RETURNS text[]
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 AS $function$
 begin
   -- created_at is the start of a transaction, so it cannot order two simultaneous rotations; the row without expires_at is the
   -- current one.
-  return query
-  select s.endpoint_id, array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc)
-  from keyframe_private.webhook_secrets s
-  join vault.decrypted_secrets v on v.id = s.vault_secret_id
-  where s.endpoint_id = any (endpoints) and (s.expires_at is null or s.expires_at > at)
-  group by s.endpoint_id;
+  return array_remove(array(
+    select v.decrypted_secret
+    from keyframe_private.webhook_secrets s
+    join vault.decrypted_secrets v on v.id = s.vault_secret_id
+    where s.endpoint_id = endpoint and (s.expires_at is null or s.expires_at > at)
+    order by (s.expires_at is null) desc, s.created_at desc), null);
+exception when others then
+  raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
+  return '{}';
 end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.webhook_secrets_of(endpoint uuid, at timestamp with time zone DEFAULT now())
- RETURNS text[]
- LANGUAGE sql
- STABLE SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-  select coalesce((select l.secrets from keyframe_private.live_webhook_secrets(array[endpoint], at) l), '{}')
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.webhook_secret(endpoint uuid)
@@ -3424,10 +3641,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.uuid_v7()
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  microseconds constant bigint := extract(epoch from clock_timestamp()) * 1000000;
+  fraction constant integer := (microseconds % 1000) * 4096 / 1000;
 begin
-  return encode(set_bit(set_bit(overlay(
-    uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
-  ), 52, 1), 53, 1), 'hex')::uuid;
+  return encode(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
 end
 $function$;
 
@@ -3463,12 +3682,8 @@ begin
   select event, e.id, e.owner_id, emit_event.event_type
   from keyframe.webhook_endpoints e
   where e.enabled and (e.owner_id = owner or e.owner_id is null)
-    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types))
-  -- Waits for the deletion of an endpoint and then skips it: once its deliveries are pruned, none may be added.
-  for key share of e;
-  if found then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
+    -- Without a lock: a deletion that is not committed yet would hold up everybody. Deliveries of a deleted endpoint are pruned.
+    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end
 $function$;
@@ -3588,51 +3803,41 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.endpoints_with_due(start uuid, most integer, at timestamp with time zone)
- RETURNS SETOF uuid
+CREATE OR REPLACE FUNCTION keyframe_private.record_arrivals()
+ RETURNS trigger
  LANGUAGE plpgsql
- STABLE
+ SECURITY DEFINER
  SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_sort TO 'off'
 AS $function$
+declare
+  endpoints uuid[];
 begin
-  return query
-  with recursive from_start as (
-    (select d.endpoint_id as id from keyframe.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id < start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
-    union all
-    select (
-      select d.endpoint_id from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id < f.id order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
-    from from_start f where f.id is not null
-  ), down_to_start as (
-    (select d.endpoint_id as id from keyframe.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id >= start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
-    union all
-    select (
-      select d.endpoint_id from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id < t.id and d.endpoint_id >= start
-      order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
-    from down_to_start t where t.id is not null
-  )
-  select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
-  -- Scalar subqueries, because a join could read all endpoints first.
-  where (select e.enabled from keyframe.webhook_endpoints e where e.id = p.id)
-    and coalesce((select l.leased_until <= at from keyframe_private.lanes l where l.endpoint_id = p.id), true)
-    and (select true from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at order by d.next_attempt_at desc limit 1)
-  limit most;
+  if tg_op = 'INSERT' then
+    endpoints := array(select distinct n.endpoint_id from changed_to n where n.status = 'pending');
+  else -- a recorded attempt is no arrival: its lane is leased
+    endpoints := array(
+      select distinct n.endpoint_id from changed_to n join changed_from o on o.id = n.id where n.status = 'pending' and n.attempts = o.attempts);
+  end if;
+  insert into keyframe_private.lane_arrivals (lane_id)
+  select distinct coalesce(e.owner_id, e.id) from keyframe.webhook_endpoints e where e.id = any (endpoints);
+  if found then
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+  return null;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.held_deliveries(endpoint uuid)
- RETURNS integer
- LANGUAGE sql
- STABLE
+CREATE OR REPLACE FUNCTION keyframe_private.record_enabled()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-  select coalesce((select l.held from keyframe_private.lanes l where l.endpoint_id = endpoint and l.leased_until > now()), 0)
+begin
+  insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
+  perform keyframe_private.kick_unless_running('deliver');
+  return null;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with time zone)
@@ -3641,121 +3846,158 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with t
  SET search_path TO ''
 AS $function$
 begin
-  return exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, at));
+  return coalesce(
+    (select true from keyframe_private.lane_arrivals a order by a.id limit 1),
+    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.next_lanes(max_lanes integer, at timestamp with time zone)
- RETURNS uuid[]
+CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone)
+ RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
- SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
+declare
+  -- The newest, too: thousands of one owner must not keep back what has just arrived for another.
+  arrived constant bigint[] := array(
+    (select a.id from keyframe_private.lane_arrivals a order by a.id limit 5000)
+    union (select a.id from keyframe_private.lane_arrivals a order by a.id desc limit 1000));
+  locked uuid[];
 begin
-  return array(
-    with due as materialized (
-      select o.turn, e.id, e.owner_id, coalesce(e.owner_id, e.id) as owner
-      from keyframe_private.endpoints_with_due(gen_random_uuid(), max_lanes + 100, at) with ordinality o (id, turn)
-      join keyframe.webhook_endpoints e on e.id = o.id
-    ), holders as materialized (
-      select o.owner_id, (
-        select count(*) from keyframe.webhook_endpoints e
-        join keyframe_private.lanes l on l.endpoint_id = e.id where e.owner_id = o.owner_id and l.leased_until > at) as lanes
-      from (select distinct d.owner_id from due d where d.owner_id is not null) o
-    )
-    select n.id
-    from (
-      select d.id, d.turn, coalesce(h.lanes, 0) + row_number() over (partition by d.owner order by d.turn) as nth
-      from due d left join holders h on h.owner_id = d.owner_id
-    ) n
-    where n.nth <= max_lanes
-    order by n.nth, n.turn
-    limit max_lanes);
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.lock_free_lanes(endpoints uuid[], at timestamp with time zone)
- RETURNS uuid[]
- LANGUAGE plpgsql
- SET search_path TO ''
- SET enable_seqscan TO 'off'
-AS $function$
-begin
-  insert into keyframe_private.lanes (endpoint_id)
-  select o.id from unnest(endpoints) o (id)
-  where not exists (select from keyframe_private.lanes l where l.endpoint_id = o.id)
-  order by o.id
+  if arrived = '{}' then
+    return;
+  end if;
+  insert into keyframe_private.lanes (id, due_at)
+  select distinct a.lane_id, 'infinity'::timestamptz from keyframe_private.lane_arrivals a
+  where a.id = any (arrived) and not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
+  order by 1 -- as in every claim: two that insert the same lanes wait for each other, and do not deadlock
   on conflict do nothing;
-  return array(
-    select l.endpoint_id from keyframe_private.lanes l
-    where l.endpoint_id = any (endpoints) and l.leased_until <= at
+  locked := array(
+    select l.id from keyframe_private.lanes l
+    where l.id = any (array(select a.lane_id from keyframe_private.lane_arrivals a where a.id = any (arrived)))
     for update skip locked);
+  with gone as (
+    delete from keyframe_private.lane_arrivals a where a.id = any (arrived) and a.lane_id = any (locked) returning a.lane_id
+  )
+  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
+  where l.token is null and l.id in (select g.lane_id from gone g);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, lease_seconds integer, at timestamp with time zone, OUT lanes json, OUT ended json)
+CREATE OR REPLACE FUNCTION keyframe_private.next_due_at(lane uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(min(d.next_attempt_at), 'infinity')
+  from (select w.id from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = lane and w.enabled offset 0) e
+  cross join lateral (
+    select p.next_attempt_at from keyframe.webhook_deliveries p
+    where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, at timestamp with time zone)
+ RETURNS TABLE(lane_id uuid, lane json)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if lanes = '[]' then
+    return; -- planning takes longer than most calls
+  end if;
+  return query execute $sql$
+  select f.lane_id, json_build_object('lane_id', f.lane_id, 'token', f.token, 'endpoints', json_agg(json_build_object(
+    'endpoint_id', f.endpoint_id, 'max_open', f.max_open, 'url', f.url,
+    'secrets', keyframe_private.webhook_secrets_of(f.endpoint_id, $2), 'deliveries', f.deliveries)))
+  from (
+    select q.lane_id, q.token, q.endpoint_id, q.max_open, q.url,
+      json_agg(json_build_object('id', q.id, 'attempt', q.attempts + 1, 'event_id', q.event_id, 'body', (
+        select v.payload::text from keyframe.webhook_events v where v.id = q.event_id)) order by q.nth) as deliveries
+    from (
+      select l.lane_id, l.token, l.most, l.is_turn, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
+        row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
+      from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending jsonb, room jsonb, room_of_new integer, most integer, is_turn boolean)
+      cross join lateral (
+        select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open,
+          coalesce((l.room ->> w.id::text)::integer, l.room_of_new, 1000) as room,
+          array(select jsonb_array_elements_text(l.sending -> w.id::text)::uuid) as sending
+        from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
+        offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
+      ) e
+      cross join lateral (
+        select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
+        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
+        order by p.next_attempt_at
+        limit least(l.most + 1, greatest(least(e.room, 2 * e.max_open - cardinality(e.sending)), 0))) d
+    ) q
+    where q.most is null or q.nth <= case when q.is_turn and q.of_lane > q.most then 2 else q.most end
+    group by q.lane_id, q.token, q.endpoint_id, q.max_open, q.url
+  ) f
+  group by f.lane_id, f.token $sql$ using lanes, at;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamp with time zone, OUT lanes json, OUT lost json, OUT ended json, OUT others_wait boolean)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
- SET enable_bitmapscan TO 'off'
- SET plan_cache_mode TO 'force_generic_plan'
 AS $function$
 declare
-  until constant timestamptz := at + make_interval(secs => lease_seconds);
+  lease_end constant timestamptz := at + make_interval(secs => lease_seconds);
+  -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
+  ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
   kept uuid[];
-  taken uuid[] := '{}';
+  gone uuid[];
+  released uuid[];
+  taken jsonb := '[]';
+  busy uuid[];
 begin
+  -- First, and in id order: what is decided below sees everything whose arrival another worker has read.
   kept := array(
-    select l.endpoint_id from jsonb_to_recordset(held) as h (endpoint_id uuid, token uuid)
-    join keyframe_private.lanes l on l.endpoint_id = h.endpoint_id and l.token = h.token
-    -- Another claim that has locked it is taking it over.
-    for update of l skip locked);
-  if max_lanes > 0 then
-    taken := array(
-      select l.id from unnest(keyframe_private.lock_free_lanes(keyframe_private.next_lanes(max_lanes, at), at)) l (id)
-      where l.id <> all (kept));
-  end if;
-  -- A separate statement, so that it sees what the previous holders of the lanes have committed.
-  with lane as materialized (
-    select h.* from jsonb_to_recordset(held) as h (endpoint_id uuid, token uuid, sending uuid[], more boolean)
-    where h.endpoint_id = any (kept)
-    union all
-    select t.id, gen_random_uuid(), '{}', true from unnest(taken) t (id)
-  ), filled as materialized (
-    select l.*, e.url, coalesce(e.owner_id, e.id) as owner_id, e.max_open, case when l.more then (
-      select json_agg(json_build_object('id', q.id, 'attempt', q.attempts + 1, 'event_id', v.id, 'body', v.payload::text) order by q.nth)
-      from (
-        select d.*, row_number() over () as nth from (
-          select d.id, d.attempts, d.event_id from keyframe.webhook_deliveries d
-          where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= at and d.id <> all (l.sending)
-          order by d.next_attempt_at
-          limit greatest(2 * e.max_open - cardinality(l.sending), 0)) d
-      ) q join keyframe.webhook_events v on v.id = q.event_id) end as deliveries
-    from lane l
-    left join lateral (
-      select e.id, e.url, e.owner_id, case when e.failing_since is null then e.max_in_flight else 1 end as max_open
-      from keyframe.webhook_endpoints e where e.id = l.endpoint_id and e.enabled) e on true
-  ), written as (
-    update keyframe_private.lanes l
-    set token = case when f.count > 0 then f.token end, leased_until = case when f.count > 0 then until else '-infinity' end, held = f.count
-    from (select w.*, cardinality(w.sending) + coalesce(json_array_length(w.deliveries), 0) as count from filled w) f
-    where l.endpoint_id = f.endpoint_id and (f.count = 0 or l.token is distinct from f.token or l.leased_until < until - make_interval(secs => lease_seconds / 4.0))
-  )
-  select coalesce(json_agg(json_build_object('endpoint_id', f.endpoint_id, 'token', f.token, 'owner_id', f.owner_id,
-      'max_open', f.max_open, 'url', f.url, 'secrets', coalesce(s.secrets, '{}'), 'deliveries', f.deliveries)) filter (where f.deliveries is not null), '[]')
-  into lanes
-  from filled f
-  left join keyframe_private.live_webhook_secrets(array(select w.endpoint_id from filled w where w.deliveries is not null), at) s
-    on s.endpoint_id = f.endpoint_id;
+    select l.id from keyframe_private.lanes l
+    join jsonb_to_recordset(held) as h (lane_id uuid, token uuid) on h.lane_id = l.id and h.token = l.token
+    where l.id = any (ids) order by l.id for update of l skip locked);
+  gone := array(
+    select h.lane_id from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
+    where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true);
   ended := (
-    select coalesce(json_agg(h.endpoint_id), '[]') from jsonb_to_recordset(held) as h (endpoint_id uuid)
-    where h.endpoint_id <> all (array(select e.id from keyframe.webhook_endpoints e where e.id = any (kept) and e.enabled)));
+    select coalesce(json_agg(s.id), '[]') from jsonb_array_elements(held) h cross join lateral jsonb_object_keys(h -> 'sending') s (id)
+    where (select e.enabled from keyframe.webhook_endpoints e where e.id = s.id::uuid) is not true);
+
+  if max_lanes > 0 then
+    perform keyframe_private.read_arrivals(at);
+    with free as (
+      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = lease_end, served_at = at
+      where l.id = any (array(
+        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (ids)
+        order by d.due_at limit max_lanes for update skip locked))
+      returning l.id, l.token
+    )
+    select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '{}'::jsonb)), '[]') into taken from free f;
+  end if;
+  others_wait := keyframe_private.has_due_delivery(at);
+
+  select coalesce(json_agg(f.lane), '[]'), coalesce(array_agg(f.lane_id), '{}') into lanes, busy
+  from keyframe_private.fill_lanes((
+    select coalesce(jsonb_agg(w), '[]') from (
+      select t || new_lane || case when others_wait then '{"is_turn": true, "most": 8, "room_of_new": 9}'::jsonb else '{}' end as w from jsonb_array_elements(taken) t
+      union all
+      select h from jsonb_array_elements(held) h where not others_wait and (h -> 'more')::boolean and (h ->> 'lane_id')::uuid = any (kept)
+    ) wanting), at) f;
+  busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '{}');
+
+  -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.
+  with written as (
+    update keyframe_private.lanes l
+    set token = case when l.id = any (busy) then l.token end,
+        due_at = case when l.id = any (busy) then lease_end else greatest(l.served_at, keyframe_private.next_due_at(l.id)) end
+    where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
+      and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0))
+    returning l.id, l.token
+  )
+  select array(select w.id from written w where w.token is null) into released;
+  lost := array_to_json(gone || released);
 end
 $function$;
 
@@ -3780,46 +4022,28 @@ AS $function$
   select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.lock_endpoints(results jsonb)
- RETURNS void
+CREATE OR REPLACE FUNCTION keyframe_private.record_results(results jsonb, at timestamp with time zone)
+ RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
-AS $function$
-begin
-  perform from keyframe.webhook_endpoints e
-  where e.id in (
-    select d.endpoint_id from jsonb_to_recordset(results) as r (id uuid) join keyframe.webhook_deliveries d on d.id = r.id)
-  order by e.id
-  for no key update;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone)
- RETURNS integer
- LANGUAGE plpgsql
- SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
 AS $function$
 declare
-  counted integer;
+  endpoints jsonb;
 begin
-  perform keyframe_private.lock_endpoints(results);
+  execute $sql$
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
       d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, lane_token uuid, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset($1) as r (id uuid, attempt integer, lane_id uuid, lane_token uuid, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
-    join keyframe_private.lanes l on l.endpoint_id = d.endpoint_id and l.token = r.lane_token
-    order by d.id
-    for update of d
+    where (select l.token = r.lane_token from keyframe_private.lanes l where l.id = r.lane_id) -- looked up; a join may read all lanes
+    for update of d skip locked
   ), judged as materialized (
-    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
+    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
     from held h
     where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
@@ -3827,30 +4051,84 @@ begin
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then at end
+        completed_at = case when j.delivered or j.next_at is null then $2 end
     from judged j where d.id = j.id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
-  ), by_endpoint as (
-    select e.id, bool_or(j.delivered) as some_delivered, case
-        when bool_or(j.status_code = 410) then 'gone'
-        when not bool_or(j.delivered) and keyframe_private.failed_too_long(e.failing_since, at) then 'failing' end as disabled_reason
-    from judged j join keyframe.webhook_endpoints e on e.id = j.endpoint_id
-    group by e.id
-  ), switched as (
-    update keyframe.webhook_endpoints e
-    set failing_since = case when not b.some_delivered then coalesce(e.failing_since, at) end,
-        enabled = e.enabled and b.disabled_reason is null,
-        disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
-        disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
-    from by_endpoint b
-    where e.id = b.id and (b.disabled_reason is not null or b.some_delivered = (e.failing_since is not null))
   )
-  select count(*) into counted from judged j;
-  return counted;
+  select coalesce(jsonb_agg(b), '[]')
+  from (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
+    from judged j group by 1
+  ) b $sql$ into endpoints using results, at;
+  return endpoints;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.switch_endpoints(endpoints jsonb, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.webhook_endpoints e
+  set failing_since = case when not b.delivered then coalesce(e.failing_since, at) end,
+      enabled = e.enabled and b.disabled_reason is null,
+      disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
+      disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
+  from (
+    select o.id, r.delivered, case
+      when r.gone then 'gone'
+      when not r.delivered and keyframe_private.failed_too_long(o.failing_since, at) then 'failing' end as disabled_reason
+    from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)
+    join keyframe.webhook_endpoints o on o.id = r.endpoint_id
+    where o.id = any (array(select (g ->> 'endpoint_id')::uuid from jsonb_array_elements(endpoints) g)) -- looked up, not all of them read
+      and (r.gone or r.delivered = (o.failing_since is not null) or keyframe_private.failed_too_long(o.failing_since, at))
+    for no key update of o skip locked
+  ) b
+  where e.id = b.id;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '20ms'
+AS $function$
+declare
+  endpoints jsonb := '[]';
+  failed jsonb := '{}';
+  part jsonb;
+  recorded integer;
+begin
+  begin
+    endpoints := keyframe_private.record_results(results, at);
+  exception when others then
+    perform set_config('lock_timeout', '2ms', true);
+    for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
+      begin
+        endpoints := endpoints || keyframe_private.record_results(part, at);
+      exception when others then
+        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
+      end;
+    end loop;
+  end;
+  begin
+    perform keyframe_private.switch_endpoints(endpoints, at);
+  exception when others then
+    raise warning 'Endpoints could not be marked as failing or working: %', sqlerrm;
+  end;
+  recorded := (select coalesce(sum((e -> 'count')::integer), 0) from jsonb_array_elements(endpoints) e);
+  return jsonb_build_object('recorded', recorded, 'unrecorded', case when recorded = jsonb_array_length(results) then '[]' else (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'id', d.id, 'endpoint_id', d.endpoint_id, 'lane_id', r.lane_id, 'reason', coalesce(failed ->> d.id::text, 'locked'))), '[]')
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, lane_id uuid, lane_token uuid)
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
+    where (select l.token = r.lane_token from keyframe_private.lanes l where l.id = r.lane_id)) end);
 end
 $function$;
 
@@ -3860,7 +4138,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wai
  SET search_path TO ''
 AS $function$
 declare
-  ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
   checked_at timestamptz;
   rest double precision;
 begin
@@ -3882,10 +4160,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows int
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_hashjoin TO 'off'
- SET enable_mergejoin TO 'off'
- SET enable_bitmapscan TO 'off'
+ SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 declare
   gone uuid;
@@ -3894,7 +4169,6 @@ declare
 begin
   for gone in
     select g.endpoint_id from keyframe_private.deleted_endpoints g
-    where not exists (select from keyframe_private.lanes l where l.endpoint_id = g.endpoint_id and l.leased_until > now())
     order by g.deleted_at
     limit 1000
     for update of g skip locked
@@ -3908,7 +4182,6 @@ begin
     get diagnostics batch = row_count;
     deleted := deleted + batch;
     exit when deleted >= max_rows;
-    delete from keyframe_private.lanes l where l.endpoint_id = gone;
     delete from keyframe_private.deleted_endpoints g where g.endpoint_id = gone;
   end loop;
   return deleted;
@@ -3938,6 +4211,10 @@ begin
     where o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
     order by o.created_at limit max_rows));
   get diagnostics deleted = row_count;
+  -- Last: a claim leaves a locked lane alone until this transaction ends.
+  delete from keyframe_private.lanes l where l.id = any (array(
+    select o.id from keyframe_private.lanes o
+    where o.due_at = 'infinity' and o.served_at < now() - interval '1 day' limit max_rows for update skip locked));
   return deleted;
 end
 $function$;
@@ -4028,20 +4305,46 @@ CREATE OR REPLACE FUNCTION keyframe_private.fail_overdue(max_rows integer DEFAUL
  SET search_path TO ''
 AS $function$
 declare
-  overdue record;
+  overdue keyframe.predictions;
   failed integer := 0;
 begin
   for overdue in
-    select p.id, p.owner_id from keyframe.predictions p
+    select p.* from keyframe.predictions p
     where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
     order by p.deadline_at
     limit max_rows
     for update skip locked
   loop
-    continue when not keyframe_private.try_lock_slots(overdue.owner_id);
-    perform keyframe_private.mark_failed(overdue.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
-      provider_answered => false);
-    failed := failed + 1;
+    if keyframe_private.try_mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.',
+      provider_answered => false) then
+      failed := failed + 1;
+    end if;
+  end loop;
+  return failed;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.fail_exhausted(max_rows integer DEFAULT 500)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  exhausted keyframe.predictions;
+  failed integer := 0;
+begin
+  for exhausted in
+    select p.* from keyframe.predictions p
+    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+    order by p.next_attempt_at
+    limit max_rows
+    for update skip locked
+  loop
+    if keyframe_private.try_mark_failed(exhausted, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.',
+      provider_answered => exhausted.status <> 'queued') then
+      failed := failed + 1;
+    end if;
   end loop;
   return failed;
 end
@@ -4052,33 +4355,32 @@ CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(start uuid, most inte
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
- SET enable_seqscan TO 'off'
- SET enable_bitmapscan TO 'off'
- SET enable_sort TO 'off'
 AS $function$
+declare
+  owner uuid;
+  above uuid := start; -- owners below it are left
+  above_time timestamptz := '-infinity';
+  lowest uuid := '00000000-0000-0000-0000-000000000000';
+  has_wrapped boolean := false;
 begin
-  return query
-  with recursive from_start as (
-    (select w.owner_id as id from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and w.owner_id < start order by w.owner_id desc, w.created_at desc limit 1)
-    union all
-    select (
-      select w.owner_id from keyframe.predictions w
-      where w.status = 'queued' and w.admitted_at is null and w.owner_id < f.id order by w.owner_id desc, w.created_at desc limit 1)
-    from from_start f where f.id is not null
-  ), down_to_start as (
-    (select w.owner_id as id from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and w.owner_id >= start order by w.owner_id desc, w.created_at desc limit 1)
-    union all
-    select (
-      select w.owner_id from keyframe.predictions w
-      where w.status = 'queued' and w.admitted_at is null and w.owner_id < t.id and w.owner_id >= start
-      order by w.owner_id desc, w.created_at desc limit 1)
-    from down_to_start t where t.id is not null
-  )
-  select o.id from (select f.id from from_start f union all select t.id from down_to_start t) o
-  where o.id is not null
-  limit most;
+  while most > 0 loop
+    select w.owner_id into owner from keyframe.predictions w
+    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (above, above_time) and w.owner_id >= lowest
+    order by w.owner_id desc, w.created_at desc
+    limit 1;
+    if owner is not null then
+      return next owner;
+      above := owner;
+      above_time := '-infinity';
+      most := most - 1;
+    else
+      exit when has_wrapped;
+      has_wrapped := true;
+      above := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+      above_time := 'infinity';
+      lowest := start;
+    end if;
+  end loop;
 end
 $function$;
 
@@ -4093,9 +4395,13 @@ declare
   admitted integer := 0;
 begin
   for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
-    if keyframe_private.try_lock_slots(owner) then
-      admitted := admitted + keyframe_private.admit_waiting(owner);
-    end if;
+    begin
+      if keyframe_private.try_lock_slots(owner) then
+        admitted := admitted + keyframe_private.admit_waiting(owner);
+      end if;
+    exception when others then
+      raise warning 'No waiting prediction of the owner % could be admitted: %', owner, sqlerrm;
+    end;
   end loop;
   return admitted;
 end
@@ -4105,7 +4411,6 @@ CREATE OR REPLACE FUNCTION keyframe_private.expire_unanswered_submits(max_rows i
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
- SET enable_seqscan TO 'off'
 AS $function$
 begin
   update keyframe.predictions p set unanswered_since = null
@@ -4127,22 +4432,23 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune(max_rows integer DEFAULT 5000)
 AS $function$
 begin
   delete from keyframe_private.provider_callbacks c where c.callback_id = any (array(
-    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows));
+    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows for update skip locked));
   delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
-    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows));
+    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows for update skip locked));
   delete from keyframe_private.provider_runs r where r.provider_prediction_id = any (array(
     select o.provider_prediction_id from keyframe_private.provider_runs o
-    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows));
+    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows for update skip locked));
   delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from keyframe_private.unanswered_submits o
-    where o.unanswered_since < now() - keyframe_private.search_horizon() order by o.unanswered_since limit max_rows));
+    where o.unanswered_since < now() - keyframe_private.search_horizon() order by o.unanswered_since limit max_rows for update skip locked));
   -- is_only_submit_of_its_text reads up to two hours back.
-  delete from keyframe_private.text_submits t where t.prediction_id = any (array(
-    select o.prediction_id from keyframe_private.text_submits o
-    where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows));
+  delete from keyframe_private.text_submits t where t.id = any (array(
+    select o.id from keyframe_private.text_submits o
+    where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows for update skip locked));
+  delete from keyframe_private.kicks k where k.id = any (array(
+    select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();
-  -- Last, and without waiting: the deletion of an account may wait for these rows while it holds others. A small batch, because
-  -- each update writes to all indexes of predictions.
+  -- A small batch, because each update writes to all indexes of predictions.
   perform keyframe_private.expire_unanswered_submits(least(max_rows, 1000));
 end
 $function$;
@@ -4167,10 +4473,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.sweep()
  SET search_path TO ''
 AS $function$
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('keyframe sweep', 0)) then
-    return;
-  end if;
   perform keyframe_private.fail_overdue();
+  perform keyframe_private.fail_exhausted();
   perform keyframe_private.admit_all_waiting();
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
@@ -4234,7 +4538,9 @@ AS $function$
   )
   select jsonb_build_object(
     'due', coalesce(sum(c.due) filter (where e.enabled), 0),
-    'sending', (select coalesce(sum(l.held), 0) from keyframe_private.lanes l where l.leased_until > now()),
+    'sending', (
+      select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
+      where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
     'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
     'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
     'oldestDueSeconds', keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
@@ -4243,21 +4549,21 @@ AS $function$
       select keyframe_private.seconds_since(min(f.failing_since)) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
     'endpointsSwitchedOff', (
       select count(*) from keyframe.webhook_endpoints f
-      where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'))
+      where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'),
+    'unsignedEndpoints', (
+      select count(distinct h.endpoint_id) from keyframe_private.webhook_hours h join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
+      where h.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and h.last_error = 'not_signed'
+        and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from pending p
   join keyframe.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
-    -- Counted from the index alone; deliveries being sent are due as well. Only the oldest one is read from the table.
-    select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - s.held, 0) as due, (
-        select d.next_attempt_at from keyframe.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now()
-        order by d.next_attempt_at offset s.held limit 1) as oldest_at
-    from (select keyframe_private.held_deliveries(e.id) as held) s
-    left join lateral (
+    -- Counted from the index alone.
+    select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due,
+      min(o.next_attempt_at) filter (where o.next_attempt_at <= now()) as oldest_at
+    from (
       select d.next_attempt_at from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
-    ) o on true
-    group by s.held
+    ) o
   ) c
 $function$;
 
@@ -4282,7 +4588,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.kick_figures()
  SET search_path TO ''
 AS $function$
   select jsonb_build_object(
-    'unsent', u.unsent, 'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
+    'unsent', u.unsent,
+    'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
+    'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
     'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
@@ -4332,7 +4640,9 @@ AS $function$
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
     'acknowledgedAfterSeconds', round(extract(epoch from k.acknowledged_at - k.made_at), 3))
   from (select) only_one
-  left join keyframe_private.last_kicks k on k.function_name = last_kick_figures.function_name
+  left join lateral (
+    select m.* from keyframe_private.kicks m where m.function_name = last_kick_figures.function_name order by m.made_at desc limit 1
+  ) k on true
   left join lateral (
     select n.id, n.status_code, n.headers, n.timed_out, n.error_msg
     from net._http_response n
@@ -4340,6 +4650,49 @@ AS $function$
     where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id
     limit 1
   ) a on true
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.worker_figures(function_name text)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
+    'callSeconds', round((w.report ->> 'callMs')::numeric / 1000, 3),
+    'slowRequests', coalesce((w.report ->> 'slowRequests')::integer, 0),
+    'oldestKickSeconds', (
+      select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
+      where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
+    'slowestKickSeconds', (
+      select round(max(extract(epoch from k.acknowledged_at - k.made_at)), 3) from keyframe_private.kicks k
+      where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes'))
+  from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.transaction_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object('oldestSeconds', keyframe_private.seconds_since(t.xact_start), 'pid', t.pid::text, 'role', t.usename, 'tables', t.relation)
+  from (select) only_one
+  left join lateral (
+    select a.xact_start, a.pid, a.usename, string_agg(distinct l.relation::regclass::text, ', ') as relation
+    from pg_catalog.pg_locks l
+    join pg_catalog.pg_class c on c.oid = l.relation
+    join pg_catalog.pg_stat_activity a on a.pid = l.pid
+    where l.granted and l.mode <> 'AccessShareLock' and c.relkind = 'r'
+      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace])
+        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass]))
+      -- Insert-only: nobody waits for their rows.
+      and c.oid <> all (array['keyframe_private.lane_arrivals'::regclass, 'keyframe_private.kicks'::regclass])
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+      and a.backend_type = 'client backend' and a.xact_start < now() - interval '20 seconds'
+    group by 1, 2, 3 order by 1 limit 1
+  ) t on true
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.cron_figures(job_name text)
@@ -4388,7 +4741,8 @@ create policy keyframe_references_select_owner on storage.objects for select to 
 
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
 
-select cron.schedule('keyframe-prune-cron', '17 * * * *', 'delete from cron.job_run_details where end_time < now() - interval ''1 day''');
+select cron.schedule('keyframe-prune-cron', '17 * * * *', 'delete from cron.job_run_details d using cron.job j
+    where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''');
 
 select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
 

@@ -2,7 +2,7 @@ import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { waitForPort } from "../../local/network.ts";
-import { Watchdog } from "../../local/stack/child-process.ts";
+import { spawnWithParent } from "../../local/spawn-with-parent.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
 const TIMEOUT_MS = 180_000;
@@ -64,29 +64,21 @@ export async function answerJobs<Job>(work: (job: Job) => unknown): Promise<void
 
 export type FunctionProcess = { pid: number; ended: AbortSignal; close(): Promise<void> };
 
-let watchdog: Watchdog | undefined;
-
 type FunctionSettings = { port: number; args: string[]; env: Record<string, string>; deno?: string };
 
 /** Starts an edge function on a port of this machine. It ends with this process. */
 export function spawnFunction({ port, args, env, deno = Deno.execPath() }: FunctionSettings): FunctionProcess {
   const [command = "", ...rest] = args;
-  const child = new Deno.Command(deno, {
+  const child = spawnWithParent(deno, {
     args: [command, "--quiet", ...rest],
     cwd: PROJECT_ROOT,
     clearEnv: true,
     env: { ...env, DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`, DENO_NO_UPDATE_CHECK: "1" },
-    stdin: "null",
     stdout: "null",
     stderr: "inherit",
-  }).spawn();
-  watchdog ??= new Watchdog();
-  watchdog.add(child.pid);
-  const ended = new AbortController();
-  void child.status.then(() => {
-    watchdog?.remove(child.pid);
-    ended.abort();
   });
+  const ended = new AbortController();
+  void child.status.then(() => ended.abort());
   return {
     pid: child.pid,
     ended: ended.signal,

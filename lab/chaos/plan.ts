@@ -76,6 +76,7 @@ const DIRECTIVES = {
   timeout: 0.5,
   lost_answer: 4,
   failed: 6,
+  input_unreachable: 2,
   aborted: 2,
   canceled: 2,
   callback_lost: 5,

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { freePort } from "../../local/network.ts";
-import { ChildProcess, Watchdog } from "../../local/stack/child-process.ts";
+import { ChildProcess } from "../../local/stack/child-process.ts";
 import { describeFunction } from "../../local/stack/describe-children.ts";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
@@ -29,7 +29,6 @@ export async function startSecondProcess(
   name: FunctionName,
   { clock, preload = [], port = freePort(), logFile }: SecondOptions = {},
 ): Promise<SecondProcess> {
-  const watchdog = new Watchdog();
   const setting = {
     dataDir,
     port: Number(new URL(stack.url).port),
@@ -37,27 +36,18 @@ export async function startSecondProcess(
     keys: stack.keys,
     simulatorPort: stack.simulator ? Number(new URL(stack.simulator.url).port) : undefined,
     functionPorts: { [name]: port },
-    watchdog,
   };
   const described = describeFunction(setting, name);
   const [run = "run", ...rest] = described.args;
   const modules = clock === undefined ? preload : [await writeClock(dataDir, clock), ...preload];
   const args = [run, ...modules.map((module) => `--preload=${module}`), ...rest];
   const child = new ChildProcess({ ...described, args, ...(logFile === undefined ? {} : { logFile }) });
-  try {
-    await child.start();
-  } catch (error) {
-    await watchdog.stop();
-    throw error;
-  }
+  await child.start();
   return {
     origin: `http://127.0.0.1:${port}`,
     child,
     kill: (signal) => child.kill(signal),
-    stop: async () => {
-      await child.stop();
-      await watchdog.stop();
-    },
+    stop: () => child.stop(),
   };
 }
 

@@ -60,7 +60,7 @@ export const predictionInput = z
   .meta({ id: "PredictionInput", description: "What it was made with." });
 export type PredictionInput = z.infer<typeof predictionInput>;
 
-/** The database's status `storing` is `processing` in the API. */
+/** The database's status `storing` is `processing` in the API, and so is `queued` once a provider run was accepted. */
 export const predictionStatus = z
   .enum(["queued", "starting", "processing", "succeeded", "failed", "canceled"])
   .meta({ id: "PredictionStatus", description: "succeeded, failed and canceled are final." });

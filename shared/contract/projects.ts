@@ -60,18 +60,22 @@ const fields = {
 export const project = z.object(fields).meta({ id: "Project", examples: [SAMPLE_PROJECT] });
 export type Project = z.infer<typeof project>;
 
-export const latestPredictions = z
-  .object(
-    Object.fromEntries(STEPS.map((name) => [name, prediction.nullable()])) as Record<
-      Step,
-      z.ZodNullable<typeof prediction>
-    >,
-  )
+const ofEachStep = Object.fromEntries(STEPS.map((name) => [name, prediction.nullable()])) as Record<
+  Step,
+  z.ZodNullable<typeof prediction>
+>;
+const predictions = z
+  .object(ofEachStep)
   .meta({ id: "LatestPredictions", description: "The latest prediction of each step; null where none was started." });
-export type LatestPredictions = z.infer<typeof latestPredictions>;
+const takes = z.object(ofEachStep).meta({
+  id: "ShownTakes",
+  description:
+    "The take that stands for each step: the selected frame, otherwise the latest prediction that succeeded, also when a later one failed. Null where none succeeded.",
+});
+export type PredictionOfEachStep = z.infer<typeof predictions>;
 
 export const projectWithPredictions = z
-  .object({ ...fields, predictions: latestPredictions })
+  .object({ ...fields, predictions, takes })
   .meta({ id: "ProjectWithPredictions" });
 export type ProjectWithPredictions = z.infer<typeof projectWithPredictions>;
 
@@ -81,12 +85,16 @@ export const listProjectsQuery = z.strictObject({
   include: z
     .literal("predictions", { error: "Must be predictions." })
     .optional()
-    .meta({ description: "predictions: adds the latest prediction of each step to each project." }),
+    .meta({ description: "predictions: adds `predictions` and `takes` to each project, as its own read has them." }),
 });
 
 export const projectPage = z
   .object({
-    projects: z.array(z.object({ ...fields, predictions: latestPredictions.optional() }).meta({ id: "ListedProject" })),
+    projects: z.array(
+      z
+        .object({ ...fields, predictions: predictions.optional(), takes: takes.optional() })
+        .meta({ id: "ListedProject" }),
+    ),
     nextCursor,
   })
   .meta({ id: "ProjectPage" });

@@ -29,6 +29,17 @@ const lastKick = z
   .meta({ id: "LastKick" });
 export type LastKick = z.infer<typeof lastKick>;
 
+const worker = z
+  .object({
+    claimedSeconds: age("Time since it last claimed work; null: not since the database started."),
+    oldestKickSeconds: age("Time since the first kick that it has not acknowledged by a claim."),
+    slowestKickSeconds: age("The longest time from a kick of the last five minutes until it claimed."),
+    callSeconds: age("How long its last call of the database took, as it saw it."),
+    slowRequests: count("Its open requests to receivers that have taken over three seconds."),
+  })
+  .meta({ id: "WorkerFigures" });
+export type WorkerFigures = z.infer<typeof worker>;
+
 /** Ages are by the database's clock; null where there is nothing. docs/operate.md explains the figures. */
 export const serviceFigures = z
   .object({
@@ -45,8 +56,8 @@ export const serviceFigures = z
       runsToCancel: count("Provider runs to cancel."),
     }),
     deliveries: z.object({
-      due: count("Due to be sent. Counts of one endpoint stop at 10,000."),
-      sending: count("Being sent."),
+      due: count("Due to be sent, or being sent. Counts of one endpoint stop at 10,000."),
+      sending: count("Open requests, as the worker said at its last claim."),
       pending: count("Not ended: due, being sent, or to be retried."),
       held: count("Waiting until their endpoint is enabled."),
       oldestDueSeconds: age("How long the oldest has been due."),
@@ -55,6 +66,7 @@ export const serviceFigures = z
       endpointsSwitchedOff: count(
         "Endpoints that the service disabled in the last day: gone, or failing for too long.",
       ),
+      unsignedEndpoints: count("Enabled endpoints whose last attempt could not be signed, in this hour or the last."),
     }),
     events: z
       .object({
@@ -66,7 +78,8 @@ export const serviceFigures = z
     kicks: z
       .object({
         unsent: count("Kicks that pg_net has not sent yet."),
-        oldestUnsentSeconds: age("How long the oldest of them has been there."),
+        othersUnsent: count("Requests of other senders that pg_net has not finished yet."),
+        oldestUnsentSeconds: age("How long the oldest of the kicks has been there."),
         accepted: count("Kicks that a function accepted."),
         refused: count("Kicks that a function refused; the usual cause is another keyframe_kick_secret."),
         failed: count("Requests of pg_net without an answer, of all senders."),
@@ -77,6 +90,15 @@ export const serviceFigures = z
       })
       .meta({ description: "From pg_net's tables, of the last five minutes." }),
     lastKicks: z.object({ generate: lastKick, deliver: lastKick }),
+    workers: z.object({ generate: worker, deliver: worker }),
+    transactions: z
+      .object({
+        oldestSeconds: age("How long it has been open."),
+        pid: z.string().nullable().meta({ description: "Its process, for pg_terminate_backend." }),
+        role: z.string().nullable().meta({ description: "Whose it is." }),
+        tables: z.string().nullable().meta({ description: "The tables that it has locked or written to." }),
+      })
+      .meta({ description: "The transaction that has held rows or tables of ours for longest; nulls: none for 20 s." }),
     sweep: cronJob,
     prune: cronJob,
     fileRemovals: z.object({

@@ -1,5 +1,6 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { unrepeatableBody } from "../http/unrepeatable-body.ts";
+import { pause } from "./pause.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -46,5 +47,36 @@ export function createCallDatabase(
     const { data, error, status } = await client.rpc(called, args).abortSignal(AbortSignal.timeout(timeoutMs));
     if (error) throw new DatabaseError(called, status, error.code ?? "");
     return data as unknown; // the client's types say any
+  };
+}
+
+/** The call changed nothing, because another transaction holds what it needs (lock_timeout), or was in its way. */
+const CONFLICT = /^(55P03|40001|40P01)$/;
+const FIRST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 4_000;
+
+/**
+ * Repeats calls that conflict with other transactions until the signal of their task aborts. Somebody may leave a transaction open, and
+ * a result that is not recorded can cost a second provider run. Each try holds a connection for 100 ms. Only `most` calls at a
+ * time are repeated for longer than four seconds, so that tasks that wait for one owner's rows leave room for other owners' tasks.
+ */
+export function repeatConflicts(
+  call: CallDatabase,
+  most: number,
+  wait: typeof pause = pause,
+): (signal: AbortSignal) => CallDatabase {
+  let long = 0;
+  return (signal) => async (called, args) => {
+    for (let ms = FIRST_PAUSE_MS; ; ms = Math.min(2 * ms, MAX_PAUSE_MS)) {
+      try {
+        return await call(called, args);
+      } catch (error) {
+        const isConflict = error instanceof DatabaseError && CONFLICT.test(error.code);
+        if (!isConflict || signal.aborted || (ms === MAX_PAUSE_MS && long >= most)) throw error;
+      }
+      if (ms === MAX_PAUSE_MS) long += 1;
+      await wait(ms, signal);
+      if (ms === MAX_PAUSE_MS) long -= 1;
+    }
   };
 }

@@ -23,7 +23,23 @@ export function providerState(run: ProviderPrediction) {
     output_url: run.status === "succeeded" ? pickOutputUrl(run.output) : null,
     progress: run.status === "processing" ? parseProgress(run.logs) : null,
     error_message: providerSentence(run.error) || null,
+    input_unreachable: run.status === "failed" && isInputUnreachable(run.error),
   };
+}
+
+/** The path of an input file that we gave to a run: in our Storage, or uploaded to the provider (input-files.ts). */
+const INPUT_FILE = /\/storage\/v1\/object\/sign\/|\/v1\/files\//;
+/** `502 Server Error: Bad Gateway for url: …`, `HTTPSConnectionPool(…): Max retries exceeded with url: …`, `Client error '404 …' for url …` */
+const NOT_READ =
+  /(?:client|server) error|max retries exceeded|timed out|connection (?:refused|reset|aborted)|cannot (?:fetch|connect)/i;
+
+/**
+ * Whether a run failed because it could not read an input file. An image that was read and is not usable names its address too, and
+ * would fail again.
+ */
+function isInputUnreachable(error: unknown): boolean {
+  const said = typeof error === "string" ? error : JSON.stringify(error ?? "");
+  return INPUT_FILE.test(said) && NOT_READ.test(said);
 }
 
 /** The URL of the output: a string, or the first of a list. Whether it is allowed is checked when it is fetched. */
@@ -44,7 +60,7 @@ export function parseProgress(logs: string | null | undefined): number | null {
   return percent === undefined ? null : Math.min(1, Number(percent) / 100);
 }
 
-const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "unproven", "ended", "stale"]);
+const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "unproven", "ended", "stale", "given_up"]);
 export type RecordOutcome = z.infer<typeof outcome>;
 
 /** Why a run in the provider's list may belong to a prediction: it names the prediction, or has equal text. */

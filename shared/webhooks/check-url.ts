@@ -20,7 +20,9 @@ export function checkUrl(given: string, rules: AddressRules = {}): string | null
   if (/[\s\p{C}\\]/u.test(given)) return "The URL must not contain spaces, control characters or backslashes.";
   if (given.includes("@")) return "The URL must not carry a user name or password. Write an @ in its path as %40.";
   if (given.includes("#")) return "The URL must not have a fragment (#).";
-  if (!(allowLocal ? /^https?:\/\/[^/?]/ : /^https:\/\/[^/?]/).test(given)) return "The URL must begin with https://.";
+  if (!(allowLocal ? /^https?:\/\/[^/?]/ : /^https:\/\/[^/?]/).test(given)) {
+    return `The URL must begin with ${allowLocal ? "http:// or https://" : "https://"}.`;
+  }
   if (!URL.canParse(given)) return "The URL cannot be read. Check its host and port.";
   const { hostname, port } = new URL(given);
   if (port !== "" && port !== "443" && Number(port) < FIRST_UNPRIVILEGED_PORT) {

@@ -21,6 +21,9 @@ export type WorkerLimits = {
   retryDelayMs: number;
   maxRetryDelayMs: number;
   giveUpAfterMs: number;
+  /** A call of the database that takes so long is logged, at most once in slowLogEveryMs. */
+  slowCallMs: number;
+  slowLogEveryMs: number;
 };
 
 /** What both workers have in common. */
@@ -36,4 +39,6 @@ export const COMMON_LIMITS = {
   retryDelayMs: 250,
   maxRetryDelayMs: 2_000,
   giveUpAfterMs: 20_000,
+  slowCallMs: 1_000,
+  slowLogEveryMs: 10_000,
 };

@@ -6,17 +6,24 @@ import type { WorkerLimits } from "./worker-limits.ts";
 export type WorkerSettings<Item> = {
   /**
    * Claims work, records a heartbeat and returns what to start, at most `room()` items. With nothing due it may wait up to waitMs.
-   * `more`: probably more is due.
+   * `callMs`: how long the last call of the database took. `more`: probably more is due.
    */
-  claim(room: () => number, heartbeatMs: number, waitMs: number): Promise<{ items: Item[]; more: boolean }>;
+  claim(
+    room: () => number,
+    heartbeatMs: number,
+    waitMs: number,
+    callMs: number,
+  ): Promise<{ items: Item[]; more: boolean }>;
   work(item: Item, signal: AbortSignal): Promise<void>;
   /** Names the item in a log line. */
   identify(item: Item): Record<string, string>;
   /** For work whose results are recorded in batches, with each claim. */
   results?: {
-    count(): number;
+    /** How many can be recorded now, and how many there are: some wait until they can be tried again. */
+    ready(): number;
+    pending(): number;
     /** Records them without claiming. */
-    record(): Promise<void>;
+    record(callMs: number): Promise<void>;
     /** Claimed items that can start now that another has ended. */
     next(): Item[];
   };
@@ -39,11 +46,13 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   let open = 0;
   let idleUntil = 0;
   let calledAt = 0;
+  let callMs = 0;
+  let slowLoggedAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
   let failingSince = 0;
   const room = () => Math.max(0, limits.maxOpen - open);
-  const unrecorded = () => results?.count() ?? 0;
-  const isBusy = () => open > 0 || unrecorded() > 0;
+  const unrecorded = () => results?.ready() ?? 0;
+  const isBusy = () => open > 0 || (results?.pending() ?? 0) > 0;
   function start(item: Item): void {
     const abort = new AbortController();
     let isOpen = true;
@@ -71,10 +80,16 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   /** Null after a failure and a pause. Throws when another try makes no sense now. */
   async function call<Answer>(ask: () => Promise<Answer>): Promise<Answer | null> {
     kicked = false;
+    const askedAt = clock.now();
     try {
       const answer = await ask();
       failures = 0;
       calledAt = clock.now();
+      callMs = calledAt - askedAt;
+      if (callMs >= limits.slowCallMs && calledAt - slowLoggedAt >= limits.slowLogEveryMs) {
+        log.warn("database_slow", { ms: Math.round(callMs), unrecorded: unrecorded(), open });
+        slowLoggedAt = calledAt;
+      }
       return answer;
     } catch (error) {
       log.error("call_failed", { reason: describeError(error), unrecorded: unrecorded(), open });
@@ -90,7 +105,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   async function pause(end: number, isEnding = false): Promise<void> {
     while (!kicked) {
       const count = unrecorded();
-      if (open === 0 ? count > 0 || isEnding : count >= limits.recordAt) return;
+      if (open === 0 ? count > 0 || (isEnding && !isBusy()) : count >= limits.recordAt) return;
       const left = (count > 0 ? Math.min(end, calledAt + limits.recordAfterMs) : end) - clock.now();
       if (left <= 0) return;
       await signal.wait(left);
@@ -100,7 +115,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   /** True when more is probably due. */
   async function claimAndStart(heartbeatMs = limits.heartbeatMs, waitMs = limits.claimEveryMs): Promise<boolean> {
     const mayWait = room() > 0 && unrecorded() === 0;
-    const claimed = await call(() => claim(room, heartbeatMs, mayWait ? waitMs : 0));
+    const claimed = await call(() => claim(room, heartbeatMs, mayWait ? waitMs : 0, callMs));
     claimed?.items.forEach(start);
     if (claimed?.more || isBusy()) idleUntil = clock.now() + limits.idleGraceMs;
     return claimed?.more ?? false;
@@ -115,18 +130,18 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
         const records = unrecorded() > 0; // then this call does not wait in the database: the next one does, at once
         if (!(await claimAndStart()) && (!records || isBusy())) await pause(next);
       }
-      // Work committed under the last heartbeat is visible once it has expired, and later work kicks: the final claim misses none.
+      // Once the last heartbeat has expired, one more claim finds what was committed without a kick.
       const expired = clock.now() + limits.heartbeatMs + limits.claimEveryMs;
       while (clock.now() < expired && !isClaiming()) {
         await pause(expired);
         kicked = false; // the final claim answers it
-        if (results && unrecorded() > 0) await call(results.record);
+        if (results && unrecorded() > 0) await call(() => results.record(callMs));
       }
       if (!isClaiming()) await claimAndStart(0, 0);
     } while (isClaiming());
     while (!kicked && isBusy()) {
       await pause(clock.now() + limits.renewEveryMs, true);
-      if (results && !kicked) await call(results.record);
+      if (results && !kicked) await call(() => results.record(callMs));
     }
   }
 

@@ -13,9 +13,6 @@ begin
 end
 $$;
 
-create schema if not exists extensions;
-create extension if not exists pgcrypto with schema extensions;
-
 -- pg_net, pg_cron and Vault may exist already under these schema names: the hosted platform preinstalls some of them.
 do $$
 begin
@@ -44,6 +41,74 @@ grant usage on schema keyframe_worker to service_role;
 create schema keyframe_private;
 comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
 grant usage on schema keyframe_private to authenticated, service_role;
+
+-- Takes all rights on our schemas and on what is in them from every role that the defaults of this database can have given them to,
+-- for example after `alter default privileges grant all on tables to anon`. No default can be revoked for one schema only.
+-- The last migration of each version calls it and then grants what the migrations have granted. Rights that an administrator has
+-- given to another role stay.
+create function keyframe_private.revoke_all_rights()
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  ours text := 'keyframe, keyframe_worker, keyframe_private';
+  named text := (
+    select string_agg(distinct format('%I', r.rolname), ', ')
+    from pg_catalog.pg_roles r
+    where r.rolname <> current_user and (
+      r.rolname in ('anon', 'authenticated', 'service_role')
+      or r.oid in (
+        select a.grantee from pg_catalog.pg_default_acl d cross join pg_catalog.aclexplode(d.defaclacl) a
+        where d.defaclrole = current_user::regrole and d.defaclnamespace = 0)));
+  enumeration regtype;
+begin
+  execute format('revoke all on schema %s from public, %s cascade', ours, named);
+  execute format('revoke all on all tables in schema %s from public, %s cascade', ours, named); -- with their columns
+  execute format('revoke all on all sequences in schema %s from public, %s cascade', ours, named);
+  execute format('revoke all on all routines in schema %s from public, %s cascade', ours, named);
+  for enumeration in
+    select t.oid from pg_catalog.pg_type t
+    where t.typnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and t.typtype in ('e', 'd')
+  loop
+    execute format('revoke all on type %s from %s cascade', enumeration, named); -- public may name a type, by default
+  end loop;
+end
+$$;
+
+-- HMAC with SHA-256 (RFC 2104). Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
+create function keyframe_private.hmac_sha256(message bytea, key bytea)
+returns bytea
+language plpgsql
+immutable
+strict
+set search_path = ''
+as $$
+declare
+  short bytea := case when length(key) > 64 then sha256(key) else key end;
+  inner_key bytea := short || decode(repeat('00', 64 - length(short)), 'hex');
+  outer_key bytea := inner_key;
+begin
+  for i in 0..63 loop
+    outer_key := set_byte(outer_key, i, get_byte(inner_key, i) # 92);
+    inner_key := set_byte(inner_key, i, get_byte(inner_key, i) # 54);
+  end loop;
+  return sha256(outer_key || sha256(inner_key || message));
+end
+$$;
+
+-- A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. Each identifier has 122 bits of the operating
+-- system's secure random numbers.
+create function keyframe_private.random_secret()
+returns text
+language sql
+volatile
+set search_path = ''
+as $$
+  select 'whsec_' || encode(sha256(
+    uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
+$$;
 
 -- Raises an API error. The SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail is a sentence for people.
 create function keyframe_private.raise_error(code text, sentence text, hint text default '')
@@ -106,16 +171,17 @@ grant execute on function
   keyframe_private.has_visible_character(text), keyframe_private.is_plain_text(text), keyframe_private.is_one_line(text)
 to authenticated, service_role;
 
+-- Longer times would end in dates that Postgres does not have, and so would every statement that adds them.
 create table keyframe_private.settings (
   only_row boolean primary key default true check (only_row),
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
   max_failures integer not null default 8 check (max_failures between 1 and 100),
-  frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0'),
-  video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0'),
-  poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0'),
-  retry_base interval not null default interval '2 seconds' check (retry_base > interval '0'),
-  retry_max interval not null default interval '2 minutes' check (retry_max >= retry_base),
-  unused_references_after interval not null default interval '30 days' check (unused_references_after >= interval '1 hour')
+  frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
+  video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
+  poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0' and poll_interval <= interval '10 years'),
+  retry_base interval not null default interval '2 seconds' check (retry_base > interval '0' and retry_base <= interval '10 years'),
+  retry_max interval not null default interval '2 minutes' check (retry_max >= retry_base and retry_max <= interval '10 years'),
+  unused_references_after interval not null default interval '30 days' check (unused_references_after between interval '1 hour' and interval '10 years')
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';

@@ -100,10 +100,10 @@ volatile
 set search_path = ''
 as $$
 begin
-  -- The API's ETag of a project is this time in milliseconds, so every change moves it. now() may be before the last change.
+  -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
   new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end
 $$;
 create trigger _200_stamp before update on keyframe.projects
-  for each row execute function keyframe_private.stamp_project();
+  for each row when (old is distinct from new) execute function keyframe_private.stamp_project();

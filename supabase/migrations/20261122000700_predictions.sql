@@ -51,6 +51,7 @@ create table keyframe.predictions (
   constraint video_has_a_first_frame check (step <> 'video' or first_frame_prediction_id is not null or not is_active),
   constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or first_frame_prediction_id is null),
   constraint only_video_has_a_last_frame check (step = 'video' or last_frame_prediction_id is null),
+  constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
     check (not is_active or (status = 'queued') = (provider_prediction_id is null)),
@@ -65,6 +66,8 @@ create table keyframe.predictions (
       then num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6
       else num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds) = 0
     end),
+  -- It is the input of a video and the file that its owner reads.
+  constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
   constraint output_duration_if_and_only_if_a_video_succeeded
     check ((output_duration_seconds is not null) = (status = 'succeeded' and step = 'video')),
   constraint error_if_and_only_if_failed check (
@@ -118,8 +121,9 @@ create index predictions_unanswered_idx on keyframe.predictions (next_attempt_at
 alter table keyframe.predictions enable row level security;
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using (owner_id = (select auth.uid()));
+-- A run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
-  with check (owner_id = (select auth.uid()));
+  with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
 grant select on keyframe.predictions to authenticated, service_role;
 grant insert (project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds)
   on keyframe.predictions to authenticated;
@@ -134,6 +138,7 @@ insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
   ('processing', 'storing'), ('processing', 'failed'), ('processing', 'canceled'),
+  ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images: it is submitted again
   ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
 alter table keyframe_private.prediction_moves enable row level security;
 

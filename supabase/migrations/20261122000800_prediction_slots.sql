@@ -106,8 +106,8 @@ create trigger _500_admit_next after update of status on keyframe.predictions
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
   execute function keyframe_private.admit_next();
 
--- The position in the owner's line: 1 for the next to run, 0 once it has a slot, null when it is not queued. Counting stops at
--- 1000, which means 1000 or later: a page of a very long line would count it again for each row.
+-- The position in the owner's line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a
+-- provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer
 language plpgsql
@@ -116,7 +116,7 @@ security invoker
 set search_path = ''
 as $$
 begin
-  if prediction.status <> 'queued' then
+  if prediction.status <> 'queued' or prediction.started_at is not null then
     return null;
   elsif prediction.admitted_at is not null then
     return 0;

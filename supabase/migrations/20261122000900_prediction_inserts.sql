@@ -1,5 +1,8 @@
 -- Checks and completes a request before its row exists, whether it comes through a function or the Data API.
 
+-- Finds the latest take of a step however many of its runs failed.
+create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
+
 -- The latest succeeded prediction of a step, or null.
 create function keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
 returns uuid
@@ -35,8 +38,12 @@ begin
   elsif frame_status <> 'succeeded' then
     perform keyframe_private.raise_error(
       'frame_not_ready',
-      format('The %s prediction %s is %s, not succeeded. Wait for it, or run the step again.', wanted, frame,
-        case when frame_status = 'storing' then 'processing' else frame_status::text end)
+      case when frame_status in ('failed', 'canceled')
+        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', wanted, frame,
+          case when frame_status = 'failed' then 'failed' else 'was canceled' end)
+        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', wanted, frame,
+          case when frame_status = 'storing' then 'processing' else frame_status::text end)
+      end
     );
   end if;
 end

@@ -1,5 +1,8 @@
 -- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call.
 
+-- Every function with which a worker records a result has a lock_timeout: a transaction that somebody left open may hold what it
+-- needs, and ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
+
 -- Every provider run that was accepted: the record of what is paid for, and of what to cancel once its prediction has ended.
 create table keyframe_private.provider_runs (
   provider_prediction_id text primary key,
@@ -54,6 +57,43 @@ begin
 end
 $$;
 
+-- The back-off after so many failures: it doubles with each, ±20 %. power() is capped at 20 doublings: more would exceed the range of
+-- an interval.
+create function keyframe_private.retry_delay(failures integer)
+returns interval
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  return (
+    select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
+    from keyframe_private.settings s);
+end
+$$;
+
+-- starting, processing → queued: the provider run failed because it could not read the images, so the service was away and the
+-- prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_failures
+-- provider runs, each of which may cost money.
+create function keyframe_private.mark_queued_again(prediction uuid)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  runs constant integer := (select count(*) from keyframe_private.provider_runs r where r.prediction_id = mark_queued_again.prediction);
+begin
+  update keyframe.predictions p
+  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+      lease_token = null, failures = runs, retry_reason = 'input_unreachable',
+      next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing')
+    and runs < (select s.max_failures from keyframe_private.settings s);
+  return found;
+end
+$$;
+
 -- active → canceled. A submit in progress finds out when it records its answer; an unanswered submit is searched for when its
 -- lease has expired.
 create function keyframe_private.mark_canceled(prediction uuid)
@@ -70,6 +110,32 @@ begin
 end
 $$;
 
+-- active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner's slots,
+-- the provider run) or failing for what one row causes. Whoever calls it does the row's turn again.
+create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text, provider_answered boolean)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+begin
+  if not keyframe_private.try_lock_slots(prediction.owner_id) then
+    return false;
+  end if;
+  perform from keyframe_private.provider_runs r where r.provider_prediction_id = prediction.provider_prediction_id for update skip locked;
+  if not found and exists (
+    select from keyframe_private.provider_runs r where r.provider_prediction_id = prediction.provider_prediction_id
+  ) then
+    return false;
+  end if;
+  return keyframe_private.mark_failed(prediction.id, code, sentence, true, provider_answered => try_mark_failed.provider_answered);
+exception when others then
+  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+  return false;
+end
+$$;
+
 -- storing → succeeded, for the holder of the lease: the file is in Storage and has been checked.
 create function keyframe_worker.complete_prediction(
   prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text,
@@ -80,6 +146,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 begin
   update keyframe.predictions p
@@ -100,6 +167,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 begin
   perform from keyframe.predictions p
@@ -120,10 +188,10 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 declare
   row_now keyframe.predictions;
-  limits keyframe_private.settings;
   counted integer;
 begin
   select p.* into row_now from keyframe.predictions p
@@ -131,20 +199,15 @@ begin
   if not found then
     return 'too_late';
   end if;
-  select s.* into limits from keyframe_private.settings s;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
-  if row_now.status = 'queued' and counted >= limits.max_failures then
+  if row_now.status = 'queued' and counted >= (select s.max_failures from keyframe_private.settings s) then
     perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => retry_prediction_later.provider_answered);
     return 'failed';
   end if;
   update keyframe.predictions p
   set failures = counted, retry_reason = code, lease_token = null,
       unanswered_since = case when provider_answered then null else p.unanswered_since end,
-      next_attempt_at = now() + greatest(
-        make_interval(secs => coalesce(retry_after_seconds, 0)),
-        -- power() is capped at 20 doublings: more would exceed the range of an interval.
-        least(limits.retry_max, limits.retry_base * power(2, least(20, greatest(0, counted - 1))) * (0.8 + random() * 0.4))
-      ),
+      next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
       updated_at = now()
   where p.id = row_now.id;
   return 'later';
@@ -159,6 +222,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 begin
   update keyframe.predictions p

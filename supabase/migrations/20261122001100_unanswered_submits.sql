@@ -64,14 +64,16 @@ create trigger _410_keep_unanswered_submit after delete on keyframe.predictions
 
 -- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a
 -- text alone does not, so other submits of the same text must be known.
+-- One row for each submit, never updated, and without a key of ours: a claim that records a submit waits for nobody.
 create table keyframe_private.text_submits (
-  prediction_id uuid primary key,
+  id bigint generated always as identity primary key,
+  prediction_id uuid not null,
   prompt_hash bigint not null,
   submitted_at timestamptz not null
 );
 comment on table keyframe_private.text_submits is 'Predictions without files that were submitted in the last hours, including deleted ones.';
 comment on column keyframe_private.text_submits.prompt_hash is 'hashtextextended of the prompt. A collision only prevents the recovery of both prompts'' runs.';
-comment on column keyframe_private.text_submits.submitted_at is 'When it was last submitted.';
+create index text_submits_prediction_id_idx on keyframe_private.text_submits (prediction_id);
 create index text_submits_prompt_hash_idx on keyframe_private.text_submits (prompt_hash);
 create index text_submits_submitted_at_idx on keyframe_private.text_submits (submitted_at);
 alter table keyframe_private.text_submits enable row level security;
@@ -105,24 +107,30 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  tasks jsonb[];
 begin
   -- Usually empty: this check costs a tenth of an update that finds nothing.
   if not exists (select from keyframe_private.unanswered_submits s where s.next_search_at <= now()) then
     return;
   end if;
-  return query
   with due as (
     select s.prediction_id from keyframe_private.unanswered_submits s
     where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
     order by s.next_search_at
     limit max_rows
     for update skip locked
+  ), claimed as (
+    update keyframe_private.unanswered_submits s
+    set next_search_at = now() + make_interval(secs => lease_seconds)
+    from due
+    where s.prediction_id = due.prediction_id
+    returning s.search_task || jsonb_build_object('task', 'search', 'search_since', s.unanswered_since) as task
   )
-  update keyframe_private.unanswered_submits s
-  set next_search_at = now() + make_interval(secs => lease_seconds)
-  from due
-  where s.prediction_id = due.prediction_id
-  returning s.search_task || jsonb_build_object('task', 'search', 'search_since', s.unanswered_since);
+  select array_agg(c.task) into tasks from claimed c;
+  return query select unnest(tasks);
+exception when others then
+  raise warning 'No search for a deleted prediction could be claimed: %', sqlerrm;
 end
 $$;
 
@@ -134,6 +142,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 begin
   update keyframe.predictions p set unanswered_since = null

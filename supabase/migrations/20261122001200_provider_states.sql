@@ -19,8 +19,8 @@ as $$
   where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
 $$;
 
--- Whether a state changes nothing of the prediction that follows this run, as most callbacks do. Takes no lock: state never moves
--- backwards, so an update that changes nothing here changes nothing later.
+-- Whether a state changes nothing of the prediction that follows this run, as most callbacks do. Takes no lock: as long as a prediction
+-- follows a run its state never moves backwards, so an update that changes nothing here changes nothing later.
 create function keyframe_private.is_state_known(
   prediction uuid, attempt integer, run text, provider_status text, progress real
 )
@@ -84,7 +84,7 @@ $$;
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.apply_provider_state(
   row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text,
-  poll_after interval
+  poll_after interval, input_unreachable boolean
 )
 returns boolean
 language plpgsql
@@ -95,15 +95,20 @@ declare
   moved boolean;
 begin
   moved := case provider_status
-    when 'starting' then keyframe_private.mark_running(row_now.id, 'starting', run, poll_after, null, null)
+    -- The second run of a prediction that the API shows as processing.
+    when 'starting' then keyframe_private.mark_running(row_now.id,
+      case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null)
     when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
       and keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null)
     when 'succeeded' then case
       when row_now.status = 'storing' then false
       when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
       else keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url) end
-    when 'failed' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_failed',
-      coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt, or run the step again.'), true)
+    when 'failed' then row_now.status <> 'storing' and case
+      when not input_unreachable then keyframe_private.mark_failed(row_now.id, 'provider_failed',
+        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true)
+      else keyframe_private.mark_queued_again(row_now.id) or keyframe_private.mark_failed(row_now.id, 'input_unreachable',
+        'The provider could not read the images of this step. Run the step again.', true) end
     when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
       'The run was cancelled at the provider. Run the step again.', true)
     when 'aborted' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_aborted',
@@ -118,30 +123,43 @@ $$;
 
 -- Records the state of a provider run and returns: recorded, unchanged (nothing new), duplicate (callback seen before), unknown
 -- (no such prediction, or the run of another), unproven (may be the run of another), ended (the prediction has ended or was
--- deleted), stale (not the run that the prediction follows; it will be cancelled). found_by is for runs from the provider's list:
--- 'name' when the input names the prediction, 'text' when only the text is equal.
+-- deleted), stale (not the run that the prediction follows; it will be cancelled), given_up (the prediction followed it before, and is
+-- submitted again). found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text' when only the text
+-- is equal. input_unreachable: the run failed because it could not read the images.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, callback_id text default null,
-  poll_after_seconds double precision default null, found_by text default null
+  poll_after_seconds double precision default null, found_by text default null, input_unreachable boolean default false
 )
 returns text
 language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 declare
   run constant text := provider_prediction_id;
   run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
   row_now keyframe.predictions;
   follows_run boolean;
+  made_for uuid;
 begin
   if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
     return case
       when exists (select from keyframe_private.provider_callbacks c where c.callback_id = record_provider_state.callback_id) then 'duplicate'
       else 'unchanged'
     end;
+  end if;
+  -- More progress waits for nobody: the next callback or poll says it again.
+  if provider_status = 'processing' and exists (
+    select from keyframe.predictions p
+    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+  ) then
+    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+    if not found then
+      return 'unchanged';
+    end if;
   end if;
   row_now := keyframe_private.lock_prediction(prediction_id);
   if row_now.id is null or attempt not between 1 and row_now.attempt then
@@ -150,10 +168,13 @@ begin
   follows_run := coalesce(row_now.provider_prediction_id = run, false);
   -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
   -- one would be treated as a duplicate.
-  if not follows_run and exists (
-    select from keyframe_private.provider_runs r where r.provider_prediction_id = run and r.prediction_id <> row_now.id
-  ) then
+  select r.prediction_id into made_for from keyframe_private.provider_runs r where r.provider_prediction_id = run;
+  if not follows_run and made_for <> row_now.id then
     return 'unknown';
+  end if;
+  -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
+  if row_now.status = 'queued' and made_for = row_now.id then
+    return 'given_up';
   end if;
   -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
   if found_by = 'text' and not follows_run
@@ -181,11 +202,11 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)))
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), input_unreachable)
     then 'recorded' else 'unchanged' end;
 end
 $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended or stale.';
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
 
 -- Cancels the provider run of a prediction that ends first: cancelled by its user, past its deadline, given up because the
 -- provider does not answer, or deleted. Not when the provider reported the end of the run.
@@ -207,7 +228,7 @@ create trigger _400_cancel_abandoned_run after update of status on keyframe.pred
     old.status in ('starting', 'processing') and (
       new.status = 'canceled'
       or (new.status = 'failed'
-        and new.error_code not in ('provider_failed', 'provider_canceled', 'provider_aborted', 'provider_no_output'))
+        and new.error_code not in ('provider_failed', 'provider_canceled', 'provider_aborted', 'provider_no_output', 'input_unreachable'))
     )
   )
   execute function keyframe_private.cancel_abandoned_run();
@@ -222,6 +243,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 begin
   update keyframe_private.provider_runs r
@@ -235,6 +257,6 @@ $$;
 comment on function keyframe_worker.record_run_canceled is 'Records an attempt to cancel a provider run.';
 
 grant execute on function
-  keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text),
+  keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text, boolean),
   keyframe_worker.record_run_canceled(text, boolean)
 to service_role;

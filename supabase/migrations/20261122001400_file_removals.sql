@@ -33,14 +33,23 @@ as $$
   from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
 $$;
 
--- Serialises the first use of an owner's reference image and the check that it is unused, until the transaction ends.
-create function keyframe_private.lock_references(owner uuid)
-returns void
-language sql
+-- Serialises the first use of an owner's reference image and the check that it is unused, until the transaction ends. False: without
+-- waiting, somebody else holds it.
+create function keyframe_private.lock_references(owner uuid, waits boolean default true)
+returns boolean
+language plpgsql
 volatile
 set search_path = ''
 as $$
-  select pg_advisory_xact_lock(hashtextextended('keyframe references of ' || owner::text, 0))
+declare
+  key constant bigint := hashtextextended('keyframe references of ' || owner::text, 0);
+begin
+  if waits then
+    perform pg_advisory_xact_lock(key);
+    return true;
+  end if;
+  return pg_try_advisory_xact_lock(key);
+end
 $$;
 
 -- Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its
@@ -201,6 +210,9 @@ begin
   return case when files is not null then
     jsonb_build_object('task', 'remove', 'id', lease, 'lease_token', lease, 'files', files)
   end;
+exception when others then
+  raise warning 'No file to remove could be claimed: %', sqlerrm;
+  return null;
 end
 $$;
 
@@ -212,6 +224,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 declare
   counted integer;
@@ -263,9 +276,9 @@ begin
     ) o
     group by o.owner_id order by o.owner_id
   loop
-    perform keyframe_private.lock_references(owner);
     -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
-    -- recorded.
+    -- recorded. An owner's open transaction leaves them to the next run.
+    continue when not keyframe_private.lock_references(owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', unused.name from unnest(names) as unused (name)
     where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
@@ -285,6 +298,7 @@ language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '100ms'
 as $$
 begin
   update keyframe_private.file_removals r set due_at = now(), writer_lease_token = null

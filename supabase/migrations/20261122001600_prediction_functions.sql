@@ -197,8 +197,8 @@ $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 
 -- Admits an upload before its body is read: takes a token and names the file. With an Idempotency-Key it is called again with the
--- hash of the body. The same key returns the same file and takes no second token, even if the first body never arrived. An upload
--- that is then refused for its content has used its token.
+-- hash of the body. The same key returns the same file, but each sending takes a token: its body is read before anything tells that
+-- it is a repetition. An upload that is then refused for its content has used its token.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
@@ -218,7 +218,7 @@ begin
     if idempotency_key is not null then
       select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
     end if;
-    if not replayed then
+    if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;
   end if;

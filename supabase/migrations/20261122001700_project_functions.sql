@@ -2,8 +2,9 @@
 -- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all
 -- rows of an owner for one page. The lists are definer functions that name the owner in their query.
 
--- The latest prediction of each step of the caller's project.
-create function keyframe_private.latest_predictions(project uuid)
+-- Of each step of the caller's project the latest prediction, and the take that stands for it: the selected frame, otherwise the
+-- latest that succeeded. Mostly they are the same, so each prediction is in the list once.
+create function keyframe_private.step_predictions(project keyframe.projects)
 returns json
 language plpgsql
 stable
@@ -12,21 +13,35 @@ set search_path = ''
 as $$
 begin
   return (
-    select coalesce(json_agg(keyframe_private.prediction_json(latest.prediction) order by wanted.step), '[]')
+    select coalesce(json_agg(json_build_object(
+      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction))), '[]')
     from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
     cross join lateral (
       select p as prediction from keyframe.predictions p
-      where p.project_id = latest_predictions.project and p.step = wanted.step
+      where p.project_id = (step_predictions.project).id and p.step = wanted.step
       order by p.created_at desc, p.id desc
       limit 1
     ) latest
-    where (latest.prediction).owner_id = auth.uid() -- checked outside the lateral query, so that the planner does not choose an index on the owner
+    cross join lateral (
+      select coalesce(
+        case wanted.step when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id end,
+        case when (latest.prediction).status = 'succeeded' then (latest.prediction).id
+          else keyframe_private.latest_succeeded(project.id, wanted.step) end
+      ) as id
+    ) take
+    cross join lateral (
+      select latest.prediction, true as is_latest, take.id is not distinct from (latest.prediction).id as is_take
+      union all
+      select p, false, true from keyframe.predictions p where p.id = take.id and p.id <> (latest.prediction).id
+    ) shown
+    where (shown.prediction).owner_id = auth.uid() -- checked outside the lateral queries, so that the planner does not choose an index on the owner
   );
 end
 $$;
-grant execute on function keyframe_private.latest_predictions(uuid) to authenticated;
+grant execute on function keyframe_private.step_predictions(keyframe.projects) to authenticated;
 
--- Newest first. The next page follows (before_created_at, before_id).
+-- Newest first. The next page follows (before_created_at, before_id). A search looks at 5,000 projects, which takes about 10 ms; when
+-- they do not fill the page, `searched_until` is the last of them, and the next page follows it.
 create function keyframe.list_projects(
   max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
   with_predictions boolean default false, search text default ''
@@ -39,27 +54,44 @@ set search_path = ''
 as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  page json;
+  wanted integer := least(max_rows, 101);
+  looked_at integer := case when search = '' then wanted else 5000 end;
+  -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  matches keyframe.projects[];
+  searched_until json;
 begin
-  select coalesce(json_agg(
-    case when with_predictions
-      then (select to_json(j) from (select (l.project).*, keyframe_private.latest_predictions((l.project).id) as predictions) j)
-      else to_json(l.project) end
-    order by (l.project).created_at desc, (l.project).id desc), '[]')
-  into page
-  from (
-    select p as project from keyframe.projects p
-    -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
-    where p.owner_id = auth.uid() and (p.created_at, p.id)
-      < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
-      and strpos(lower(p.title), lower(search)) > 0
-    order by p.created_at desc, p.id desc
-    limit least(max_rows, 101)
-  ) l;
-  return json_build_object('projects', page, 'rate', rate);
+  matches := array(
+    select row(l.*)::keyframe.projects from (
+      select p.* from keyframe.projects p
+      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit looked_at
+    ) l
+    where strpos(lower(l.title), lower(search)) > 0
+    order by l.created_at desc, l.id desc
+    limit wanted);
+  if search <> '' and cardinality(matches) < wanted then
+    select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
+      select p.created_at, p.id from keyframe.projects p
+      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      offset looked_at - 1 limit 1
+    ) l;
+  end if;
+  return json_build_object(
+    'projects', (
+      select coalesce(json_agg(
+        case when with_predictions
+          then (select to_json(j) from (select (f.project).*, keyframe_private.step_predictions(f.project) as predictions) j)
+          else to_json(f.project) end
+        order by f.place), '[]')
+      from (select u as project, row_number() over () as place from unnest(matches) u) f),
+    'searched_until', searched_until, 'rate', rate);
 end
 $$;
-comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction of each step, search keeps those whose title contains it.';
+comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
 
 create function keyframe.read_project(project_id uuid)
 returns json
@@ -77,14 +109,30 @@ begin
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return json_build_object(
-    'project', to_json(wanted), 'predictions', keyframe_private.latest_predictions(wanted.id), 'rate', rate);
+    'project', to_json(wanted), 'predictions', keyframe_private.step_predictions(wanted), 'rate', rate);
 end
 $$;
-comment on function keyframe.read_project is 'One project of the caller with the latest prediction of each step.';
+comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
+
+-- Raises precondition_failed for a project of the caller, not_found for every other.
+create function keyframe_private.refuse_changed_project(project_id uuid)
+returns void
+language plpgsql
+stable
+security invoker
+set search_path = ''
+as $$
+begin
+  if exists (select from keyframe.projects p where p.id = refuse_changed_project.project_id) then
+    perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then repeat your request with its new ETag.');
+  end if;
+  perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+end
+$$;
+grant execute on function keyframe_private.refuse_changed_project(uuid) to authenticated;
 
 -- `changes` has columns and their values; an omitted column keeps its value. With `versions` (times of updated_at, in milliseconds)
--- it changes only a project of one of them, or one that has these values already: a repeated request whose answer was lost
--- succeeds. The trigger on projects counts the change and sets updated_at.
+-- it changes only a project of one of them. The triggers on projects count the change and set updated_at.
 create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
 returns jsonb
 language plpgsql
@@ -99,22 +147,19 @@ begin
   set (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.selected_first_frame_id, c.selected_last_frame_id
     from jsonb_populate_record(p, changes) c)
-  where p.id = update_project.project_id
-    and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions) or jsonb_populate_record(p, changes) = p)
+  where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    if exists (select from keyframe.projects p where p.id = update_project.project_id) then
-      perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then send your change with its new ETag.');
-    end if;
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+    perform keyframe_private.refuse_changed_project(project_id);
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
 $$;
 comment on function keyframe.update_project is 'Changes the caller''s project. Existing predictions keep their inputs.';
 
--- The triggers on projects and predictions count it, refuse it while a prediction runs, and queue the files for removal.
-create function keyframe.delete_project(project_id uuid)
+-- The triggers on projects and predictions count it, refuse it while a prediction runs, and queue the files for removal. `versions` as
+-- for update_project.
+create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
 returns jsonb
 language plpgsql
 volatile
@@ -124,9 +169,11 @@ as $$
 declare
   deleted keyframe.projects;
 begin
-  delete from keyframe.projects p where p.id = delete_project.project_id returning p.* into deleted;
+  delete from keyframe.projects p
+  where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  returning p.* into deleted;
   if not found then
-    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+    perform keyframe_private.refuse_changed_project(project_id);
   end if;
   return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
 end
@@ -181,6 +228,6 @@ grant execute on function
   keyframe.list_projects(integer, timestamptz, uuid, boolean, text),
   keyframe.read_project(uuid),
   keyframe.update_project(uuid, jsonb, timestamptz[]),
-  keyframe.delete_project(uuid),
+  keyframe.delete_project(uuid, timestamptz[]),
   keyframe.list_predictions(uuid, keyframe.generation_step, integer, timestamptz, uuid)
 to authenticated;

@@ -87,7 +87,7 @@ $$;
 create trigger _500_record_deleted after delete on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_deleted_endpoint();
 
--- Creates the current secret of an endpoint: whsec_ and the base64 of 32 random bytes, stored only in the Vault.
+-- Creates the current secret of an endpoint, stored only in the Vault.
 create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void
 language plpgsql
@@ -96,7 +96,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  secret text := 'whsec_' || encode(extensions.gen_random_bytes(32), 'base64');
+  secret text := keyframe_private.random_secret();
 begin
   insert into keyframe_private.webhook_secrets (id, endpoint_id, vault_secret_id)
   values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
@@ -187,39 +187,28 @@ $$;
 create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_endpoint_switch();
 
--- The live secrets of endpoints, newest first, at most three each; no row for an endpoint without one. One statement for all: a
--- statement that decrypts costs more than each decryption in it.
-create function keyframe_private.live_webhook_secrets(endpoints uuid[], at timestamptz)
-returns table (endpoint_id uuid, secrets text[])
+-- The live secrets of an endpoint, newest first, at most three. Empty when one cannot be decrypted, as after a restore under another key:
+-- then this endpoint alone is not sent to.
+create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
+returns text[]
 language plpgsql
 stable
 security definer
 set search_path = ''
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
 begin
   -- created_at is the start of a transaction, so it cannot order two simultaneous rotations; the row without expires_at is the
   -- current one.
-  return query
-  select s.endpoint_id, array_agg(v.decrypted_secret order by (s.expires_at is null) desc, s.created_at desc)
-  from keyframe_private.webhook_secrets s
-  join vault.decrypted_secrets v on v.id = s.vault_secret_id
-  where s.endpoint_id = any (endpoints) and (s.expires_at is null or s.expires_at > at)
-  group by s.endpoint_id;
+  return array_remove(array(
+    select v.decrypted_secret
+    from keyframe_private.webhook_secrets s
+    join vault.decrypted_secrets v on v.id = s.vault_secret_id
+    where s.endpoint_id = endpoint and (s.expires_at is null or s.expires_at > at)
+    order by (s.expires_at is null) desc, s.created_at desc), null);
+exception when others then
+  raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
+  return '{}';
 end
-$$;
-
--- The live secrets of one endpoint.
-create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
-returns text[]
-language sql
-stable
-security definer
-set search_path = ''
-as $$
-  select coalesce((select l.secrets from keyframe_private.live_webhook_secrets(array[endpoint], at) l), '{}')
 $$;
 
 -- For administrators: the secret that signs for an endpoint now.

@@ -1,18 +1,20 @@
 -- Events, written in the transaction that causes them, with one delivery for each endpoint that gets them.
 
--- A UUID of version 7: 48 bits of milliseconds, then random bits. Recent rows lie together in every index that begins with such an
--- id, in pages that are in memory; random ids would touch a different page each, of an index of a month. Pruning leaves whole pages
--- empty. (Postgres has uuidv7() from version 18.)
+-- A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits. Recent rows lie together in every index that
+-- begins with such an id, in pages that are in memory; random ids would touch a different page each, of an index of a month. Pruning
+-- leaves whole pages empty. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
 returns uuid
 language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  microseconds constant bigint := extract(epoch from clock_timestamp()) * 1000000;
+  fraction constant integer := (microseconds % 1000) * 4096 / 1000;
 begin
-  return encode(set_bit(set_bit(overlay(
-    uuid_send(gen_random_uuid()) placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6
-  ), 52, 1), 53, 1), 'hex')::uuid;
+  return encode(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
 end
 $$;
 
@@ -56,13 +58,14 @@ create table keyframe.webhook_deliveries (
   status keyframe.delivery_status not null default 'pending',
   attempts integer not null default 0,
   retries_from integer not null default 0,
-  next_attempt_at timestamptz not null default now(),
+  next_attempt_at timestamptz not null default clock_timestamp(),
   last_attempt_at timestamptz,
   last_status_code integer,
   last_error text,
   created_at timestamptz not null default now(),
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
+  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
 -- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
 -- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
@@ -73,8 +76,8 @@ comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: pr
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
-comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due.';
-comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
+comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
 -- Pending deliveries by endpoint: the claim takes a few of each. Small, however many were delivered. No deduplication: entries of
 -- events written together would share one tuple, which is marked dead only when all of them are, and claims would look up the
 -- dead ones each time.
@@ -126,7 +129,7 @@ begin
 end
 $$;
 
--- Writes an event and its deliveries, and kicks deliver. False: the event exists already.
+-- Writes an event and its deliveries. False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null
 )
@@ -151,12 +154,8 @@ begin
   select event, e.id, e.owner_id, emit_event.event_type
   from keyframe.webhook_endpoints e
   where e.enabled and (e.owner_id = owner or e.owner_id is null)
-    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types))
-  -- Waits for the deletion of an endpoint and then skips it: once its deliveries are pruned, none may be added.
-  for key share of e;
-  if found then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
+    -- Without a lock: a deletion that is not committed yet would hold up everybody. Deliveries of a deleted endpoint are pruned.
+    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
   return true;
 end
 $$;

@@ -1,74 +1,84 @@
--- Lanes: the queue of an endpoint's deliveries, leased as a whole by one worker. Time is an argument, so that tests can span years.
+-- Lanes: the queue of an owner's deliveries, leased as a whole by one worker. A service-wide endpoint has a lane of its own. Only workers
+-- write lanes, in short transactions; others insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
 
--- One row for each endpoint that has been sent to. Rows are reused; no index contains an updated column and the page has free
--- space, so updates are HOT. No foreign key (pruned instead): a lane and the deletion of an endpoint must not wait for each other.
 create table keyframe_private.lanes (
-  endpoint_id uuid primary key,
-  token uuid,
-  leased_until timestamptz not null default '-infinity',
-  held integer not null default 0,
-  constraint token_if_and_only_if_leased check ((token is null) = (leased_until = '-infinity')),
-  constraint held_only_while_leased check (held = 0 or token is not null)
-) with (fillfactor = 40, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
-comment on table keyframe_private.lanes is 'The queues of endpoints (lanes), each leased as a whole by one worker.';
-comment on column keyframe_private.lanes.token is 'Required to record results; null when the lane is free.';
-comment on column keyframe_private.lanes.leased_until is 'When another worker may take it over; its holder renews it.';
-comment on column keyframe_private.lanes.held is 'How many deliveries its holder had when it last took or renewed it.';
+  id uuid primary key,
+  due_at timestamptz not null,
+  served_at timestamptz not null default '-infinity',
+  token uuid
+-- Each turn of a lane updates it twice, so vacuum must not wait for a fifth of the table.
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table keyframe_private.lanes is 'The queues of deliveries (lanes): one for each owner, one for each service-wide endpoint. A worker leases a lane as a whole.';
+comment on column keyframe_private.lanes.id is 'The owner''s id, or the id of a service-wide endpoint.';
+comment on column keyframe_private.lanes.due_at is 'When a worker may take it, in this order: while it is leased, when the lease ends; infinity when it has nothing to send.';
+comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
+comment on column keyframe_private.lanes.token is 'Names the lease: required to record results; null when the lane is free.';
+create index lanes_due_at_idx on keyframe_private.lanes (due_at);
 alter table keyframe_private.lanes enable row level security;
 
--- Enabled endpoints with a free lane and a due delivery, in descending order of ids from start, wrapping around. Walks the index
--- from endpoint to endpoint: four probes for each with a pending delivery; it never reads all deliveries. One statement, because
--- every claim pays for each unreachable endpoint. It stops after the last wanted one. Descending, because recent sends leave dead
--- entries at the start of each endpoint's range.
-create function keyframe_private.endpoints_with_due(start uuid, most integer, at timestamptz)
-returns setof uuid
+-- Says that a lane has got something to send. Insert-only, because the writer's transaction may stay open: it holds no row that another
+-- writer or a worker needs.
+create table keyframe_private.lane_arrivals (
+  id bigint generated always as identity primary key,
+  lane_id uuid not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+comment on table keyframe_private.lane_arrivals is 'Lanes that have got something to send, until the next claim reads them.';
+alter table keyframe_private.lane_arrivals enable row level security;
+
+-- Endpoints by lane.
+create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce(owner_id, id))) where enabled;
+
+-- New deliveries, and those that somebody made pending again.
+create function keyframe_private.record_arrivals()
+returns trigger
 language plpgsql
-stable
+volatile
+security definer
 set search_path = ''
-set enable_seqscan = off
-set enable_sort = off
 as $$
+declare
+  endpoints uuid[];
 begin
-  return query
-  with recursive from_start as (
-    (select d.endpoint_id as id from keyframe.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id < start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
-    union all
-    select (
-      select d.endpoint_id from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id < f.id order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
-    from from_start f where f.id is not null
-  ), down_to_start as (
-    (select d.endpoint_id as id from keyframe.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id >= start order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
-    union all
-    select (
-      select d.endpoint_id from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id < t.id and d.endpoint_id >= start
-      order by d.endpoint_id desc, d.next_attempt_at desc limit 1)
-    from down_to_start t where t.id is not null
-  )
-  select p.id from (select f.id from from_start f union all select t.id from down_to_start t) p
-  -- Scalar subqueries, because a join could read all endpoints first.
-  where (select e.enabled from keyframe.webhook_endpoints e where e.id = p.id)
-    and coalesce((select l.leased_until <= at from keyframe_private.lanes l where l.endpoint_id = p.id), true)
-    and (select true from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = p.id and d.next_attempt_at <= at order by d.next_attempt_at desc limit 1)
-  limit most;
+  if tg_op = 'INSERT' then
+    endpoints := array(select distinct n.endpoint_id from changed_to n where n.status = 'pending');
+  else -- a recorded attempt is no arrival: its lane is leased
+    endpoints := array(
+      select distinct n.endpoint_id from changed_to n join changed_from o on o.id = n.id where n.status = 'pending' and n.attempts = o.attempts);
+  end if;
+  insert into keyframe_private.lane_arrivals (lane_id)
+  select distinct coalesce(e.owner_id, e.id) from keyframe.webhook_endpoints e where e.id = any (endpoints);
+  if found then
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+  return null;
 end
 $$;
+create trigger _600_record_inserted after insert on keyframe.webhook_deliveries
+  referencing new table as changed_to
+  for each statement execute function keyframe_private.record_arrivals();
+create trigger _600_record_changed after update on keyframe.webhook_deliveries
+  referencing old table as changed_from new table as changed_to
+  for each statement execute function keyframe_private.record_arrivals();
 
--- How many of an endpoint's due deliveries a worker has, as of its last renewal: the oldest ones.
-create function keyframe_private.held_deliveries(endpoint uuid)
-returns integer
-language sql
-stable
+-- An endpoint is enabled: what waited for it can be sent.
+create function keyframe_private.record_enabled()
+returns trigger
+language plpgsql
+volatile
+security definer
 set search_path = ''
 as $$
-  select coalesce((select l.held from keyframe_private.lanes l where l.endpoint_id = endpoint and l.leased_until > now()), 0)
+begin
+  insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
+  perform keyframe_private.kick_unless_running('deliver');
+  return null;
+end
 $$;
+create trigger _600_record_enabled after update of enabled, owner_id on keyframe.webhook_endpoints
+  for each row when (new.enabled and (not old.enabled or old.owner_id is distinct from new.owner_id))
+  execute function keyframe_private.record_enabled();
 
--- Whether a claim would get a lane.
+-- Whether a claim might get a lane. Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean
 language plpgsql
@@ -76,134 +86,174 @@ volatile
 set search_path = ''
 as $$
 begin
-  return exists (select from keyframe_private.endpoints_with_due(gen_random_uuid(), 1, at));
+  return coalesce(
+    (select true from keyframe_private.lane_arrivals a order by a.id limit 1),
+    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false);
 end
 $$;
 
--- Endpoints whose free lanes a claim takes, at most max_lanes: the first of each owner, then the second of each, and so on. An owner
--- may hold at most as many lanes as are left for all others, so some are always left. A service-wide endpoint counts as an owner of
--- its own. Reads more than it takes, so that an owner with many endpoints (20 at most) hides no others.
-create function keyframe_private.next_lanes(max_lanes integer, at timestamptz)
-returns uuid[]
+-- Makes the lanes due for which something has arrived, where no other worker has them locked. A lane comes in the order of its last turn:
+-- an owner who had none lately is before those who have one after another. A leased lane needs nothing: its holder looks before it
+-- releases the lane, under this lock.
+create function keyframe_private.read_arrivals(at timestamptz)
+returns void
 language plpgsql
 volatile
 set search_path = ''
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set plan_cache_mode = force_generic_plan
 as $$
+declare
+  -- The newest, too: thousands of one owner must not keep back what has just arrived for another.
+  arrived constant bigint[] := array(
+    (select a.id from keyframe_private.lane_arrivals a order by a.id limit 5000)
+    union (select a.id from keyframe_private.lane_arrivals a order by a.id desc limit 1000));
+  locked uuid[];
 begin
-  return array(
-    with due as materialized (
-      select o.turn, e.id, e.owner_id, coalesce(e.owner_id, e.id) as owner
-      from keyframe_private.endpoints_with_due(gen_random_uuid(), max_lanes + 100, at) with ordinality o (id, turn)
-      join keyframe.webhook_endpoints e on e.id = o.id
-    ), holders as materialized (
-      select o.owner_id, (
-        select count(*) from keyframe.webhook_endpoints e
-        join keyframe_private.lanes l on l.endpoint_id = e.id where e.owner_id = o.owner_id and l.leased_until > at) as lanes
-      from (select distinct d.owner_id from due d where d.owner_id is not null) o
-    )
-    select n.id
-    from (
-      select d.id, d.turn, coalesce(h.lanes, 0) + row_number() over (partition by d.owner order by d.turn) as nth
-      from due d left join holders h on h.owner_id = d.owner_id
-    ) n
-    where n.nth <= max_lanes
-    order by n.nth, n.turn
-    limit max_lanes);
-end
-$$;
-
--- Locks the free ones among these lanes until the transaction ends; those that another claim has locked are skipped. Only two claims
--- that meet an endpoint for the first time at the same moment wait for each other; in id order, because each walk begins elsewhere.
-create function keyframe_private.lock_free_lanes(endpoints uuid[], at timestamptz)
-returns uuid[]
-language plpgsql
-volatile
-set search_path = ''
-set enable_seqscan = off
-as $$
-begin
-  insert into keyframe_private.lanes (endpoint_id)
-  select o.id from unnest(endpoints) o (id)
-  where not exists (select from keyframe_private.lanes l where l.endpoint_id = o.id)
-  order by o.id
+  if arrived = '{}' then
+    return;
+  end if;
+  insert into keyframe_private.lanes (id, due_at)
+  select distinct a.lane_id, 'infinity'::timestamptz from keyframe_private.lane_arrivals a
+  where a.id = any (arrived) and not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
+  order by 1 -- as in every claim: two that insert the same lanes wait for each other, and do not deadlock
   on conflict do nothing;
-  return array(
-    select l.endpoint_id from keyframe_private.lanes l
-    where l.endpoint_id = any (endpoints) and l.leased_until <= at
+  locked := array(
+    select l.id from keyframe_private.lanes l
+    where l.id = any (array(select a.lane_id from keyframe_private.lane_arrivals a where a.id = any (arrived)))
     for update skip locked);
+  with gone as (
+    delete from keyframe_private.lane_arrivals a where a.id = any (arrived) and a.lane_id = any (locked) returning a.lane_id
+  )
+  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
+  where l.token is null and l.id in (select g.lane_id from gone g);
 end
 $$;
 
--- Renews the lanes that a worker holds, takes free ones and returns the deliveries to send, oldest first: with those it has
--- (sending), twice as many as may be open at once, so that it need not wait for a call between two requests. An endpoint that only
--- fails gets one request at a time: otherwise some dozens that hang would use up all requests that a worker can have open. A lane
--- without deliveries is released. `ended`: lanes that are not the worker's any more, or whose endpoint is disabled or deleted.
+-- When the next delivery of a lane's enabled endpoints is due; infinity: none is pending.
+create function keyframe_private.next_due_at(lane uuid)
+returns timestamptz
+language sql
+stable
+set search_path = ''
+as $$
+  select coalesce(min(d.next_attempt_at), 'infinity')
+  from (select w.id from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = lane and w.enabled offset 0) e
+  cross join lateral (
+    select p.next_attempt_at from keyframe.webhook_deliveries p
+    where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
+$$;
+
+-- What the holders of lanes send next, for each lane that has something, as a worker reads it. A lane gets at most `most` deliveries, an
+-- endpoint as many as the worker has room for (room; room_of_new where it says nothing), and at most twice as many as it may have open, with
+-- those that the worker has already (sending). An endpoint that only fails may have one open. In a turn (is_turn) a lane with more than
+-- `most` gets two: few deliveries do not wait behind many. The first are those that have been due longest. Executed as text, as record_results is.
+create function keyframe_private.fill_lanes(lanes jsonb, at timestamptz)
+returns table (lane_id uuid, lane json)
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if lanes = '[]' then
+    return; -- planning takes longer than most calls
+  end if;
+  return query execute $sql$
+  select f.lane_id, json_build_object('lane_id', f.lane_id, 'token', f.token, 'endpoints', json_agg(json_build_object(
+    'endpoint_id', f.endpoint_id, 'max_open', f.max_open, 'url', f.url,
+    'secrets', keyframe_private.webhook_secrets_of(f.endpoint_id, $2), 'deliveries', f.deliveries)))
+  from (
+    select q.lane_id, q.token, q.endpoint_id, q.max_open, q.url,
+      json_agg(json_build_object('id', q.id, 'attempt', q.attempts + 1, 'event_id', q.event_id, 'body', (
+        select v.payload::text from keyframe.webhook_events v where v.id = q.event_id)) order by q.nth) as deliveries
+    from (
+      select l.lane_id, l.token, l.most, l.is_turn, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
+        row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
+      from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending jsonb, room jsonb, room_of_new integer, most integer, is_turn boolean)
+      cross join lateral (
+        select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open,
+          coalesce((l.room ->> w.id::text)::integer, l.room_of_new, 1000) as room,
+          array(select jsonb_array_elements_text(l.sending -> w.id::text)::uuid) as sending
+        from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
+        offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
+      ) e
+      cross join lateral (
+        select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
+        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
+        order by p.next_attempt_at
+        limit least(l.most + 1, greatest(least(e.room, 2 * e.max_open - cardinality(e.sending)), 0))) d
+    ) q
+    where q.most is null or q.nth <= case when q.is_turn and q.of_lane > q.most then 2 else q.most end
+    group by q.lane_id, q.token, q.endpoint_id, q.max_open, q.url
+  ) f
+  group by f.lane_id, f.token $sql$ using lanes, at;
+end
+$$;
+
+-- Renews the lanes that a worker holds, takes those that have waited longest and returns the deliveries to send. While others wait for their
+-- turn (others_wait), a lane that is taken brings what it has, or two deliveries if that is many, and a held one none: turns are short. A lane of which the worker
+-- has nothing is released. Lanes that somebody has locked are left alone until the next call. `lost`: lanes that are not the worker's any
+-- more, released ones too. `new_lane`: most and room_of_new of a lane that is taken. `ended`: endpoints of held lanes that are disabled or deleted.
 create function keyframe_private.claim_deliveries(
-  held jsonb, max_lanes integer, lease_seconds integer, at timestamptz, out lanes json, out ended json
+  held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamptz,
+  out lanes json, out lost json, out ended json, out others_wait boolean
 )
 language plpgsql
 volatile
 set search_path = ''
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_bitmapscan = off
--- For one delivery, planning took as long as everything else; these settings make a custom plan no better.
-set plan_cache_mode = force_generic_plan
 as $$
 declare
-  until constant timestamptz := at + make_interval(secs => lease_seconds);
+  lease_end constant timestamptz := at + make_interval(secs => lease_seconds);
+  -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
+  ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
   kept uuid[];
-  taken uuid[] := '{}';
+  gone uuid[];
+  released uuid[];
+  taken jsonb := '[]';
+  busy uuid[];
 begin
+  -- First, and in id order: what is decided below sees everything whose arrival another worker has read.
   kept := array(
-    select l.endpoint_id from jsonb_to_recordset(held) as h (endpoint_id uuid, token uuid)
-    join keyframe_private.lanes l on l.endpoint_id = h.endpoint_id and l.token = h.token
-    -- Another claim that has locked it is taking it over.
-    for update of l skip locked);
-  if max_lanes > 0 then
-    taken := array(
-      select l.id from unnest(keyframe_private.lock_free_lanes(keyframe_private.next_lanes(max_lanes, at), at)) l (id)
-      where l.id <> all (kept));
-  end if;
-  -- A separate statement, so that it sees what the previous holders of the lanes have committed.
-  with lane as materialized (
-    select h.* from jsonb_to_recordset(held) as h (endpoint_id uuid, token uuid, sending uuid[], more boolean)
-    where h.endpoint_id = any (kept)
-    union all
-    select t.id, gen_random_uuid(), '{}', true from unnest(taken) t (id)
-  ), filled as materialized (
-    select l.*, e.url, coalesce(e.owner_id, e.id) as owner_id, e.max_open, case when l.more then (
-      select json_agg(json_build_object('id', q.id, 'attempt', q.attempts + 1, 'event_id', v.id, 'body', v.payload::text) order by q.nth)
-      from (
-        select d.*, row_number() over () as nth from (
-          select d.id, d.attempts, d.event_id from keyframe.webhook_deliveries d
-          where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= at and d.id <> all (l.sending)
-          order by d.next_attempt_at
-          limit greatest(2 * e.max_open - cardinality(l.sending), 0)) d
-      ) q join keyframe.webhook_events v on v.id = q.event_id) end as deliveries
-    from lane l
-    left join lateral (
-      select e.id, e.url, e.owner_id, case when e.failing_since is null then e.max_in_flight else 1 end as max_open
-      from keyframe.webhook_endpoints e where e.id = l.endpoint_id and e.enabled) e on true
-  ), written as (
-    update keyframe_private.lanes l
-    set token = case when f.count > 0 then f.token end, leased_until = case when f.count > 0 then until else '-infinity' end, held = f.count
-    from (select w.*, cardinality(w.sending) + coalesce(json_array_length(w.deliveries), 0) as count from filled w) f
-    where l.endpoint_id = f.endpoint_id and (f.count = 0 or l.token is distinct from f.token or l.leased_until < until - make_interval(secs => lease_seconds / 4.0))
-  )
-  select coalesce(json_agg(json_build_object('endpoint_id', f.endpoint_id, 'token', f.token, 'owner_id', f.owner_id,
-      'max_open', f.max_open, 'url', f.url, 'secrets', coalesce(s.secrets, '{}'), 'deliveries', f.deliveries)) filter (where f.deliveries is not null), '[]')
-  into lanes
-  from filled f
-  left join keyframe_private.live_webhook_secrets(array(select w.endpoint_id from filled w where w.deliveries is not null), at) s
-    on s.endpoint_id = f.endpoint_id;
+    select l.id from keyframe_private.lanes l
+    join jsonb_to_recordset(held) as h (lane_id uuid, token uuid) on h.lane_id = l.id and h.token = l.token
+    where l.id = any (ids) order by l.id for update of l skip locked);
+  gone := array(
+    select h.lane_id from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
+    where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true);
   ended := (
-    select coalesce(json_agg(h.endpoint_id), '[]') from jsonb_to_recordset(held) as h (endpoint_id uuid)
-    where h.endpoint_id <> all (array(select e.id from keyframe.webhook_endpoints e where e.id = any (kept) and e.enabled)));
+    select coalesce(json_agg(s.id), '[]') from jsonb_array_elements(held) h cross join lateral jsonb_object_keys(h -> 'sending') s (id)
+    where (select e.enabled from keyframe.webhook_endpoints e where e.id = s.id::uuid) is not true);
+
+  if max_lanes > 0 then
+    perform keyframe_private.read_arrivals(at);
+    with free as (
+      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = lease_end, served_at = at
+      where l.id = any (array(
+        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (ids)
+        order by d.due_at limit max_lanes for update skip locked))
+      returning l.id, l.token
+    )
+    select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '{}'::jsonb)), '[]') into taken from free f;
+  end if;
+  others_wait := keyframe_private.has_due_delivery(at);
+
+  select coalesce(json_agg(f.lane), '[]'), coalesce(array_agg(f.lane_id), '{}') into lanes, busy
+  from keyframe_private.fill_lanes((
+    select coalesce(jsonb_agg(w), '[]') from (
+      select t || new_lane || case when others_wait then '{"is_turn": true, "most": 8, "room_of_new": 9}'::jsonb else '{}' end as w from jsonb_array_elements(taken) t
+      union all
+      select h from jsonb_array_elements(held) h where not others_wait and (h -> 'more')::boolean and (h ->> 'lane_id')::uuid = any (kept)
+    ) wanting), at) f;
+  busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '{}');
+
+  -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.
+  with written as (
+    update keyframe_private.lanes l
+    set token = case when l.id = any (busy) then l.token end,
+        due_at = case when l.id = any (busy) then lease_end else greatest(l.served_at, keyframe_private.next_due_at(l.id)) end
+    where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
+      and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0))
+    returning l.id, l.token
+  )
+  select array(select w.id from written w where w.token is null) into released;
+  lost := array_to_json(gone || released);
 end
 $$;

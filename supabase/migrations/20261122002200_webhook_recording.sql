@@ -3,12 +3,12 @@
 alter table keyframe_private.settings
   add column webhook_retry_schedule interval[] not null
     default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
-  add column webhook_disable_after interval not null default interval '5 days',
-  add column webhook_retention interval not null default interval '30 days',
+  add column webhook_disable_after interval not null default interval '5 days' check (webhook_disable_after between interval '0' and interval '10 years'),
+  add column webhook_retention interval not null default interval '30 days' check (webhook_retention between interval '0' and interval '10 years'),
   -- Read by index from 1: a two-dimensional array has no element there, and the first failure would exhaust the delivery.
   add constraint webhook_retry_schedule_is_a_list_of_intervals check (
     case when coalesce(array_ndims(webhook_retry_schedule), 1) > 1 or array_lower(webhook_retry_schedule, 1) <> 1 then false
-      else interval '0' < all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end);
+      else interval '0' < all (webhook_retry_schedule) and interval '10 years' >= all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end);
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
@@ -37,53 +37,34 @@ as $$
   select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
 $$;
 
--- Locks the endpoints of a batch, before the deliveries and in id order: two batches in different orders would deadlock.
-create function keyframe_private.lock_endpoints(results jsonb)
-returns void
+-- Records results, each {id, attempt, endpoint_id, lane_id, lane_token, started_at, duration_ms, status_code, error, response_excerpt,
+-- retry_after_seconds}, where nobody else has the delivery locked. Results without the token of their lane are dropped, and attempts that
+-- are recorded already. A token is valid until another worker takes the lane over. Returns [{endpoint_id, delivered, gone, count}]: of each
+-- endpoint, whether some were delivered, and whether it is gone. Executed as text, which is planned at each call: a session would keep a
+-- plan that was made while the table was small.
+create function keyframe_private.record_results(results jsonb, at timestamptz)
+returns jsonb
 language plpgsql
 volatile
 set search_path = ''
-as $$
-begin
-  perform from keyframe.webhook_endpoints e
-  where e.id in (
-    select d.endpoint_id from jsonb_to_recordset(results) as r (id uuid) join keyframe.webhook_deliveries d on d.id = r.id)
-  order by e.id
-  for no key update;
-end
-$$;
-
--- Records a batch of results, each {id, attempt, lane_token, started_at, duration_ms, status_code, error, response_excerpt,
--- retry_after_seconds}. Results without the token of the endpoint's lane are dropped, and attempts that are recorded already. A token
--- is valid until another worker takes the lane over. Returns how many counted. The planner settings force the primary key: a session
--- keeps its plan, and one made while the table was small would read all of it.
-create function keyframe_private.record_attempts(results jsonb, at timestamptz)
-returns integer
-language plpgsql
-volatile
-set search_path = ''
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
 declare
-  counted integer;
+  endpoints jsonb;
 begin
-  perform keyframe_private.lock_endpoints(results);
+  execute $sql$
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
       d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, lane_token uuid, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset($1) as r (id uuid, attempt integer, lane_id uuid, lane_token uuid, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
-    join keyframe_private.lanes l on l.endpoint_id = d.endpoint_id and l.token = r.lane_token
-    order by d.id
-    for update of d
+    where (select l.token = r.lane_token from keyframe_private.lanes l where l.id = r.lane_id) -- looked up; a join may read all lanes
+    for update of d skip locked
   ), judged as materialized (
-    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
+    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
     from held h
     where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
@@ -91,29 +72,90 @@ begin
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then at end
+        completed_at = case when j.delivered or j.next_at is null then $2 end
     from judged j where d.id = j.id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
-  ), by_endpoint as (
-    select e.id, bool_or(j.delivered) as some_delivered, case
-        when bool_or(j.status_code = 410) then 'gone'
-        when not bool_or(j.delivered) and keyframe_private.failed_too_long(e.failing_since, at) then 'failing' end as disabled_reason
-    from judged j join keyframe.webhook_endpoints e on e.id = j.endpoint_id
-    group by e.id
-  ), switched as (
-    update keyframe.webhook_endpoints e
-    set failing_since = case when not b.some_delivered then coalesce(e.failing_since, at) end,
-        enabled = e.enabled and b.disabled_reason is null,
-        disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
-        disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
-    from by_endpoint b
-    where e.id = b.id and (b.disabled_reason is not null or b.some_delivered = (e.failing_since is not null))
   )
-  select count(*) into counted from judged j;
-  return counted;
+  select coalesce(jsonb_agg(b), '[]')
+  from (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
+    from judged j group by 1
+  ) b $sql$ into endpoints using results, at;
+  return endpoints;
+end
+$$;
+
+-- Sets failing_since of endpoints, and disables those that are gone or have failed too long: [{endpoint_id, delivered, gone}]. An
+-- endpoint whose row somebody else has locked keeps its state until its next result.
+create function keyframe_private.switch_endpoints(endpoints jsonb, at timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update keyframe.webhook_endpoints e
+  set failing_since = case when not b.delivered then coalesce(e.failing_since, at) end,
+      enabled = e.enabled and b.disabled_reason is null,
+      disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
+      disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
+  from (
+    select o.id, r.delivered, case
+      when r.gone then 'gone'
+      when not r.delivered and keyframe_private.failed_too_long(o.failing_since, at) then 'failing' end as disabled_reason
+    from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)
+    join keyframe.webhook_endpoints o on o.id = r.endpoint_id
+    where o.id = any (array(select (g ->> 'endpoint_id')::uuid from jsonb_array_elements(endpoints) g)) -- looked up, not all of them read
+      and (r.gone or r.delivered = (o.failing_since is not null) or keyframe_private.failed_too_long(o.failing_since, at))
+    for no key update of o skip locked
+  ) b
+  where e.id = b.id;
+end
+$$;
+
+-- Records results as record_results does. When that fails, each endpoint's apart: what is wrong with one, or locked for
+-- longer than lock_timeout, keeps back that endpoint alone. Returns {recorded, unrecorded: [{id, endpoint_id, lane_id, reason}]}: what the worker gives
+-- again later, with the SQLSTATE or locked as the reason.
+create function keyframe_private.record_attempts(results jsonb, at timestamptz)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '20ms'
+as $$
+declare
+  endpoints jsonb := '[]';
+  failed jsonb := '{}';
+  part jsonb;
+  recorded integer;
+begin
+  begin
+    endpoints := keyframe_private.record_results(results, at);
+  exception when others then
+    perform set_config('lock_timeout', '2ms', true);
+    for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
+      begin
+        endpoints := endpoints || keyframe_private.record_results(part, at);
+      exception when others then
+        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
+      end;
+    end loop;
+  end;
+  begin
+    perform keyframe_private.switch_endpoints(endpoints, at);
+  exception when others then
+    raise warning 'Endpoints could not be marked as failing or working: %', sqlerrm;
+  end;
+  recorded := (select coalesce(sum((e -> 'count')::integer), 0) from jsonb_array_elements(endpoints) e);
+  return jsonb_build_object('recorded', recorded, 'unrecorded', case when recorded = jsonb_array_length(results) then '[]' else (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'id', d.id, 'endpoint_id', d.endpoint_id, 'lane_id', r.lane_id, 'reason', coalesce(failed ->> d.id::text, 'locked'))), '[]')
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, lane_id uuid, lane_token uuid)
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
+    where (select l.token = r.lane_token from keyframe_private.lanes l where l.id = r.lane_id)) end);
 end
 $$;

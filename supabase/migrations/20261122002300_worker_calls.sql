@@ -1,8 +1,8 @@
 -- The calls of the workers: claim, and for deliver record, or wait for something due. And pruning.
 
--- Waits until work of a worker is due, at most wait_ms. A check in the database costs a fraction of a call from outside, so it checks
--- often; slow checks are spaced out to take a tenth of the time at most. A waiting call holds a connection, so one of each worker
--- waits at a time and others return at once.
+-- Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. A check in the database costs a fraction of a call from outside, so it checks
+-- often; slow checks are spaced out to take a tenth of the time at most. One call of each worker waits at a
+-- time; others return at once.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void
 language plpgsql
@@ -10,7 +10,7 @@ volatile
 set search_path = ''
 as $$
 declare
-  ends constant timestamptz := clock_timestamp() + make_interval(secs => wait_ms / 1000.0);
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
   checked_at timestamptz;
   rest double precision;
 begin
@@ -32,7 +32,7 @@ $$;
 -- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
 -- wait for a task, at most wait_ms.
 create function keyframe_worker.claim_predictions(
-  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0
+  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}'
 )
 returns setof jsonb
 language plpgsql
@@ -47,8 +47,11 @@ begin
   perform keyframe_private.wait_for_due('generate', wait_ms);
   -- Not now(): what became due during the wait is later than that.
   at := clock_timestamp();
-  perform keyframe_private.record_heartbeat('generate', heartbeat_ms);
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
 
+  if max_rows <= 0 then
+    return; -- a heartbeat only
+  end if;
   return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
@@ -62,12 +65,13 @@ end
 $$;
 comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 
--- Records the results of the last requests, renews the lanes a worker holds ({endpoint_id, token, sending, more}: the deliveries it
--- has, and whether it takes more), and takes free ones, at most max_lanes. Without results it may wait for a due delivery.
--- heartbeat_ms null: the worker does not claim.
+-- Records the results of the last requests, renews the lanes that a worker holds, and takes free ones, at most max_lanes. Each held lane is
+-- {lane_id, token, sending: {endpoint_id: [delivery_id]}, more, most, room: {endpoint_id: count}}: the deliveries that the worker has,
+-- whether it takes more, and how many of the lane and of each endpoint. Without results it may wait for a due delivery. heartbeat_ms
+-- null: the worker does not claim.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null,
-  at timestamptz default now(), wait_ms integer default 0
+  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', new_lane jsonb default '{}'
 )
 returns json
 language plpgsql
@@ -76,45 +80,58 @@ security definer
 set search_path = ''
 as $$
 declare
-  recorded integer := 0;
-  until timestamptz := at;
+  recorded jsonb := '{"recorded": 0, "unrecorded": []}';
+  claim_at timestamptz := at;
   claimed record;
 begin
   if results <> '[]' then
     recorded := keyframe_private.record_attempts(results, at);
+    -- Results that come again: their lanes are kept, and get nothing with this call.
+    held := (
+      select coalesce(jsonb_agg(case when u.lane_id is null then h else h || jsonb_build_object('more', false, 'sending', u.sending) end), '[]')
+      from jsonb_array_elements(held) h
+      left join (
+        select n -> 'lane_id' as lane_id, jsonb_object_agg(n ->> 'endpoint_id', '[]'::jsonb) as sending
+        from jsonb_array_elements(recorded -> 'unrecorded') n group by 1) u on u.lane_id = h -> 'lane_id');
   else
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
       perform keyframe_private.wait_for_due('deliver', wait_ms);
-      until := at + (clock_timestamp() - now());
+      claim_at := at + (clock_timestamp() - now());
     end if;
   end if;
-  if heartbeat_ms is not null then
-    perform keyframe_private.record_heartbeat('deliver', heartbeat_ms);
-  end if;
-  select c.lanes, c.ended into claimed from keyframe_private.claim_deliveries(held, max_lanes, lease_seconds, until) c;
-  -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
-  if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(until) then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
-  return json_build_object('recorded', recorded, 'lanes', claimed.lanes, 'ended', claimed.ended);
+  begin
+    if heartbeat_ms is not null then
+      perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
+    end if;
+    select c.* into claimed from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
+    -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
+    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(claim_at) then
+      perform keyframe_private.kick_unless_running('deliver');
+    end if;
+  exception when others then
+    if results = '[]' then
+      raise;
+    end if;
+    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the next call says it to the worker
+    select '[]'::json as lanes, '[]'::json as lost, '[]'::json as ended, false as others_wait into claimed;
+  end;
+  return json_build_object(
+    'recorded', recorded -> 'recorded', 'unrecorded', recorded -> 'unrecorded',
+    'lanes', claimed.lanes, 'lost', claimed.lost, 'ended', claimed.ended, 'others_wait', claimed.others_wait);
 end
 $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, endpoint by endpoint: { recorded, lanes: [{ endpoint_id, token, owner_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], ended: [endpoint_id] }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, lane_id, reason }], lanes: [{ lane_id, token, endpoints: [{ endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
 
--- Deletes a batch of what deleted endpoints left: deliveries with their attempts, test events and the lane. Skips endpoints whose
--- lane is leased, so that recording never waits for it. Returns how many rows it deleted, without attempts. The planner settings force
--- the indexes, so that a batch reads only what it deletes.
+-- Deletes a batch of what deleted endpoints left: deliveries with their attempts, and test events. Returns how many rows it deleted, without
+-- attempts.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns integer
 language plpgsql
 volatile
 set search_path = ''
-set enable_seqscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_bitmapscan = off
+set plan_cache_mode = force_custom_plan -- a session would keep a plan that was made while the table was small
 as $$
 declare
   gone uuid;
@@ -123,7 +140,6 @@ declare
 begin
   for gone in
     select g.endpoint_id from keyframe_private.deleted_endpoints g
-    where not exists (select from keyframe_private.lanes l where l.endpoint_id = g.endpoint_id and l.leased_until > now())
     order by g.deleted_at
     limit 1000
     for update of g skip locked
@@ -137,7 +153,6 @@ begin
     get diagnostics batch = row_count;
     deleted := deleted + batch;
     exit when deleted >= max_rows;
-    delete from keyframe_private.lanes l where l.endpoint_id = gone;
     delete from keyframe_private.deleted_endpoints g where g.endpoint_id = gone;
   end loop;
   return deleted;
@@ -145,7 +160,7 @@ end
 $$;
 
 -- Deletes events past their retention with their deliveries and attempts, a batch of what deleted endpoints left, counted hours
--- after two days (an endpoint's last hour with its events), and expired secrets. Returns how many events it deleted.
+-- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets. Returns how many events it deleted.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns integer
 language plpgsql
@@ -170,9 +185,13 @@ begin
     where o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
     order by o.created_at limit max_rows));
   get diagnostics deleted = row_count;
+  -- Last: a claim leaves a locked lane alone until this transaction ends.
+  delete from keyframe_private.lanes l where l.id = any (array(
+    select o.id from keyframe_private.lanes o
+    where o.due_at = 'infinity' and o.served_at < now() - interval '1 day' limit max_rows for update skip locked));
   return deleted;
 end
 $$;
 
-grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer) to service_role;
-grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer) to service_role;
+grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, jsonb) to service_role;
+grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb) to service_role;

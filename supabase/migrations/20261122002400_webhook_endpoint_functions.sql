@@ -139,10 +139,6 @@ begin
       max_in_flight = coalesce(update_webhook_endpoint.max_in_flight, e.max_in_flight)
   where e.id = changed.id
   returning e.* into changed;
-  -- Deliveries that waited while it was off are due now.
-  if update_webhook_endpoint.enabled then
-    perform keyframe_private.kick_unless_running('deliver');
-  end if;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
 end
 $$;

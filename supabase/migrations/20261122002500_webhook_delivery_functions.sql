@@ -76,7 +76,6 @@ begin
   insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
   values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
-  perform keyframe_private.kick_unless_running('deliver');
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
 $$;
@@ -164,7 +163,6 @@ begin
   set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
   where d.id = again.id
   returning d.* into again;
-  perform keyframe_private.kick_unless_running('deliver');
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
@@ -197,7 +195,7 @@ begin
     end if;
   end if;
   perform keyframe_private.take_token('change');
-  -- The deletion of the endpoint and its other recoveries wait. The recording of results must not: it is that of all owners.
+  -- The deletion of the endpoint and its other recoveries wait.
   perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
   endpoint := keyframe_private.managed_endpoint(endpoint_id);
   perform pg_advisory_xact_lock(hashtextextended('keyframe recovery of ' || endpoint.id::text, 0));
@@ -213,9 +211,8 @@ begin
   with failed as materialized (
     select d.id from keyframe.webhook_deliveries d
     where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
-      -- What is due at an endpoint that is being sent to goes out anyway.
-      and (d.status = 'exhausted' or d.attempts > d.retries_from
-        and (d.next_attempt_at > now() or keyframe_private.held_deliveries(endpoint.id) = 0))
+      -- What is due goes out anyway.
+      and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
     order by d.id
     for update
   )
@@ -224,7 +221,6 @@ begin
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
-  perform keyframe_private.kick_unless_running('deliver');
   if idempotency_key is not null then
     perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   end if;

@@ -1,7 +1,7 @@
 -- The sweep finds overdue work, so a lost kick only delays it. Pruning deletes what is kept for a limited time. pg_cron runs
 -- both.
 
--- Fails predictions past their deadline. The next sweep fails those of an owner whose slots are locked.
+-- Fails predictions past their deadline. The next sweep fails those that cannot be failed now.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
 language plpgsql
@@ -10,60 +10,86 @@ security definer
 set search_path = ''
 as $$
 declare
-  overdue record;
+  overdue keyframe.predictions;
   failed integer := 0;
 begin
   for overdue in
-    select p.id, p.owner_id from keyframe.predictions p
+    select p.* from keyframe.predictions p
     where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
     order by p.deadline_at
     limit max_rows
     for update skip locked
   loop
-    continue when not keyframe_private.try_lock_slots(overdue.owner_id);
-    perform keyframe_private.mark_failed(overdue.id, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.', true,
-      provider_answered => false);
-    failed := failed + 1;
+    if keyframe_private.try_mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.',
+      provider_answered => false) then
+      failed := failed + 1;
+    end if;
+  end loop;
+  return failed;
+end
+$$;
+
+-- Fails predictions whose leases expired too often.
+create function keyframe_private.fail_exhausted(max_rows integer default 500)
+returns integer
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  exhausted keyframe.predictions;
+  failed integer := 0;
+begin
+  for exhausted in
+    select p.* from keyframe.predictions p
+    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+    order by p.next_attempt_at
+    limit max_rows
+    for update skip locked
+  loop
+    if keyframe_private.try_mark_failed(exhausted, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.',
+      provider_answered => exhausted.status <> 'queued') then
+      failed := failed + 1;
+    end if;
   end loop;
   return failed;
 end
 $$;
 
 -- Owners with a waiting prediction, in descending order of ids from start, wrapping around. Walks the index from owner to owner:
--- one probe each, however long the line, and stops after the last wanted one. Descending, because recent admissions leave dead
--- entries at the start of each owner's range.
+-- one probe each, however long the line. Descending, because recent admissions leave dead entries at the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid
 language plpgsql
 stable
 set search_path = ''
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_sort = off
 as $$
+declare
+  owner uuid;
+  above uuid := start; -- owners below it are left
+  above_time timestamptz := '-infinity';
+  lowest uuid := '00000000-0000-0000-0000-000000000000';
+  has_wrapped boolean := false;
 begin
-  return query
-  with recursive from_start as (
-    (select w.owner_id as id from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and w.owner_id < start order by w.owner_id desc, w.created_at desc limit 1)
-    union all
-    select (
-      select w.owner_id from keyframe.predictions w
-      where w.status = 'queued' and w.admitted_at is null and w.owner_id < f.id order by w.owner_id desc, w.created_at desc limit 1)
-    from from_start f where f.id is not null
-  ), down_to_start as (
-    (select w.owner_id as id from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and w.owner_id >= start order by w.owner_id desc, w.created_at desc limit 1)
-    union all
-    select (
-      select w.owner_id from keyframe.predictions w
-      where w.status = 'queued' and w.admitted_at is null and w.owner_id < t.id and w.owner_id >= start
-      order by w.owner_id desc, w.created_at desc limit 1)
-    from down_to_start t where t.id is not null
-  )
-  select o.id from (select f.id from from_start f union all select t.id from down_to_start t) o
-  where o.id is not null
-  limit most;
+  while most > 0 loop
+    select w.owner_id into owner from keyframe.predictions w
+    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (above, above_time) and w.owner_id >= lowest
+    order by w.owner_id desc, w.created_at desc
+    limit 1;
+    if owner is not null then
+      return next owner;
+      above := owner;
+      above_time := '-infinity';
+      most := most - 1;
+    else
+      exit when has_wrapped;
+      has_wrapped := true;
+      above := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+      above_time := 'infinity';
+      lowest := start;
+    end if;
+  end loop;
 end
 $$;
 
@@ -83,9 +109,13 @@ declare
   admitted integer := 0;
 begin
   for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
-    if keyframe_private.try_lock_slots(owner) then
-      admitted := admitted + keyframe_private.admit_waiting(owner);
-    end if;
+    begin
+      if keyframe_private.try_lock_slots(owner) then
+        admitted := admitted + keyframe_private.admit_waiting(owner);
+      end if;
+    exception when others then
+      raise warning 'No waiting prediction of the owner % could be admitted: %', owner, sqlerrm;
+    end;
   end loop;
   return admitted;
 end
@@ -98,7 +128,6 @@ returns void
 language plpgsql
 volatile
 set search_path = ''
-set enable_seqscan = off
 as $$
 begin
   update keyframe.predictions p set unanswered_since = null
@@ -112,7 +141,7 @@ begin
 end
 $$;
 
--- Deletes what is kept for a limited time, in small batches.
+-- Deletes what is kept for a limited time, in small batches. Leaves out what others hold.
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void
 language plpgsql
@@ -122,22 +151,23 @@ set search_path = ''
 as $$
 begin
   delete from keyframe_private.provider_callbacks c where c.callback_id = any (array(
-    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows));
+    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows for update skip locked));
   delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
-    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows));
+    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows for update skip locked));
   delete from keyframe_private.provider_runs r where r.provider_prediction_id = any (array(
     select o.provider_prediction_id from keyframe_private.provider_runs o
-    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows));
+    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows for update skip locked));
   delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
     select o.prediction_id from keyframe_private.unanswered_submits o
-    where o.unanswered_since < now() - keyframe_private.search_horizon() order by o.unanswered_since limit max_rows));
+    where o.unanswered_since < now() - keyframe_private.search_horizon() order by o.unanswered_since limit max_rows for update skip locked));
   -- is_only_submit_of_its_text reads up to two hours back.
-  delete from keyframe_private.text_submits t where t.prediction_id = any (array(
-    select o.prediction_id from keyframe_private.text_submits o
-    where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows));
+  delete from keyframe_private.text_submits t where t.id = any (array(
+    select o.id from keyframe_private.text_submits o
+    where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows for update skip locked));
+  delete from keyframe_private.kicks k where k.id = any (array(
+    select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();
-  -- Last, and without waiting: the deletion of an account may wait for these rows while it holds others. A small batch, because
-  -- each update writes to all indexes of predictions.
+  -- A small batch, because each update writes to all indexes of predictions.
   perform keyframe_private.expire_unanswered_submits(least(max_rows, 1000));
 end
 $$;
@@ -158,7 +188,8 @@ begin
 end
 $$;
 
--- Runs every five seconds by pg_cron.
+-- Runs every five seconds by pg_cron. It waits for nobody, another sweep included: it leaves out what others hold, and what one row
+-- raises.
 create function keyframe_private.sweep()
 returns void
 language plpgsql
@@ -167,10 +198,8 @@ security definer
 set search_path = ''
 as $$
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('keyframe sweep', 0)) then
-    return;
-  end if;
   perform keyframe_private.fail_overdue();
+  perform keyframe_private.fail_exhausted();
   perform keyframe_private.admit_all_waiting();
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
@@ -188,4 +217,5 @@ select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.pru
 select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
 select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
 select cron.schedule('keyframe-prune-cron', '17 * * * *',
-  'delete from cron.job_run_details where end_time < now() - interval ''1 day''');
+  'delete from cron.job_run_details d using cron.job j
+    where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''');

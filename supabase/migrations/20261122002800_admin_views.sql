@@ -68,17 +68,12 @@ left join lateral (
   order by c.hour desc limit 1
 ) f on true
 cross join lateral (
-  select greatest(count(o.next_attempt_at) - s.held, 0) as due, (
-      select d.next_attempt_at from keyframe.webhook_deliveries d
-      where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
-      order by d.next_attempt_at offset s.held limit 1) as oldest_due_at
-  from (select keyframe_private.held_deliveries(e.id) as held) s
-  left join lateral (
+  select count(*) as due, min(o.next_attempt_at) as oldest_due_at
+  from (
     select d.next_attempt_at from keyframe.webhook_deliveries d
     where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
     order by d.next_attempt_at limit 10000
-  ) o on true
-  group by s.held
+  ) o
 ) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
 comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
@@ -93,11 +88,11 @@ comment on column keyframe_private.admin_webhook_health.delivered is 'Answered 2
 comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.admin_webhook_health.exhausted is 'Failed at the last attempt of the retry schedule (exhausted).';
 comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
-comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large.';
+comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
 comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
 comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
 comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
-comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due and not being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
+comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due or being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
 comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
 
 -- To read a range of days only.

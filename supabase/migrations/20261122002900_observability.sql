@@ -62,7 +62,9 @@ as $$
   )
   select jsonb_build_object(
     'due', coalesce(sum(c.due) filter (where e.enabled), 0),
-    'sending', (select coalesce(sum(l.held), 0) from keyframe_private.lanes l where l.leased_until > now()),
+    'sending', (
+      select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
+      where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
     'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
     'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
     'oldestDueSeconds', keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
@@ -71,21 +73,21 @@ as $$
       select keyframe_private.seconds_since(min(f.failing_since)) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
     'endpointsSwitchedOff', (
       select count(*) from keyframe.webhook_endpoints f
-      where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'))
+      where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'),
+    'unsignedEndpoints', (
+      select count(distinct h.endpoint_id) from keyframe_private.webhook_hours h join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
+      where h.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and h.last_error = 'not_signed'
+        and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from pending p
   join keyframe.webhook_endpoints e on e.id = p.endpoint_id
   cross join lateral (
-    -- Counted from the index alone; deliveries being sent are due as well. Only the oldest one is read from the table.
-    select count(o.next_attempt_at) as pending, greatest(count(*) filter (where o.next_attempt_at <= now()) - s.held, 0) as due, (
-        select d.next_attempt_at from keyframe.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = e.id and d.next_attempt_at <= now()
-        order by d.next_attempt_at offset s.held limit 1) as oldest_at
-    from (select keyframe_private.held_deliveries(e.id) as held) s
-    left join lateral (
+    -- Counted from the index alone.
+    select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due,
+      min(o.next_attempt_at) filter (where o.next_attempt_at <= now()) as oldest_at
+    from (
       select d.next_attempt_at from keyframe.webhook_deliveries d
       where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
-    ) o on true
-    group by s.held
+    ) o
   ) c
 $$;
 
@@ -113,7 +115,9 @@ stable
 set search_path = ''
 as $$
   select jsonb_build_object(
-    'unsent', u.unsent, 'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
+    'unsent', u.unsent,
+    'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
+    'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
     'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
@@ -165,7 +169,9 @@ as $$
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
     'acknowledgedAfterSeconds', round(extract(epoch from k.acknowledged_at - k.made_at), 3))
   from (select) only_one
-  left join keyframe_private.last_kicks k on k.function_name = last_kick_figures.function_name
+  left join lateral (
+    select m.* from keyframe_private.kicks m where m.function_name = last_kick_figures.function_name order by m.made_at desc limit 1
+  ) k on true
   left join lateral (
     select n.id, n.status_code, n.headers, n.timed_out, n.error_msg
     from net._http_response n
@@ -173,6 +179,51 @@ as $$
     where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id
     limit 1
   ) a on true
+$$;
+
+-- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself.
+create function keyframe_private.worker_figures(function_name text)
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
+    'callSeconds', round((w.report ->> 'callMs')::numeric / 1000, 3),
+    'slowRequests', coalesce((w.report ->> 'slowRequests')::integer, 0),
+    'oldestKickSeconds', (
+      select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
+      where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
+    'slowestKickSeconds', (
+      select round(max(extract(epoch from k.acknowledged_at - k.made_at)), 3) from keyframe_private.kicks k
+      where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes'))
+  from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
+$$;
+
+-- The transaction that has held rows or tables of ours for longest. Null values: none is over 20 s, or this role may not see it.
+create function keyframe_private.transaction_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object('oldestSeconds', keyframe_private.seconds_since(t.xact_start), 'pid', t.pid::text, 'role', t.usename, 'tables', t.relation)
+  from (select) only_one
+  left join lateral (
+    select a.xact_start, a.pid, a.usename, string_agg(distinct l.relation::regclass::text, ', ') as relation
+    from pg_catalog.pg_locks l
+    join pg_catalog.pg_class c on c.oid = l.relation
+    join pg_catalog.pg_stat_activity a on a.pid = l.pid
+    where l.granted and l.mode <> 'AccessShareLock' and c.relkind = 'r'
+      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace])
+        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass]))
+      -- Insert-only: nobody waits for their rows.
+      and c.oid <> all (array['keyframe_private.lane_arrivals'::regclass, 'keyframe_private.kicks'::regclass])
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+      and a.backend_type = 'client backend' and a.xact_start < now() - interval '20 seconds'
+    group by 1, 2, 3 order by 1 limit 1
+  ) t on true
 $$;
 
 -- The recent runs of a pg_cron job. Reads the last 1,000 runs of all jobs, more than half an hour of ours: null means longer ago.
@@ -221,6 +272,8 @@ as $$
     'kicks', keyframe_private.kick_figures(),
     'lastKicks', jsonb_build_object(
       'generate', keyframe_private.last_kick_figures('generate'), 'deliver', keyframe_private.last_kick_figures('deliver')),
+    'workers', jsonb_build_object('generate', keyframe_private.worker_figures('generate'), 'deliver', keyframe_private.worker_figures('deliver')),
+    'transactions', keyframe_private.transaction_figures(),
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
     'fileRemovals', keyframe_private.file_figures())

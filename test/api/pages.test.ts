@@ -126,3 +126,20 @@ test("another user's cursor → a position in time, and only the caller's projec
   const { projects } = await listProjects(one, { cursor: nextCursor ?? "" });
   expect(projects.map(({ projectId }) => projectId)).toEqual(own);
 });
+
+test("a search among more projects than one page looks at → an empty page with a cursor, and then what it looks for", async () => {
+  const user = await signUp();
+  const projectId = await user.createProject({ title: "Lighthouse" });
+  await sql.begin(async (seeding) => {
+    await seeding`set local session_replication_role = replica`;
+    await seeding`
+      insert into keyframe.projects (owner_id, title, text_prompt, created_at)
+      select ${user.id}, 'Harbour', 'p', now() + i * interval '1 millisecond' from generate_series(1, 5000) i`;
+  });
+  const first = await listProjects(user, { search: "lighthouse" });
+  expect([first.projects, typeof first.nextCursor]).toEqual([[], "string"]);
+  const second = await listProjects(user, { search: "lighthouse", cursor: first.nextCursor ?? "" });
+  expect([second.projects.map((one) => one.projectId), second.nextCursor]).toEqual([[projectId], null]);
+  const full = await listProjects(user, { search: "harbour", limit: "100" });
+  expect([full.projects.length, typeof full.nextCursor]).toEqual([100, "string"]);
+});

@@ -37,7 +37,7 @@ test("DELETE → 200 with the project that is gone; then 404 everywhere, its pre
   const url = frame.output?.url ?? "";
   const files = [file, `projects/${reference.slice("projects/".length)}`].sort();
   expect(await stored(files)).toEqual(files);
-  const { predictions: _, ...before } = await readProject(user, projectId);
+  const { predictions: _, takes: __, ...before } = await readProject(user, projectId);
 
   expect(await deleteProject(user, projectId)).toEqual(before);
 

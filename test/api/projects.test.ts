@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 const FIELDS = { title: "Harbour", textPrompt: "Fog, 🚤", description: "As in the reference" };
-const NO_PREDICTIONS = { "first-frame": null, "last-frame": null, video: null };
+const NONE_OF_EACH_STEP = { "first-frame": null, "last-frame": null, video: null };
 const fails = () => uniquePrompt("[[fault:failed]]");
 
 describe("reading", () => {
@@ -33,7 +33,8 @@ describe("reading", () => {
       ...FIELDS,
       referenceImagePath: null,
       selected: { "first-frame": null, "last-frame": null },
-      predictions: NO_PREDICTIONS,
+      predictions: NONE_OF_EACH_STEP,
+      takes: NONE_OF_EACH_STEP,
     });
     expect(updatedAt).toBe(createdAt);
     expect(Math.abs(Date.now() - Date.parse(createdAt))).toBeLessThan(60_000);
@@ -48,7 +49,7 @@ describe("reading", () => {
     const video = await startStuck(sql, maker, "video", projectId);
     const { projects } = await listProjectsWithPredictions(maker);
     expect(projects.map((one) => one.projectId)).toEqual([projectId, bare]);
-    expect(projects[1]?.predictions).toEqual(NO_PREDICTIONS);
+    expect(projects[1]?.predictions).toEqual(NONE_OF_EACH_STEP);
     for (const { predictions } of [await readProject(maker, projectId), projects[0]].filter(
       (one) => one !== undefined,
     )) {
@@ -61,6 +62,25 @@ describe("reading", () => {
     expect((await readProject(maker, projectId)).predictions.video).toMatchObject({ status: "canceled", output: null });
   });
 
+  test("a repeat of a step fails, and a frame is selected → takes keep what succeeded and have the selected frame; predictions have the latest", async () => {
+    const maker = await signUp();
+    const projectId = await maker.createProject();
+    const older = await maker.finish(await maker.start("first-frame", { projectId }));
+    const newer = await maker.finish(await maker.start("first-frame", { projectId, prompt: uniquePrompt() }));
+    const last = await maker.finish(await maker.start("last-frame", { projectId }));
+    const failed = await maker.finish(await maker.start("last-frame", { projectId, prompt: fails() }));
+    const shown = async () => {
+      const alone = await readProject(maker, projectId);
+      const [listed] = (await listProjectsWithPredictions(maker)).projects;
+      expect(listed).toMatchObject({ predictions: alone.predictions, takes: alone.takes });
+      expect(alone.predictions["last-frame"]).toEqual(failed);
+      return [alone.takes["first-frame"], alone.takes["last-frame"], alone.takes.video];
+    };
+    expect(await shown()).toEqual([newer, last, null]);
+    await changeProject(maker, projectId, { selected: { "first-frame": older.predictionId } });
+    expect(await shown()).toEqual([older, last, null]);
+  });
+
   test("GET /api/projects → the caller's own, newest first, each as in its own read; ?search → by title, in any case, page by page", async () => {
     const owner = await signUp();
     expect(await listProjects(owner)).toEqual({ projects: [], nextCursor: null });
@@ -69,7 +89,7 @@ describe("reading", () => {
       (await listProjects(owner, query)).projects.map((one) => one.title);
     expect(await titles()).toEqual(["The HARBOUR at night", "Quay", "Harbour, dawn"]);
     const [newest] = (await listProjects(owner)).projects;
-    const { predictions: _, ...alone } = await readProject(owner, newest?.projectId ?? "");
+    const { predictions: _, takes: __, ...alone } = await readProject(owner, newest?.projectId ?? "");
     expect(newest).toEqual(alone);
     expect(await titles({ search: "harbour" })).toEqual(["The HARBOUR at night", "Harbour, dawn"]);
     expect(await titles({ search: "lighthouse" })).toEqual([]);
@@ -86,7 +106,7 @@ describe("changing", () => {
     ["all three", { title: "t".repeat(200), textPrompt: "p".repeat(4000), description: "d".repeat(4000) }],
   ])("PATCH %s → 200 with that changed and the rest as it was; updatedAt moves", async (_what, change) => {
     const projectId = await user.createProject(FIELDS);
-    const { predictions: _, ...before } = await readProject(user, projectId);
+    const { predictions: _, takes: __, ...before } = await readProject(user, projectId);
     const changed = await changeProject(user, projectId, change);
     expect(changed).toEqual({ ...before, ...change, updatedAt: changed.updatedAt });
     expect(changed.updatedAt > before.updatedAt).toBe(true);
@@ -120,12 +140,11 @@ describe("changing", () => {
 });
 
 describe("versions", () => {
+  const conditional = (ifMatch?: string) => (ifMatch === undefined ? {} : { headers: { "if-match": ifMatch } });
   const patch = (projectId: string, json: object, ifMatch?: string) =>
-    user.call(`/api/projects/${projectId}`, {
-      method: "PATCH",
-      json,
-      ...(ifMatch === undefined ? {} : { headers: { "if-match": ifMatch } }),
-    });
+    user.call(`/api/projects/${projectId}`, { method: "PATCH", json, ...conditional(ifMatch) });
+  const remove = (projectId: string, ifMatch?: string) =>
+    user.call(`/api/projects/${projectId}`, { method: "DELETE", ...conditional(ifMatch) });
   const tagOf = async (projectId: string) => (await user.call(`/api/projects/${projectId}`)).headers.get("etag") ?? "";
 
   test("POST, GET and PATCH → the project's ETag, its updatedAt in quotes; a change moves it", async () => {
@@ -137,18 +156,38 @@ describe("versions", () => {
     expect(await tagOf(projectId)).toBe(changed.headers.get("etag"));
   });
 
-  test("PATCH of two tabs that read the same project → 200, then 412 and its text is not saved; the first one again → 200", async () => {
+  test("PATCH of two tabs that read the same project → 200, then 412 and its text is not saved; with the new ETag → 200", async () => {
     const projectId = await user.createProject();
     const tag = await tagOf(projectId);
-    // The second time because its answer was lost.
-    for (const _ of ["sent", "sent again"]) {
-      expect((await patch(projectId, { textPrompt: "first" }, tag)).status).toBe(200);
+    expect((await patch(projectId, { textPrompt: "first" }, tag)).status).toBe(200);
+    for (const textPrompt of ["second", "first"]) {
+      const { status, error } = await patch(projectId, { textPrompt }, tag);
+      expect([status, error?.code]).toEqual([412, "precondition_failed"]);
+      expect(error?.message).toContain("Read it again");
     }
-    const { status, error } = await patch(projectId, { textPrompt: "second" }, tag);
-    expect([status, error?.code]).toEqual([412, "precondition_failed"]);
-    expect(error?.message).toContain("Read it again");
     expect((await readProject(user, projectId)).textPrompt).toBe("first");
     expect((await patch(projectId, { textPrompt: "second" }, await tagOf(projectId))).status).toBe(200);
+  });
+
+  test("PATCH to the values it has → 200, and its ETag stays", async () => {
+    const projectId = await user.createProject({ title: "Harbour" });
+    const tag = await tagOf(projectId);
+    for (const ifMatch of [undefined, tag]) {
+      const { status, headers } = await patch(projectId, { title: "Harbour" }, ifMatch);
+      expect([status, headers.get("etag")]).toEqual([200, tag]);
+    }
+  });
+
+  test("DELETE of a project that has changed since it was read → 412, and it stays; with its ETag → 200; then 404", async () => {
+    const projectId = await user.createProject();
+    const tag = await tagOf(projectId);
+    await patch(projectId, { title: "Quay" });
+    const { status, error } = await remove(projectId, tag);
+    expect([status, error?.code]).toEqual([412, "precondition_failed"]);
+    expect((await readProject(user, projectId)).title).toBe("Quay");
+    const now = await tagOf(projectId);
+    expect((await remove(projectId, now)).status).toBe(200);
+    expect((await remove(projectId, now)).error?.code).toBe("not_found");
   });
 
   test.each([
@@ -156,11 +195,13 @@ describe("versions", () => {
     ["the ETag among others, and made weak by a proxy", (tag: string) => `"abc", W/${tag}`, 200],
     ["a tag of something else", '"abc"', 412],
     ["a tag that looks like ours", '"2026-13-45T99:99:99.999Z"', 412],
+    ["a time that Postgres does not have", '"0000-01-01T00:00:00.000Z"', 412],
     ["no tag at all", "abc", 412],
-  ])("PATCH with %s → %s", async (_what, ifMatch, status) => {
+  ])("PATCH and DELETE with %s → %s", async (_what, ifMatch, status) => {
     const projectId = await user.createProject();
-    const given = typeof ifMatch === "function" ? ifMatch(await tagOf(projectId)) : ifMatch;
-    expect((await patch(projectId, { title: "Quay" }, given)).status).toBe(status);
+    const given = async () => (typeof ifMatch === "function" ? ifMatch(await tagOf(projectId)) : ifMatch);
+    expect((await patch(projectId, { title: "Quay" }, await given())).status).toBe(status);
+    expect((await remove(projectId, await given())).status).toBe(status);
   });
 });
 

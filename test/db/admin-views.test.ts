@@ -25,6 +25,7 @@ describe("admin_queue", () => {
     ["worked_on", "queued", { lease_token: lease(), next_attempt_at: inSeconds(30) }],
     ["lease_ran_out", "storing", { lease_token: lease(), next_attempt_at: inSeconds(-1) }],
     ["due", "queued", { lease_token: null, next_attempt_at: inSeconds(-1) }],
+    ["due", "queued", { lease_token: null, next_attempt_at: inSeconds(-1), retry_reason: "provider_rate_limited" }],
     [
       "backing_off",
       "queued",

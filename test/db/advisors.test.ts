@@ -40,3 +40,12 @@ test("supabase db advisors at level info → nothing beyond the named exceptions
   expect(ofCareless.map(({ name }) => name).toSorted()).toEqual(["rls_disabled_in_public", "unindexed_foreign_keys"]);
   expect(findings.filter((finding) => !ofCareless.includes(finding))).toEqual([]);
 }, 120_000); // the CLI starts slowly on a busy machine
+
+test("no function of ours turns a kind of scan or join off → none has a plan so dear that JIT compiles it at each call", async () => {
+  const settings = await db.sql<{ setting: string }[]>`
+    select distinct split_part(setting, '=', 1) as setting from pg_proc p, unnest(p.proconfig) setting
+    where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
+    order by 1`;
+  // test/db/*-plan.test.ts hold the costs of what workers call.
+  expect(settings.map(({ setting }) => setting)).toEqual(["lock_timeout", "plan_cache_mode", "search_path"]);
+});

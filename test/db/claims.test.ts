@@ -101,6 +101,7 @@ describe("a lease", () => {
     }
     await db.sql`update keyframe.predictions set next_attempt_at = now(), lease_token = null where id = ${other.id}`;
     expect((await claim(db.sql)).map((task) => task.id)).toEqual([other.id]);
+    await db.sql`select keyframe_private.sweep()`;
     expect(await readRow(db.sql, id)).toMatchObject({
       status: "failed",
       error_code: "attempts_exhausted",

@@ -2,7 +2,14 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, fail, type Task } from "../support/database/calls.ts";
-import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import {
+  addProject,
+  addWorld,
+  outputPathOf,
+  type Row,
+  seedPrediction,
+  type World,
+} from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
 import { addReference, liftRateLimits, start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
@@ -24,8 +31,9 @@ const queued = () => db.sql<Removal[]>`
   from keyframe_private.file_removals order by 1`;
 const files = async () => (await queued()).map(({ file }) => file);
 const deleteProject = (project = world.project) => db.sql`delete from keyframe.projects where id = ${project}`;
-const seedOutput = (of: World, name: string, columns: Row = {}) =>
-  seedPrediction(db.sql, of, { status: "succeeded", columns: { output_path: name, ...columns } });
+/** Seeds a prediction that succeeded; returns its file. */
+const seedOutput = async (of: World, columns: Row = {}) =>
+  `keyframe-outputs/${outputPathOf((await seedPrediction(db.sql, of, { status: "succeeded", columns })).id, of)}`;
 const namesOf = (id: string, { owner, project } = world) =>
   ["jpg", "png", "webp"].map((extension) => `keyframe-outputs/${owner}/${project}/${id}.${extension}`);
 
@@ -51,15 +59,17 @@ describe("what is queued when predictions are deleted", () => {
   test("a project → the outputs of what succeeded, due at once, and its images, when no other project uses them", async () => {
     const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     const second = { ...world, project: await addProject(db, world.owner) };
-    await seedOutput(world, "o/p/frame.png", { reference_image_path: own });
-    await seedOutput(world, "o/p/second.png", { reference_image_path: own });
+    const outputs = [
+      await seedOutput(world, { reference_image_path: own }),
+      await seedOutput(world, { reference_image_path: own }),
+    ];
     await seedPrediction(db.sql, world, { status: "failed", columns: { reference_image_path: shared } });
-    await seedOutput(second, "o/q/another.png", { reference_image_path: shared });
+    const another = await seedOutput(second, { reference_image_path: shared });
     await deleteProject();
-    const first = ["keyframe-outputs/o/p/frame.png", "keyframe-outputs/o/p/second.png", own];
+    const first = [...outputs.sort(), own];
     expect((await queued()).map(({ file, seconds }) => [file, seconds])).toEqual(first.map((file) => [file, 0]));
     await deleteProject(second.project);
-    expect(await files()).toEqual([...first, "keyframe-outputs/o/q/another.png", shared].sort());
+    expect(await files()).toEqual([...first, another, shared].sort());
   });
 });
 

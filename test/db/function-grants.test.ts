@@ -39,10 +39,11 @@ const GRANTED: Granted[] = [
     names:
       "raise_error has_visible_character is_one_line is_plain_text is_reference_path prediction_json queue_position",
   },
+  { schema: "keyframe_private", roles: USER, names: "refuse_changed_project" },
   { schema: "keyframe_private", roles: BOTH, definer: true, names: "reserve_idempotency_key" },
   {
     ...{ schema: "keyframe_private", roles: USER, definer: true },
-    names: "latest_predictions take_token rate_state set_request_hash",
+    names: "step_predictions take_token rate_state set_request_hash",
   },
 ];
 const EXPECTED = Object.fromEntries(

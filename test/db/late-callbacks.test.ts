@@ -1,6 +1,6 @@
 import { afterEach, beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, providerSays, readRow, runsToCancel } from "../support/database/calls.ts";
+import { claim, makeDue, providerSays, readRow, runsToCancel } from "../support/database/calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 
 const db = useDatabase();
@@ -135,6 +135,84 @@ test("a run that belongs to another prediction → unknown, and neither predicti
   expect((await readRow(db.sql, other.id)).status).toBe("queued");
 });
 
+describe("a run that failed because it could not read the images", () => {
+  const unreachable = { status: "failed", inputUnreachable: true };
+  const seedFailed = async () => {
+    const seeded = await seedPrediction(db.sql, world, { status: "processing", columns: { progress: 0.5 } });
+    const saying = { id: seeded.id, run: seeded.run ?? "" };
+    expect(await providerSays(db.sql, { ...saying, ...unreachable, callback: newRun() })).toBe("recorded");
+    return saying;
+  };
+  const submitAgain = async (id: string) => {
+    await makeDue(db.sql, id);
+    return (await claim(db.sql, 100)).find((task) => task.id === id);
+  };
+
+  test("→ queued again after a back-off, as a failure; the next claim submits it, with nothing to search for", async () => {
+    const { id } = await seedFailed();
+    expect(await readRow(db.sql, id)).toMatchObject({
+      ...{ status: "queued", provider_prediction_id: null, lease_token: null, unanswered_since: null },
+      ...{ attempt: 1, failures: 1, retry_reason: "input_unreachable", progress: 0.5, started_at: expect.any(Date) },
+    });
+    const [wait] = await db.sql`
+      select extract(epoch from next_attempt_at - updated_at)::float as seconds from keyframe.predictions where id = ${id}`;
+    expect(wait?.seconds).toBeGreaterThan(1);
+    expect(await submitAgain(id)).toMatchObject({ task: "submit", attempt: 2, search_since: null });
+  });
+
+  test("its late and doubled callbacks, before the next run and after it → change nothing, and nothing is cancelled", async () => {
+    const saying = await seedFailed();
+    const before = await readRow(db.sql, saying.id);
+    const late = ["starting", "processing", "failed", "succeeded"];
+    for (const status of late) {
+      expect(await providerSays(db.sql, { ...saying, status, callback: newRun() })).toBe("given_up");
+    }
+    expect(await providerSays(db.sql, { ...saying, ...unreachable, foundBy: "name" })).toBe("given_up");
+    expect(await readRow(db.sql, saying.id)).toEqual(before);
+    expect(await runsToCancel(db.sql)).toEqual([]);
+
+    await submitAgain(saying.id);
+    const run = newRun();
+    expect(await providerSays(db.sql, { id: saying.id, attempt: 2, run, status: "starting" })).toBe("recorded");
+    expect(await providerSays(db.sql, { ...saying, ...unreachable, callback: newRun() })).toBe("stale");
+    // Its status in the API was processing, and does not go back.
+    expect(await readRow(db.sql, saying.id)).toMatchObject({ status: "processing", provider_prediction_id: run });
+  });
+
+  test("before the answer to its submit is recorded → that answer changes nothing", async () => {
+    const { id } = await seedPrediction(db.sql, world, { status: "queued" });
+    const run = newRun();
+    expect(await providerSays(db.sql, { id, run, ...unreachable, callback: newRun() })).toBe("recorded");
+    expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("given_up");
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "input_unreachable" });
+  });
+
+  test("cancelled before the next submit → no run to cancel", async () => {
+    const { id } = await seedFailed();
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+
+  test("max_failures times → failed: every run may cost money", async () => {
+    await db.sql`update keyframe_private.settings set max_failures = 3`;
+    const { id } = await seedFailed();
+    for (const attempt of [2, 3]) {
+      await submitAgain(id);
+      const run = newRun();
+      await providerSays(db.sql, { id, attempt, run, status: "processing" });
+      expect((await readRow(db.sql, id)).failures).toBe(0);
+      expect(await providerSays(db.sql, { id, attempt, run, ...unreachable })).toBe("recorded");
+    }
+    expect(await readRow(db.sql, id)).toMatchObject({
+      status: "failed",
+      error_code: "input_unreachable",
+      error_retryable: true,
+    });
+    expect(await runsToCancel(db.sql)).toEqual([]);
+    await db.sql`update keyframe_private.settings set max_failures = default`;
+  });
+});
+
 describe("after the end", () => {
   test.each(["failed", "canceled"] as const)(
     "a %s prediction whose submit is answered late → ended, the run is cancelled",
@@ -166,6 +244,7 @@ describe("a prediction that ends before its run does", () => {
   test("given up because one worker after the other died over it → the run is cancelled", async () => {
     const columns = { failures: 7, retry_reason: "lease_ran_out" };
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns });
+    await db.sql`select keyframe_private.sweep()`;
     // Not handed out to be polled, but to be cancelled at the provider.
     expect((await claim(db.sql, 100)).filter((task) => task.id === id)).toMatchObject([{ task: "cancel" }]);
     expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });

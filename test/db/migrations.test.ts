@@ -13,7 +13,11 @@ import { addWorld, seedPrediction } from "../support/database/predictions.ts";
 const db = useDatabase();
 
 test("docs/schema.sql → is what the migrations make (run `npm run schema` after a change)", async () => {
-  expect(await describeSchema(db.sql)).toBe(await Deno.readTextFile(join(PROJECT_ROOT, "docs/schema.sql")));
+  // Postgres 15 writes the alias of a view's only table before each column, later ones do not.
+  const withoutAliases = (text: string) =>
+    text.replace(/^create view [^;]*;/gm, (view) => view.replaceAll(/\b[a-z]\./g, ""));
+  const page = await Deno.readTextFile(join(PROJECT_ROOT, "docs/schema.sql"));
+  expect(withoutAliases(await describeSchema(db.sql))).toBe(withoutAliases(page));
 });
 
 test("a database that lacks the newest migration → gets it, and nothing else changes, neither what an administrator has set, nor a user's rows", async () => {

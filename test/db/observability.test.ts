@@ -1,5 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type ServiceFigures, serviceFigures } from "../../shared/contract/service.ts";
+import type { CallDatabase } from "../../shared/platform/call-database.ts";
+import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
@@ -12,7 +14,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.last_kicks`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
@@ -29,6 +31,12 @@ function expectAge(age: number | null, seconds: number): void {
 
 const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, acknowledgedAfterSeconds: null };
 
+const NEVER_CLAIMED = {
+  ...{ claimedSeconds: null, callSeconds: null, slowRequests: 0 },
+  ...{ oldestKickSeconds: null, slowestKickSeconds: null },
+};
+const NO_TRANSACTION = { oldestSeconds: null, pid: null, role: null, tables: null };
+
 test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
   const figures = await call<Record<string, object>>(db, "service_role", "service_figures");
   expect(figures).toEqual({
@@ -38,14 +46,16 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
     },
     deliveries: {
       ...{ due: 0, sending: 0, pending: 0, held: 0, oldestDueSeconds: null },
-      ...{ failingEndpoints: 0, oldestFailingSeconds: null, endpointsSwitchedOff: 0 },
+      ...{ failingEndpoints: 0, oldestFailingSeconds: null, endpointsSwitchedOff: 0, unsignedEndpoints: 0 },
     },
     events: { projectCreated: 0, generationSucceeded: 0, generationFailed: 0 },
     kicks: {
       ...{ unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
-      servedDatabase: null,
+      ...{ othersUnsent: 0, servedDatabase: null },
     },
     lastKicks: { generate: NO_KICK, deliver: NO_KICK },
+    workers: { generate: NEVER_CLAIMED, deliver: NEVER_CLAIMED },
+    transactions: NO_TRANSACTION,
     sweep: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
     prune: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
     fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
@@ -100,7 +110,7 @@ describe("deliveries", () => {
     await seedDeliveries(db.sql, second, 1, { ...delivered, next_attempt_at: ago(900) });
     await seedDeliveries(db.sql, disabled, 3, { next_attempt_at: ago(5000) });
     const { deliveries } = await read();
-    expect(deliveries).toMatchObject({ due: 2, sending: 2, pending: 5, held: 3 });
+    expect(deliveries).toMatchObject({ due: 4, sending: 0, pending: 5, held: 3 });
     expectAge(deliveries.oldestDueSeconds, 45);
   });
 
@@ -118,6 +128,18 @@ describe("deliveries", () => {
     expectAge(deliveries.oldestFailingSeconds, 120);
     await db.sql`update keyframe.webhook_endpoints set disabled_at = ${ago(90_000)} where id = ${gone}`;
     expect((await read()).deliveries.endpointsSwitchedOff).toBe(0);
+  });
+
+  test("endpoints whose last delivery could not be signed → counted, but not when disabled, or signed since", async () => {
+    const endpoints = [];
+    for (let i = 0; i < 3; i++) endpoints.push(await addEndpoint(db.sql, null));
+    for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 1);
+    await sendNext(db.sql, { error: "not_signed" });
+    expect((await read()).deliveries.unsignedEndpoints).toBe(3);
+    await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoints[0] ?? ""}`;
+    await seedDeliveries(db.sql, endpoints[1] ?? "", 1);
+    await sendNext(db.sql, { status_code: 200, started_at: new Date(Date.now() + 1_000).toISOString() });
+    expect((await read()).deliveries.unsignedEndpoints).toBe(1);
   });
 });
 
@@ -137,7 +159,7 @@ describe("kicks", () => {
         vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;
     await db.sql`select keyframe_private.kick('generate')`;
     await db.sql`select net.http_post(url := 'http://127.0.0.1:9/other')`;
-    expect((await read()).kicks.unsent).toBe(1);
+    expect((await read()).kicks).toMatchObject({ unsent: 1, othersUnsent: 1 });
     await db.sql`
       update net.http_request_queue set headers = headers || jsonb_build_object('webhook-timestamp', ${String(Math.floor(Date.now() / 1000) - 70)}::text)
       where headers ? 'webhook-id'`;
@@ -179,7 +201,7 @@ test("a database that pg_net does not work for → the one that it works for; a 
 describe("the last kick of a function", () => {
   /** A kick that was made so many seconds ago. */
   const made = (seconds: number, columns: Record<string, unknown> = {}) =>
-    db.sql`insert into keyframe_private.last_kicks ${db.sql({ function_name: "generate", made_at: ago(seconds), request_id: 7, ...columns })}`;
+    db.sql`insert into keyframe_private.kicks ${db.sql({ function_name: "generate", made_at: ago(seconds), request_id: 7, ...columns })}`;
   const answered = (columns: Record<string, unknown>, id = 7) =>
     db.sql`insert into net._http_response ${db.sql({ id, ...columns })}`;
   // The texts of pg_net; test/conformance/pg-net.test.ts has those of the installed one.
@@ -211,10 +233,10 @@ describe("the last kick of a function", () => {
 
   test("acknowledged → how long after; could not be made → why", async () => {
     await made(40);
-    await db.sql`update keyframe_private.last_kicks set acknowledged_at = made_at + interval '1.5 seconds'`;
+    await db.sql`update keyframe_private.kicks set acknowledged_at = made_at + interval '1.5 seconds'`;
     expect((await read()).lastKicks.generate).toMatchObject({ outcome: "unanswered", acknowledgedAfterSeconds: 1.5 });
-    await db.sql`
-      update keyframe_private.last_kicks set request_id = null, acknowledged_at = null, error = 'The Vault lacks it.'`;
+    await made(30, { request_id: null, error: "The Vault lacks it." });
+    await made(35);
     expect((await read()).lastKicks.generate).toMatchObject({ outcome: "not_made", error: "The Vault lacks it." });
   });
 
@@ -234,6 +256,87 @@ describe("the last kick of a function", () => {
     expect((await read()).lastKicks.generate.error).toHaveLength(200);
   });
 });
+
+describe("a worker", () => {
+  const kicked = (madeAgo: number, acknowledgedAgo: number | null, columns: object = {}) =>
+    db.sql`
+      insert into keyframe_private.kicks ${db.sql({
+        ...{ function_name: "deliver", request_id: 7, made_at: ago(madeAgo) },
+        ...{ acknowledged_at: acknowledgedAgo === null ? null : ago(acknowledgedAgo), ...columns },
+      })}`;
+
+  test("claims, and says how long its calls take → since when, and what it said last; a kick changes neither", async () => {
+    const claim = (report: object) =>
+      db.sql`select keyframe_worker.exchange_deliveries('[]', '[]', 10, 15, 0, report => ${db.sql.json({ ...report })})`;
+    await claim({ callMs: 2_400, openRequests: 9, slowRequests: 7 });
+    await db.sql`update keyframe_private.worker_heartbeats set claimed_at = ${ago(50)}`;
+    await db.sql`select keyframe_private.kick('deliver')`;
+    const { deliver, generate } = (await read()).workers;
+    expect(deliver).toMatchObject({ callSeconds: 2.4, slowRequests: 7 });
+    expectAge(deliver.claimedSeconds, 50);
+    expect(generate).toEqual(NEVER_CLAIMED);
+    await claim({ callMs: 3, slowRequests: 0 });
+    expect((await read()).workers.deliver).toMatchObject({ callSeconds: 0.003, slowRequests: 0 });
+    expectAge((await read()).workers.deliver.claimedSeconds, 0);
+  });
+
+  test("generate claims → its call's time, too, also without room for work", async () => {
+    const calls: Parameters<CallDatabase>[] = [];
+    const { claim } = createDatabase(async (...call) => {
+      calls.push(call);
+      return [];
+    }, null);
+    await claim(() => 0, 0, 0, 1_499.6);
+    const [[called, args] = []] = calls;
+    expect(called).toBe("claim_predictions");
+    await db.sql`
+      select keyframe_worker.claim_predictions(max_rows => ${Object(args).max_rows}, lease_seconds => 90, report => ${db.sql.json(Object(args).report)})`;
+    expect((await read()).workers.generate).toMatchObject({ callSeconds: 1.5, slowRequests: 0 });
+  });
+
+  test("kicks → the age of the oldest that no claim has followed, and the slowest acknowledged one of five minutes", async () => {
+    await kicked(400, 100); // too long ago
+    await kicked(40, 31);
+    await kicked(30, 29);
+    await kicked(20, null);
+    await kicked(10, null);
+    await kicked(25, null, { request_id: null, error: "The Vault lacks it." }); // nothing was sent
+    await kicked(90, null, { function_name: "generate" });
+    const { deliver, generate } = (await read()).workers;
+    expectAge(deliver.oldestKickSeconds, 20);
+    expect(deliver.slowestKickSeconds).toBe(9);
+    expectAge(generate.oldestKickSeconds, 90);
+    await exchange(db.sql, { heartbeatMs: 0 });
+    expect((await read()).workers.deliver.oldestKickSeconds).toBeNull();
+  });
+});
+
+test("a transaction that holds rows of ours for over 20 s → how long, whose, and a table; shorter ones and readers → none", async () => {
+  const endpoint = await addEndpoint(db.sql, null);
+  await db.sql.begin(async (sql) => {
+    await sql`update keyframe.webhook_endpoints set description = 'x' where id = ${endpoint}`;
+    const [{ pid, role } = {}] = await sql`select pg_backend_pid()::text as pid, current_user as role`;
+    expect((await read()).transactions).toEqual(NO_TRANSACTION);
+    // As if it had begun earlier: pg_stat_activity cannot be told so, the bound can.
+    const figures = await rolledBackFigures("0 seconds");
+    expect(figures).toMatchObject({ pid, role, tables: "keyframe.webhook_endpoints" });
+    expectAge(figures.oldestSeconds, 0);
+  });
+});
+
+/** transaction_figures with another bound than 20 seconds. */
+async function rolledBackFigures(bound: string): Promise<ServiceFigures["transactions"]> {
+  let answer = NO_TRANSACTION as ServiceFigures["transactions"];
+  await rolledBack(db.sql, async (sql) => {
+    const [row] = await sql<{ text: string }[]>`
+      select replace(pg_get_functiondef('keyframe_private.transaction_figures'::regproc), '20 seconds', ${bound}) as text`;
+    await sql.unsafe(row?.text ?? "");
+    const [figures] = await sql<{ f: ServiceFigures["transactions"] }[]>`
+      select keyframe_private.transaction_figures() as f`;
+    if (figures) answer = figures.f;
+  });
+  return answer;
+}
 
 describe("cron", () => {
   const run = (name: string, status: string, began: number, ended: number | null) => db.sql`

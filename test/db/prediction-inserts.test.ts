@@ -1,8 +1,16 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { readRow } from "../support/database/calls.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import {
+  addProject,
+  addWorld,
+  columnsIn,
+  outputPathOf,
+  seedPrediction,
+  type World,
+} from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
 import { addReference, start, type Wanted } from "../support/database/user.ts";
 
 const db = useDatabase();
@@ -180,6 +188,33 @@ test("the answer → has what the API sends, and nothing else of the row", async
       "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds " +
       "created_at started_at completed_at",
   );
+});
+
+test("an app's grants let users insert every column → still no row that has begun, and none that names another's file", async () => {
+  const other = await addWorld(db);
+  const { id: theirs } = await frame("first-frame", "succeeded", other);
+  const begun = [
+    { ...columnsIn("succeeded", "first-frame", outputPathOf(theirs, other)) },
+    { ...columnsIn("storing"), provider_output_url: "https://replicate.delivery/theirs.png" },
+    {
+      ...columnsIn("queued"),
+      provider_output_url: "https://replicate.delivery/theirs.png",
+      lease_token: null,
+      attempt: 0,
+    },
+  ];
+  for (const columns of begun) {
+    await rolledBack(db.sql, async (sql) => {
+      await sql`grant all on all tables in schema keyframe to authenticated`;
+      await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+      await sql`set local role authenticated`;
+      const row = { project_id: world.project, step: "first-frame", ...columns };
+      const { sqlstate } = await refusalOf(
+        sql.savepoint((inner) => inner`insert into keyframe.predictions ${inner(row)}`),
+      );
+      expect(["42501", "23514"]).toContain(sqlstate); // the policy, or a check of the row
+    });
+  }
 });
 
 test("an administrator's insert without a caller → belongs to the project's owner", async () => {

@@ -55,6 +55,17 @@ describe("a selected frame", () => {
     expect((await inputs({ step: "video" }))[0]).not.toBe(older);
   });
 
+  test.each([
+    ["storing", "is processing, not succeeded. Try again once it has succeeded."],
+    ["failed", "failed and cannot be used. Choose another, or run the step again."],
+    ["canceled", "was canceled and cannot be used. Choose another, or run the step again."],
+  ] as const)("that is %s → what can be done about it", async (status, words) => {
+    const { id } = await seedPrediction(db.sql, world, { status });
+    await expect(change({ selected_first_frame_id: id })).rejects.toMatchObject({
+      detail: `The first-frame prediction ${id} ${words}`,
+    });
+  });
+
   test("through the Data API → the same guard", async () => {
     const foreign = await frame("first-frame", await addWorld(db));
     const patch = db.as(
@@ -184,17 +195,18 @@ test("more rows than a page may have → 101 of projects and of predictions, and
   expect(await sizes({})).toEqual([20, 20]);
 });
 
-test("keyframe_private.latest_predictions of another user's project → none, though it is a definer", async () => {
-  await seedPrediction(db.sql, world);
-  const latest = (owner: string) =>
+test("keyframe_private.step_predictions of another user's project, or with another's frame selected → none, though it is a definer", async () => {
+  const [taken, other] = [await frame(), await addWorld(db)];
+  const found = (owner: string, of: object) =>
     db.as({ role: "authenticated", sub: owner }, async (sql) => {
-      const [row] = await sql<
-        { found: object[] }[]
-      >`select keyframe_private.latest_predictions(${world.project}) as found`;
-      return row?.found;
+      const [row] = await sql<{ found: { prediction: { id: string } }[] }[]>`
+        select keyframe_private.step_predictions(jsonb_populate_record(null::keyframe.projects, ${sql.json({ ...of })})) as found`;
+      return row?.found.map(({ prediction }) => prediction.id);
     });
-  expect(await latest(world.owner)).toHaveLength(1);
-  expect(await latest((await addWorld(db)).owner)).toEqual([]);
+  expect(await found(world.owner, { id: world.project })).toEqual([taken]);
+  expect(await found(other.owner, { id: world.project })).toEqual([]);
+  const own = await frame("first-frame", other);
+  expect(await found(other.owner, { id: other.project, selected_first_frame_id: taken })).toEqual([own]);
 });
 
 test("the search for projects → takes % and _ as plain characters", async () => {

@@ -93,6 +93,14 @@ test.each([false, true])(
   },
 );
 
+test("list_projects that searches for what nobody has → walks at most 5,000 of the caller's projects, and says how far it came", async () => {
+  const plans = await plansAsUser("select keyframe.list_projects(search => $1)", ["lighthouse"]);
+  const rows = plans.flatMap(walks).filter(({ index }) => index === "projects_owner_id_created_at_idx");
+  expect(rows.length).toBeGreaterThanOrEqual(4); // with each plan: the search, and where it ended
+  for (const walk of rows) expect(walk.rows).toBeLessThanOrEqual(5000);
+  for (const plan of plans) expect(plan).not.toContain("Seq Scan on projects");
+});
+
 test.each([
   ["null", "predictions_project_id_owner_id_idx"],
   ["'first-frame'", "predictions_project_id_step_idx"],

@@ -108,6 +108,18 @@ test("a changed limit → holds from the next request on; a class without a row 
   await db.sql`insert into keyframe_private.rate_limits values ('upload', 3, 0.001)`;
 });
 
+test("uploads with one Idempotency-Key → each takes a token before its body is read, and none after it", async () => {
+  const admit = (hash: string | null) =>
+    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      const [row] = await sql`select keyframe.admit_upload('k', ${hash}) as admitted`;
+      return row?.admitted.rate.remaining;
+    });
+  const hash = "a".repeat(64);
+  expect([await admit(null), await admit(null), await admit(hash), await admit(null)]).toEqual([2, 1, 1, 0]);
+  expect(await codeOf(admit(null))).toBe("rate_limited");
+  expect(await admit(hash)).toBe(0);
+});
+
 test("20 requests of one owner at once → exactly the capacity goes through", async () => {
   const outcomes = await Promise.allSettled(Array.from({ length: 20 }, () => create(db, world.owner)));
   expect(outcomes.filter(({ status }) => status === "fulfilled").length).toBe(3);

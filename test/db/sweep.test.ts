@@ -65,7 +65,7 @@ describe("the sweep kicks when something is due", () => {
   ];
   test.each(DUE)("%s → one kick", async (_name, makeDue) => {
     await makeDue();
-    await db.sql`truncate net.http_request_queue`;
+    await db.sql`truncate net.http_request_queue, keyframe_private.kicks`; // what made it due has kicked a moment ago
     expect(await kicksOfSweep()).toBe(1);
   });
 
@@ -83,12 +83,14 @@ describe("the sweep kicks when something is due", () => {
     expect(await kicksOfSweep()).toBe(0);
   });
 
-  test("another sweep is still at it → this one does nothing", async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { deadline_at: past() } });
+  test("another sweep is still at it, or was left open → this one does what that one has not taken", async () => {
+    const [other, { id }] = [await addWorld(db), await seed("queued", { deadline_at: past() })];
     await db.sql.begin(async (sql) => {
       await sql`select keyframe_private.sweep()`;
-      await db.sql`select keyframe_private.sweep()`; // returns at once, though the first one holds the row
+      const later = await seedPrediction(db.sql, other, { columns: { deadline_at: past() } });
+      await db.sql`select keyframe_private.sweep()`;
       expect((await readRow(db.sql, id)).status).toBe("queued");
+      expect((await readRow(db.sql, later.id)).status).toBe("failed");
     });
     expect((await readRow(db.sql, id)).status).toBe("failed");
   });
@@ -189,21 +191,27 @@ describe("prune", () => {
     });
   });
 
-  test("cron's own records of more than a day → deleted, younger ones kept", async () => {
-    const [job] = await db.sql<{ username: string; command: string }[]>`
-      select username, command from cron.job where jobname = 'keyframe-prune-cron'`;
+  test("cron's records of our jobs of more than a day → deleted; younger ones, and those of the app's jobs, kept", async () => {
+    const [job] = await db.sql<{ jobid: string; username: string; command: string }[]>`
+      select jobid, username, command from cron.job where jobname = 'keyframe-prune-cron'`;
+    const [own] = await db.sql<{ jobid: string }[]>`select cron.schedule('nightly', '0 3 * * *', 'select 1') as jobid`;
+    const [name, ours, theirs] = [job?.username ?? "", job?.jobid ?? "", own?.jobid ?? ""];
     await db.sql`
       insert into cron.job_run_details (jobid, runid, username, command, status, end_time) values
-        (1, 900001, ${job?.username ?? ""}, 'old', 'succeeded', now() - interval '25 hours'),
-        (1, 900002, ${job?.username ?? ""}, 'young', 'succeeded', now() - interval '23 hours')`;
+        (${ours}, 900001, ${name}, 'old', 'succeeded', now() - interval '25 hours'),
+        (${ours}, 900002, ${name}, 'young', 'succeeded', now() - interval '23 hours'),
+        (${theirs}, 900003, ${name}, 'the app''s', 'succeeded', now() - interval '25 hours')`;
     await db.sql.unsafe(job?.command ?? "");
-    expect(await left("select command as name from cron.job_run_details where runid > 900000")).toEqual(["young"]);
+    const kept = await left("select command as name from cron.job_run_details where runid > 900000 order by runid");
+    await db.sql`select cron.unschedule('nightly')`;
+    expect(kept.sort()).toEqual(["the app's", "young"]);
   });
 });
 
 test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its own records and unused images every hour", async () => {
   const jobs = await db.sql`select jobname, schedule, command from cron.job where active order by jobname`;
-  const old = "delete from cron.job_run_details where end_time < now() - interval '1 day'";
+  const old = `delete from cron.job_run_details d using cron.job j
+    where j.jobid = d.jobid and j.jobname like 'keyframe-%' and d.end_time < now() - interval '1 day'`;
   expect(jobs.map(({ jobname, schedule, command }) => [jobname, schedule, command])).toEqual([
     ["keyframe-prune", "* * * * *", "select keyframe_private.prune()"],
     ["keyframe-prune-cron", "17 * * * *", old],

@@ -1,6 +1,14 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, providerSays, readRow, retryLater, runsToCancel, type Saying } from "../support/database/calls.ts";
+import {
+  claim,
+  makeDue,
+  providerSays,
+  readRow,
+  retryLater,
+  runsToCancel,
+  type Saying,
+} from "../support/database/calls.ts";
 import { plansOf } from "../support/database/plans.ts";
 import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 
@@ -147,7 +155,12 @@ test("it follows a run by now → no other with its text is taken for a second o
 
 test("the pruning deletes texts after three hours, not before", async () => {
   const left = async () => (await db.sql`select from keyframe_private.text_submits`).count;
-  await submit(ours);
+  const id = await loseAnswer(ours);
+  await letPass(2);
+  await db.sql`select keyframe_private.prune()`;
+  expect(await left()).toBe(1);
+  await makeDue(db.sql, id);
+  await claim(db.sql, 100); // submits it again
   await letPass(2);
   await db.sql`select keyframe_private.prune()`;
   expect(await left()).toBe(1);

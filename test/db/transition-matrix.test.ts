@@ -5,6 +5,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import {
   addWorld,
   columnsIn,
+  outputPathOf,
   isOver,
   type Seeded,
   STATUSES,
@@ -81,6 +82,12 @@ const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
     { ...active("recorded", "storing"), storing: stays.storing, ...ended() },
   ],
   "record_provider_state: failed": [says("failed"), runFailed],
+  "record_provider_state: failed, the images could not be read": [
+    asService((sql, { id, run }) =>
+      providerSays(sql, { id, run: run ?? "run-new", status: "failed", inputUnreachable: true }),
+    ),
+    { ...active("recorded", "queued"), storing: stays.storing, ...ended() },
+  ],
   "record_provider_state: canceled": [says("canceled"), runFailed],
   "record_provider_state: aborted": [says("aborted"), runFailed],
   complete_prediction: [
@@ -106,11 +113,11 @@ const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
   fail_overdue: [overdue, { ...active(1, "failed"), ...ended(0) }],
 };
 
-/** Forward only, storing before succeeded, and no way out of an end. */
+/** Forward, storing before succeeded, no way out of an end; back only to be submitted again. */
 const LEGAL: Record<Status, Status[]> = {
   queued: ["starting", "processing", "storing", "failed", "canceled"],
-  starting: ["processing", "storing", "failed", "canceled"],
-  processing: ["storing", "failed", "canceled"],
+  starting: ["queued", "processing", "storing", "failed", "canceled"],
+  processing: ["queued", "storing", "failed", "canceled"],
   storing: ["succeeded", "failed", "canceled"],
   succeeded: [],
   failed: [],
@@ -148,7 +155,8 @@ test.each(STATUSES)(
         const { id } = await seedPrediction(sql, world, { status: from });
         // Every other column fits the new status, so only the move itself can be refused.
         const update = sql.savepoint(
-          (inner) => inner`update keyframe.predictions set ${inner(columnsIn(to))} where id = ${id}`,
+          (inner) =>
+            inner`update keyframe.predictions set ${inner(columnsIn(to, "first-frame", outputPathOf(id, world)))} where id = ${id}`,
         );
         if (from === to || LEGAL[from].includes(to)) return void (await update);
         const { sqlstate, message } = await refusalOf(update);

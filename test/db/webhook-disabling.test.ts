@@ -114,7 +114,7 @@ describe("enabled again after the service disabled it", () => {
     expect(Math.abs(since - Date.now())).toBeLessThan(60_000);
 
     await seedDeliveries(db.sql, endpoint, 3);
-    expect((await exchange(db.sql, { leaseSeconds: 0 })).lanes).toMatchObject([{ max_open: 1 }]);
+    expect((await exchange(db.sql, { leaseSeconds: 0 })).lanes).toMatchObject([{ endpoints: [{ max_open: 1 }] }]);
     await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 - 1000));
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since });
     await attempt({ status_code: 500 }, new Date(since + 5 * 86_400_000 + 1)); // Postgres counts in microseconds

@@ -178,6 +178,9 @@ describe("what deleted endpoints leave", () => {
   test("batches among 8,000 deliveries of others → read by index, and no more than they take, from the first to the last", async () => {
     for (let i = 0; i < 2; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 4_000);
     await seedDeliveries(db.sql, scene.endpoint, 699);
+    await db.sql`
+      insert into keyframe.webhook_attempts (delivery_id, attempt, started_at, duration_ms, status_code)
+      select id, 1, now(), 1, 500 from keyframe.webhook_deliveries`;
     await remove(scene.endpoint);
     await db.sql`vacuum analyze keyframe.webhook_deliveries, keyframe.webhook_events, keyframe.webhook_attempts`;
     const plans = await plansOf(db.url, async (sql) => {
@@ -215,15 +218,17 @@ describe("requests that are under way when an endpoint is deleted", () => {
     },
   );
 
-  test("until they have ended → nothing of it is deleted, so that recording them waits for nothing", async () => {
-    expect(await pruneOnce(100)).toBe(0);
-    await record({ status_code: 500 });
-    expect(await pruneOnce(100)).toBe(1);
-  });
-
-  test("they are never recorded → deleted when their leases have run out", async () => {
-    await db.sql`update keyframe_private.lanes set leased_until = now() where token is not null`;
-    expect(await pruneOnce(100)).toBe(1);
+  test("its deliveries are pruned before they end → recording waits for nothing and drops theirs; the others count", async () => {
+    await db.sql.begin(async (sql) => {
+      await sql`select keyframe_private.prune_deleted_endpoints()`;
+      await db.sql.begin(async (other) => {
+        await other`set local lock_timeout = '2 s'`;
+        const results = deliveries.map((held) => resultOf(held));
+        const { recorded, unrecorded } = await exchange(other, { results, maxLanes: 0 });
+        expect([recorded, unrecorded]).toMatchObject([1, [{ endpoint_id: scene.endpoint, reason: "locked" }]]);
+      });
+    });
+    expect(await record({ status_code: 200 })).toMatchObject({ recorded: 0, unrecorded: [] });
   });
 });
 
@@ -258,28 +263,16 @@ const codeWhileDeleting = async (table: string, of: (scene: Scene) => string, na
   return outcome.status === "rejected" ? await codeOf(Promise.reject(outcome.reason)) : outcome.value;
 };
 
-test("a project created while its owner's endpoint is being deleted → the project is there, without a delivery", async () => {
+test("a project created while its owner's endpoint is being deleted → waits for nothing; its delivery is not sent, and pruned", async () => {
   await db.sql`delete from keyframe.webhook_events`;
-  const outcome = await whileDeleting(`delete from keyframe.webhook_endpoints where id = '${scene.endpoint}'`, () =>
-    makeRequest(db, scene, "create_project"),
-  );
-  expect(outcome.status).toBe("fulfilled");
-  const [counts] = await db.sql`
-    select (select count(*)::int from keyframe.webhook_events where owner_id = ${scene.owner}) as events,
-           (select count(*)::int from keyframe.webhook_deliveries) as deliveries`;
-  expect(counts).toEqual({ events: 1, deliveries: 0 });
-});
-
-test("a claim while an endpoint with a used slot is being deleted → waits for no lock", async () => {
-  await db.sql`update keyframe.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
-  const { deliveries } = await exchange(db.sql);
-  expect(deliveries.map(({ id }) => id)).toContain(scene.delivery);
-  await exchange(db.sql, { results: deliveries.map((held) => resultOf(held)), maxLanes: 0 });
-  await db.sql`update keyframe.webhook_deliveries set next_attempt_at = now() - interval '1 second' where id = ${scene.delivery}`;
   await db.sql.begin(async (sql) => {
     await sql`delete from keyframe.webhook_endpoints where id = ${scene.endpoint}`;
-    await exchange(db.sql);
+    await makeRequest(db, scene, "create_project");
   });
+  expect(await countOf("keyframe.webhook_events", `owner_id = '${scene.owner}'`)).toBe(1);
+  expect((await exchange(db.sql)).deliveries).toEqual([]);
+  await db.sql`select keyframe_private.prune_webhooks()`;
+  expect(await countOf("keyframe.webhook_deliveries")).toBe(0);
 });
 
 test.each([

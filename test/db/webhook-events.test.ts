@@ -83,7 +83,13 @@ describe("a prediction", () => {
     attempts_exhausted: async (id) => {
       await db.sql`update keyframe.predictions set failures = 99, retry_reason = 'lease_ran_out' where id = ${id}`;
       await makeDue(db.sql, id);
-      await claim(db.sql, 100);
+      await db.sql`select keyframe_private.sweep()`;
+    },
+    input_unreachable: async (id, run) => {
+      await db.sql`
+        insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
+        select gen_random_uuid()::text, ${id}, 1 from keyframe_private.settings, generate_series(2, max_failures)`;
+      await providerSays(db.sql, { id, run, status: "failed", inputUnreachable: true });
     },
   };
   const expectOneFailure = async (id: string, code: string) => {

@@ -120,8 +120,8 @@ test("300 that were given up are recovered → counted at once, not one by one",
   expect(await sumOf()).toEqual({ delivered: 0, retrying: 300, exhausted: 0 });
 });
 
-test("two workers record for different endpoints at the same time → neither waits for the other, and both are counted", async () => {
-  const other = await addEndpoint(db.sql, owner);
+test("two workers record for different owners at the same time → neither waits for the other, and both are counted", async () => {
+  const other = await addEndpoint(db.sql, null);
   for (const id of [endpoint, other]) await seedDeliveries(db.sql, id, 2);
   const [one, two] = [await exchange(db.sql, { maxLanes: 1 }), await exchange(db.sql)];
   const delivered = ({ deliveries }: typeof one) => deliveries.map((each) => resultOf(each, { status_code: 200 }));
@@ -145,9 +145,13 @@ test("owners resend and recover while results of the same endpoint are recorded,
   const { deliveries } = await exchange(db.sql);
   expect(deliveries).toHaveLength(40);
   const batches = Array.from({ length: 10 }, (_, i) => deliveries.slice(4 * i, 4 * i + 4));
-  const recording = batches.map((batch, i) => {
-    const results = batch.map((each, j) => resultOf(each, { status_code: (i + j) % 2 ? 200 : 500 }));
-    return exchange(db.sql, { results, held: [], maxLanes: 0 });
+  const recording = batches.map(async (batch, i) => {
+    let results = batch.map((each, j) => resultOf(each, { status_code: (i + j) % 2 ? 200 : 500 }));
+    // What is locked comes again, as a worker gives it again.
+    for (let given = 0; results.length > 0 && given < 100; given++) {
+      const { unrecorded } = await exchange(db.sql, { results, held: [], maxLanes: 0 });
+      results = results.filter(({ id }) => unrecorded.some((one) => one.id === id));
+    }
   });
   const resending = ended.map((delivery_id) => call(db, owner, "redeliver_webhook", { delivery_id }));
   const recovering = call(db, owner, "recover_webhook_endpoint", { endpoint_id: endpoint, since: new Date(0) });

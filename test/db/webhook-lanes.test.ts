@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
+import type { HeldLane } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import {
   addEndpoint,
@@ -6,8 +7,10 @@ import {
   type Exchanged,
   exchange,
   heldLanes,
+  type Lane,
   type Leased,
   readDelivery,
+  readLane,
   record,
   resultOf,
   seedDeliveries,
@@ -23,6 +26,8 @@ const addEndpoints = (count: number, columns: object = {}) =>
   Promise.all(Array.from({ length: count }, () => addEndpoint(db.sql, null, columns)));
 const idsOf = (deliveries: { id: string }[]) => deliveries.map(({ id }) => id);
 const delivered = (deliveries: Leased[]) => deliveries.map((each) => resultOf(each, { status_code: 200 }));
+const maxOpenOf = (lanes: Lane[], endpoint: string) =>
+  lanes.flatMap(({ endpoints }) => endpoints).find(({ endpoint_id }) => endpoint_id === endpoint)?.max_open;
 const perEndpoint = (deliveries: Leased[]) => {
   const counts = new Map<string, number>();
   for (const { endpoint_id } of deliveries) counts.set(endpoint_id, (counts.get(endpoint_id) ?? 0) + 1);
@@ -45,13 +50,17 @@ describe("what a claim brings", () => {
     expect([recorded, ended]).toEqual([0, []]);
     expect(lanes).toEqual([
       {
-        endpoint_id: endpoint,
+        lane_id: endpoint, // a service-wide endpoint has a lane of its own
         token: await tokenOf(db.sql, endpoint),
-        owner_id: endpoint, // a service-wide endpoint is an owner of its own
-        max_open: 8,
-        url: "https://crm.example/in",
-        secrets: [secret?.text],
-        deliveries: [{ id, attempt: 1, event_id: event?.id, body: event?.body }],
+        endpoints: [
+          {
+            endpoint_id: endpoint,
+            max_open: 8,
+            url: "https://crm.example/in",
+            secrets: [secret?.text],
+            deliveries: [{ id, attempt: 1, event_id: event?.id, body: event?.body }],
+          },
+        ],
       },
     ]);
   });
@@ -64,14 +73,50 @@ describe("what a claim brings", () => {
     }
     expect(idsOf((await exchange(db.sql)).deliveries)).toEqual([ids.get(30), ids.get(20)]);
   });
+
+  test("due at several endpoints of an owner → one lane with all of them, each with its own limit", async () => {
+    const owner = await db.addUser();
+    const [quick, slow] = [
+      await addEndpoint(db.sql, owner, { max_in_flight: 3 }),
+      await addEndpoint(db.sql, owner, { max_in_flight: 1 }),
+    ];
+    for (const endpoint of [quick, slow]) await seedDeliveries(db.sql, endpoint, 10);
+    const { lanes, deliveries } = await exchange(db.sql);
+    expect(lanes).toMatchObject([{ lane_id: owner }]);
+    expect([maxOpenOf(lanes, quick), maxOpenOf(lanes, slow)]).toEqual([3, 1]);
+    expect(perEndpoint(deliveries)).toEqual(
+      new Map([
+        [quick, 6],
+        [slow, 2],
+      ]),
+    );
+  });
+
+  test("several events of one transaction, max_in_flight 1 → in the order of their inserts", async () => {
+    const owner = await db.addUser();
+    await addEndpoint(db.sql, owner, { max_in_flight: 1 });
+    const titles = ["one", "two", "three", "four", "five", "six"];
+    await db.sql.begin(async (sql) => {
+      for (const title of titles)
+        await sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, ${title}, 'p')`;
+    });
+    const sent: string[] = [];
+    for (
+      let claimed = await exchange(db.sql);
+      claimed.deliveries.length > 0;
+      claimed = await goOn(claimed, claimed.deliveries)
+    )
+      sent.push(...claimed.deliveries.map(({ body }) => JSON.parse(body).data.title));
+    expect(sent).toEqual(titles);
+  });
 });
 
-describe("one worker has the lane of an endpoint", () => {
+describe("one worker has a lane", () => {
   test("while it is leased → nobody else gets a delivery of it; the holder gets more as it has room", async () => {
     const endpoint = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, endpoint, 100);
     const claimed = await exchange(db.sql);
-    expect([claimed.deliveries.length, claimed.lanes[0]?.max_open]).toEqual([16, 8]);
+    expect([claimed.deliveries.length, maxOpenOf(claimed.lanes, endpoint)]).toEqual([16, 8]);
     expect((await exchange(db.sql)).deliveries).toEqual([]);
     const next = await goOn(claimed, claimed.deliveries.slice(0, 3));
     expect([next.recorded, next.deliveries.length, next.lanes[0]?.token]).toEqual([3, 3, claimed.lanes[0]?.token]);
@@ -98,23 +143,24 @@ describe("one worker has the lane of an endpoint", () => {
       expect((await exchange(sql)).deliveries.length).toBe(16);
       await seedDeliveries(db.sql, free, 3);
       const { deliveries } = await exchange(db.sql);
-      expect(perEndpoint(deliveries)).toEqual(new Map([[free, 3]]));
+      expect([...perEndpoint(deliveries).keys()]).toEqual([free]);
     });
   });
 });
 
-test("two claims meet the same endpoints for the first time, each in another order → one waits for the other, and neither fails", async () => {
+test("two claims read the arrivals of the same new lanes → one waits for the other, and neither fails", async () => {
   const endpoints = await addEndpoints(3);
-  const lock = (ids: string[]) =>
-    db.sql<{ locked: string[] }[]>`select keyframe_private.lock_free_lanes(${ids}, now()) as locked`;
+  for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 1);
   const { waiting } = await db.sql.begin(async (sql) => {
     // Holds up both where they meet.
-    await sql`insert into keyframe_private.lanes (endpoint_id) values (${endpoints.toSorted()[1] ?? ""})`;
-    const claims = [endpoints.toSorted(), endpoints.toSorted().reverse()].map((ids) => lock(ids).execute());
+    await sql`insert into keyframe_private.lanes (id, due_at) values (${endpoints.toSorted()[1] ?? ""}, 'infinity')`;
+    const claims = [exchange(db.sql), exchange(db.sql)];
     await untilSomebodyWaits(db.sql, 2);
     return { waiting: Promise.all(claims) };
   });
-  expect((await waiting).map(([row]) => row?.locked.toSorted())).toEqual(Array(2).fill(endpoints.toSorted()));
+  const deliveries = (await waiting).flatMap((claimed) => claimed.deliveries);
+  deliveries.push(...(await exchange(db.sql)).deliveries); // an arrival whose lane the other had locked
+  expect(deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual(endpoints.toSorted());
 });
 
 describe("max_in_flight", () => {
@@ -126,18 +172,19 @@ describe("max_in_flight", () => {
     await db.sql`update keyframe.webhook_endpoints set max_in_flight = 2 where id = ${endpoint}`;
     expect((await goOn(claimed, claimed.deliveries.slice(0, 4))).deliveries).toEqual([]);
     const { deliveries, lanes } = await goOn(claimed, claimed.deliveries.slice(0, 5));
-    expect([deliveries.length, lanes[0]?.max_open]).toEqual([1, 2]);
+    expect([deliveries.length, maxOpenOf(lanes, endpoint)]).toEqual([1, 2]);
   });
 
   test("an endpoint that only fails → one request at a time; its first success → as many as before", async () => {
-    await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 100);
+    const endpoint = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, endpoint, 100);
     const claimed = await exchange(db.sql);
     const failed = claimed.deliveries.slice(0, 1).map((each) => resultOf(each, { error: "timeout" }));
     await record(db.sql, failed);
     const probe = await exchange(db.sql);
-    expect([probe.deliveries.length, probe.lanes[0]?.max_open]).toEqual([2, 1]);
+    expect([probe.deliveries.length, maxOpenOf(probe.lanes, endpoint)]).toEqual([2, 1]);
     const next = await goOn(probe, probe.deliveries.slice(0, 1));
-    expect([next.deliveries.length, next.lanes[0]?.max_open]).toEqual([15, 8]);
+    expect([next.deliveries.length, maxOpenOf(next.lanes, endpoint)]).toEqual([15, 8]);
   });
 });
 
@@ -146,8 +193,8 @@ describe("a lease", () => {
     const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const at = new Date();
     const first = await exchange(db.sql, { leaseSeconds: 60, at });
-    expect((await exchange(db.sql, { at: new Date(at.getTime() + 59_999) })).deliveries).toEqual([]);
-    const second = await exchange(db.sql, { at: new Date(at.getTime() + 60_000) });
+    expect((await exchange(db.sql, { at: new Date(at.getTime() + 30_000) })).deliveries).toEqual([]);
+    const second = await exchange(db.sql, { at: new Date(at.getTime() + 90_000) });
     expect(second.deliveries).toMatchObject([{ id, attempt: 1 }]);
     expect(second.lanes[0]?.token).not.toBe(first.lanes[0]?.token);
   });
@@ -156,8 +203,8 @@ describe("a lease", () => {
     await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const claimed = await exchange(db.sql, { leaseSeconds: 60 });
     for (const seconds of [50, 100, 170]) {
-      const { ended } = await exchange(db.sql, { held: heldLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
-      expect(ended).toEqual([]);
+      const { lost } = await exchange(db.sql, { held: heldLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
+      expect(lost).toEqual([]);
       expect((await exchange(db.sql, { at: fromNow(seconds + 55) })).deliveries).toEqual([]);
     }
   });
@@ -168,32 +215,36 @@ describe("a lease", () => {
     const claimed = await exchange(db.sql, { leaseSeconds: 60 });
     const version = async (seconds: number) => {
       await exchange(db.sql, { held: heldLanes(claimed), leaseSeconds: 60, at: fromNow(seconds) });
-      return (await db.sql`select ctid::text from keyframe_private.lanes where endpoint_id = ${endpoint}`)[0]?.ctid;
+      return (await db.sql`select ctid::text from keyframe_private.lanes where id = ${endpoint}`)[0]?.ctid;
     };
     const [first, second, third] = [await version(1), await version(14), await version(16)];
     expect([second === first, third === second]).toEqual([true, false]);
   });
 
-  test("of a worker that another has replaced → its call is told that the lane has ended, and its result does not count", async () => {
+  test("of a worker that another has replaced → its call is told that the lane is lost, and its result does not count", async () => {
     const [id = ""] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
     const stale = await exchange(db.sql, { leaseSeconds: 60 });
     const holder = await exchange(db.sql, { at: fromNow(61) });
     const late = await goOn(stale, stale.deliveries);
-    expect([late.recorded, late.ended, late.lanes]).toEqual([0, [stale.lanes[0]?.endpoint_id], []]);
+    expect([late.recorded, late.lost, late.lanes]).toEqual([0, [stale.lanes[0]?.lane_id], []]);
     expect(await readDelivery(db.sql, id)).toMatchObject({ status: "pending", attempts: 0 });
     expect((await record(db.sql, delivered(holder.deliveries))).recorded).toBe(1);
   });
 
-  test("of a worker that another is replacing at this moment → neither waits", async () => {
-    await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
-    const stale = await exchange(db.sql, { leaseSeconds: 0 });
+  test("of a worker whose lane somebody has locked at this moment → does not wait; it is neither renewed, filled nor released", async () => {
+    const endpoint = await addEndpoint(db.sql, null);
+    await seedDeliveries(db.sql, endpoint, 30);
+    const claimed = await exchange(db.sql, { leaseSeconds: 1 });
     await db.sql.begin(async (sql) => {
-      expect((await exchange(sql, { at: fromNow(1) })).lanes).toHaveLength(1);
+      await sql`update keyframe_private.lanes set served_at = served_at where id = ${endpoint}`;
       await db.sql.begin(async (other) => {
         await other`set local lock_timeout = '2 s'`;
-        expect((await exchange(other, { held: heldLanes(stale) })).ended).toHaveLength(1);
+        const held = [{ ...(heldLanes(claimed)[0] as HeldLane), sending: {} }];
+        const { lanes, lost } = await exchange(other, { held });
+        expect([lanes, lost]).toEqual([[], []]);
       });
     });
+    expect(await tokenOf(db.sql, endpoint)).toBe(claimed.lanes[0]?.token);
   });
 });
 
@@ -204,18 +255,26 @@ describe("10 workers at once", () => {
     const all = await Promise.all(
       Array.from({ length: workers }, async (_, worker) => {
         const ids: string[] = [];
-        let claimed: Exchanged = { recorded: 0, lanes: [], ended: [], deliveries: [] };
+        let claimed: Exchanged = {
+          recorded: 0,
+          unrecorded: [],
+          lanes: [],
+          lost: [],
+          ended: [],
+          others_wait: false,
+          deliveries: [],
+        };
         const connection = await db.sql.reserve();
         try {
           for (let idle = 0; idle < 3; idle = claimed.deliveries.length === 0 ? idle + 1 : 0) {
-            for (const { endpoint_id } of claimed.lanes) holders.delete(endpoint_id);
+            for (const { lane_id } of claimed.lanes) holders.delete(lane_id);
             claimed = await exchange(connection, {
               ...{ results: delivered(claimed.deliveries), maxLanes },
               held: heldLanes(claimed, { sending: () => false, more: false }),
             });
-            for (const { endpoint_id } of claimed.lanes) {
-              expect(holders.get(endpoint_id)).toBe(undefined);
-              holders.set(endpoint_id, worker);
+            for (const { lane_id } of claimed.lanes) {
+              expect(holders.get(lane_id)).toBe(undefined);
+              holders.set(lane_id, worker);
             }
             ids.push(...idsOf(claimed.deliveries));
           }
@@ -250,41 +309,130 @@ describe("10 workers at once", () => {
   });
 });
 
-describe("fairness", () => {
-  test("an owner with 20 endpoints, others with one → a claim of four lanes has one of each owner first", async () => {
+/** Lanes for one turn, as a worker takes them that then releases them; which they are. */
+const turn = async (maxLanes: number, at?: Date) => {
+  const claimed = await exchange(db.sql, { maxLanes, ...(at && { at }) });
+  await exchange(db.sql, { results: delivered(claimed.deliveries), maxLanes: 0, ...(at && { at }) });
+  return claimed;
+};
+
+describe("turns", () => {
+  test("owners with one endpoint, and one with 20 → each has one lane, and they take turns", async () => {
     const owners = await Promise.all(Array.from({ length: 4 }, () => db.addUser()));
     const [greedy = "", ...others] = owners;
-    for (let i = 0; i < 20; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, greedy), 1);
-    for (const owner of others) await seedDeliveries(db.sql, await addEndpoint(db.sql, owner), 1);
-    for (let turn = 0; turn < 5; turn++) {
-      const { lanes } = await exchange(db.sql, { maxLanes: 4, leaseSeconds: 0 });
-      expect(lanes.map(({ owner_id }) => owner_id).sort()).toEqual([...owners].sort());
+    for (let i = 0; i < 20; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, greedy), 3);
+    for (const owner of others) await seedDeliveries(db.sql, await addEndpoint(db.sql, owner), 20);
+    for (let round = 0; round < 4; round++) {
+      const taken = [await turn(2), await turn(2)];
+      expect(taken.flatMap(({ lanes }) => lanes.map(({ lane_id }) => lane_id)).sort()).toEqual([...owners].sort());
+      for (const { deliveries } of taken) expect(deliveries).toHaveLength(4); // two each
     }
   });
 
-  test("an owner holds as many lanes as are left → gets no more of them; the owner with none gets one", async () => {
-    const [greedy, modest] = [await db.addUser(), await db.addUser()];
-    for (let i = 0; i < 9; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, greedy), 1);
-    expect((await exchange(db.sql, { maxLanes: 10 })).lanes).toHaveLength(9);
-    const endpoint = await addEndpoint(db.sql, greedy);
+  test("a lane with few deliveries, while others wait → all of them in one turn; one with more than eight → two", async () => {
+    const [few = "", ...many] = await addEndpoints(6);
+    await seedDeliveries(db.sql, few, 5);
+    for (const endpoint of many) await seedDeliveries(db.sql, endpoint, 9);
+    for (let i = 0; i < 5; i++) {
+      const [[endpoint, count] = []] = perEndpoint((await turn(1)).deliveries);
+      expect(count).toBe(endpoint === few ? 5 : 2);
+    }
+  });
+
+  test("an owner who had none lately → before those who have one after another, though theirs have been due for longer", async () => {
+    const busy = await addEndpoints(3);
+    for (const endpoint of busy) await seedDeliveries(db.sql, endpoint, 20, { next_attempt_at: fromNow(-60) });
+    for (let i = 0; i < 3; i++) await turn(1);
+    const [quiet = ""] = await addEndpoints(1);
+    await seedDeliveries(db.sql, quiet, 1);
+    expect((await turn(1)).lanes).toMatchObject([{ lane_id: quiet }]);
+    // Then again in the order of their last turns.
+    const order = [await turn(1), await turn(1), await turn(1), await turn(1)].map(({ lanes }) => lanes[0]?.lane_id);
+    expect(new Set(order.slice(0, 3))).toEqual(new Set(busy));
+    expect(order[3]).toBe(order[0]);
+  });
+
+  test("others wait for a turn → two deliveries for a new lane and none for a held one; none waits → as many as there are", async () => {
+    const [held = "", ...others] = await addEndpoints(4);
+    await seedDeliveries(db.sql, held, 40);
+    const claimed = await exchange(db.sql);
+    for (const endpoint of others) await seedDeliveries(db.sql, endpoint, 20);
+    const holding = { held: heldLanes(claimed, { sending: (id) => id === claimed.deliveries[0]?.id }) };
+    const crowded = await exchange(db.sql, { ...holding, maxLanes: 2 });
+    expect([...perEndpoint(crowded.deliveries).values()]).toEqual([2, 2]);
+    expect(perEndpoint(crowded.deliveries).has(held)).toBe(false);
+    const rest = await exchange(db.sql, { ...holding, maxLanes: 2 });
+    expect([...perEndpoint(rest.deliveries).values()].sort()).toEqual([15, 16]);
+  });
+
+  test("a lane is released → due when its next delivery is: now, in an hour, never", async () => {
+    const [now = "", later = "", never = ""] = await addEndpoints(3);
+    await seedDeliveries(db.sql, now, 17);
+    for (const endpoint of [later, never]) await seedDeliveries(db.sql, endpoint, 1);
+    await seedDeliveries(db.sql, later, 1, { next_attempt_at: fromNow(3600) });
+    await turn(100);
+    const { next_attempt_at } = (
+      await db.sql`select next_attempt_at from keyframe.webhook_deliveries where endpoint_id = ${later} and status = 'pending'`
+    )[0] as { next_attempt_at: Date };
+    expect(await readLane(db.sql, later)).toMatchObject({ token: null, due_at: next_attempt_at });
+    expect((await db.sql`select from keyframe_private.lanes where id = ${never} and due_at = 'infinity'`).count).toBe(
+      1,
+    );
+    expect((await exchange(db.sql)).deliveries).toMatchObject([{ endpoint_id: now }]);
+    expect((await exchange(db.sql, { at: fromNow(3601) })).deliveries.map((each) => each.endpoint_id)).toContain(later);
+  });
+});
+
+describe("arrivals", () => {
+  const arrivals = async () => (await db.sql`select from keyframe_private.lane_arrivals`).count;
+
+  test("for a lane that is leased → its holder gets them, also when it releases the lane at this moment", async () => {
+    const [endpoint = ""] = await addEndpoints(1);
     await seedDeliveries(db.sql, endpoint, 1);
-    expect((await exchange(db.sql, { maxLanes: 9 })).lanes).toEqual([]);
-    await seedDeliveries(db.sql, await addEndpoint(db.sql, modest), 1);
-    expect((await exchange(db.sql, { maxLanes: 1 })).lanes.map(({ owner_id }) => owner_id)).toEqual([modest]);
-    expect((await exchange(db.sql, { maxLanes: 10 })).lanes).toMatchObject([{ endpoint_id: endpoint }]);
+    const claimed = await exchange(db.sql);
+    const results = delivered(claimed.deliveries);
+    await db.sql.begin(async (sql) => {
+      await record(sql, results);
+      await seedDeliveries(db.sql, endpoint, 1); // after the holder has looked
+      expect((await exchange(db.sql)).deliveries).toEqual([]);
+      expect(await arrivals()).toBe(1);
+    });
+    expect((await exchange(db.sql)).deliveries).toHaveLength(1);
+    expect(await arrivals()).toBe(0);
+    await seedDeliveries(db.sql, endpoint, 1);
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    expect(await arrivals()).toBe(0); // read: the lane is leased
+    await db.sql`update keyframe_private.lanes set due_at = now() where id = ${endpoint}`;
+    expect((await exchange(db.sql)).deliveries).toHaveLength(2);
   });
 
-  test("room for one lane → every one of four gets its turn: the walk begins somewhere else each time", async () => {
-    // A quarter of all identifiers lies before each of them.
-    const endpoints = ["1", "5", "9", "d"].map((digit) => `${digit}0000000-0000-4000-8000-000000000000`);
-    for (const id of endpoints) await seedDeliveries(db.sql, await addEndpoint(db.sql, null, { id }), 8);
-    const first = new Set<string>();
-    // That a hundred starts miss one of the four has a chance below 1 in 10^12.
-    for (let turn = 0; turn < 100 && first.size < 4; turn++) {
-      const { lanes } = await exchange(db.sql, { maxLanes: 1, leaseSeconds: 0 });
-      for (const { endpoint_id } of lanes) first.add(endpoint_id);
+  test("of a transaction that stays open → nobody sees it, and others' are read; rolled back → it never was; committed → it is read", async () => {
+    const [endpoint = ""] = await addEndpoints(1);
+    for (const isKept of [false, true]) {
+      const undone = new Error("taken back");
+      const open = db.sql.begin(async (sql) => {
+        await seedDeliveries(sql, endpoint, 1);
+        await seedDeliveries(db.sql, endpoint, 1);
+        expect((await turn(100)).deliveries).toHaveLength(1);
+        if (!isKept) throw undone;
+      });
+      await open.catch((error: unknown) => expect(error).toBe(undone));
+      expect((await turn(100)).deliveries).toHaveLength(isKept ? 1 : 0);
     }
-    expect([...first].sort()).toEqual(endpoints);
+  });
+
+  test("disabled when they came → kept with their delivery until the endpoint is enabled; given to an owner → his lane", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { enabled: false });
+    await seedDeliveries(db.sql, endpoint, 2);
+    expect((await turn(100)).deliveries).toEqual([]);
+    await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
+    expect((await turn(100)).deliveries).toHaveLength(2);
+    await seedDeliveries(db.sql, endpoint, 1);
+    const owner = await db.addUser();
+    await db.sql`update keyframe.webhook_endpoints set owner_id = ${owner} where id = ${endpoint}`;
+    const claimed = await exchange(db.sql);
+    expect(claimed.lanes).toMatchObject([{ lane_id: owner }]);
+    expect((await record(db.sql, delivered(claimed.deliveries))).recorded).toBe(1);
   });
 });
 
@@ -304,17 +452,15 @@ test.each([
   },
 );
 
-test("lanes used again and again → one row for each endpoint; a deleted endpoint's goes with its deliveries", async () => {
+test("lanes used again and again → one row for each; one that nothing has come for in a day goes", async () => {
   const [endpoint = ""] = await addEndpoints(1, { max_in_flight: 1 });
   const other = await addEndpoint(db.sql, null);
   for (const id of [endpoint, other]) await seedDeliveries(db.sql, id, 5);
   for (let claimed = await exchange(db.sql); claimed.deliveries.length > 0; claimed = await exchange(db.sql))
     await record(db.sql, delivered(claimed.deliveries));
-  const lanes = () => db.sql`select endpoint_id, token, held from keyframe_private.lanes order by endpoint_id`;
-  expect([...(await lanes())]).toEqual(
-    [endpoint, other].sort().map((endpoint_id) => ({ endpoint_id, token: null, held: 0 })),
-  );
-  await db.sql`delete from keyframe.webhook_endpoints where id = ${endpoint}`;
+  const lanes = () => db.sql`select id, token from keyframe_private.lanes order by id`;
+  expect([...(await lanes())]).toEqual([endpoint, other].sort().map((id) => ({ id, token: null })));
+  await db.sql`update keyframe_private.lanes set served_at = now() - interval '25 hours' where id = ${endpoint}`;
   await db.sql`select keyframe_private.prune_webhooks()`;
-  expect([...(await lanes())]).toMatchObject([{ endpoint_id: other }]);
+  expect([...(await lanes())]).toMatchObject([{ id: other }]);
 });

@@ -105,6 +105,19 @@ describe("no body is larger than 20 kB", () => {
     expect(data).not.toHaveProperty("truncated");
   });
 
+  test("projects around the limit, one every 40 bytes → each can be created, and its body is within the limit", async () => {
+    const long = "語".repeat(4000); // 12,000 bytes
+    for (let size = 0; size < 40; size++) {
+      await addText({ text_prompt: long, description: "語".repeat(2100) + "x".repeat(size * 40) });
+    }
+    const rows = await db.sql<{ bytes: number }[]>`
+      select octet_length(payload::text) as bytes from keyframe.webhook_events order by 1`;
+    const sizes = rows.map(({ bytes }) => bytes);
+    expect(sizes).toHaveLength(40);
+    expect(sizes.at(-1)).toBeLessThanOrEqual(20_000);
+    expect(sizes.filter((bytes) => bytes > 18_900).length).toBeGreaterThan(3); // as near to it as a whole one comes
+  });
+
   test("one long text beside a shorter one → the shorter one stays whole", async () => {
     const description = "😀".repeat(1000);
     await addText({ text_prompt: "😀".repeat(4000), description });

@@ -41,11 +41,29 @@ test("an endpoint inserted by hand → has one secret: whsec_ and the base64 of 
 test("a claim → hands out what is live at its moment, newest first", async () => {
   const [old] = await live();
   await seedDeliveries(db.sql, endpoint, 3);
-  const handedOut = async (at: Date) => (await exchange(db.sql, { leaseSeconds: 0, at })).lanes[0]?.secrets;
+  const handedOut = async (at: Date) =>
+    (await exchange(db.sql, { leaseSeconds: 0, at })).lanes[0]?.endpoints[0]?.secrets;
   expect(await handedOut(new Date())).toEqual([old]);
   const fresh = await rotate(1);
   expect(await handedOut(hoursFromNow(0.9))).toEqual([fresh, old]);
   expect(await handedOut(hoursFromNow(1.1))).toEqual([fresh]);
+});
+
+test("a secret that cannot be decrypted → that endpoint alone has none; what is due at others comes with theirs", async () => {
+  const [other, wide] = [await addEndpoint(db.sql, owner), await addEndpoint(db.sql, null)];
+  for (const id of [endpoint, other, wide]) await seedDeliveries(db.sql, id, 1);
+  await db.sql`
+    update vault.secrets v set secret = 'AAAA' || secret from keyframe_private.webhook_secrets s
+    where s.vault_secret_id = v.id and s.endpoint_id = ${endpoint}`;
+  const endpoints = (await exchange(db.sql)).lanes.flatMap((lane) => lane.endpoints);
+  const secretsOf = new Map(endpoints.map(({ endpoint_id, secrets }) => [endpoint_id, secrets.length]));
+  expect(secretsOf).toEqual(
+    new Map([
+      [endpoint, 0],
+      [other, 1],
+      [wide, 1],
+    ]),
+  );
 });
 
 test("a rotation past the API → overlaps by 24 hours unless it says otherwise, at most 72 and not by less than none", async () => {

@@ -1,8 +1,10 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
+import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { callbacksFor } from "../support/stack/logs.ts";
 import { runsAtProvider } from "../support/film/provider.ts";
+import { drawImage } from "../support/media/images.ts";
 import { connect } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
@@ -48,6 +50,32 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
       });
       expect(await wholeRow(sql, made.predictionId)).toBe(before);
     }
+  });
+
+  test("input_unreachable twice, as while our Storage is away → submitted again each time, and the status never goes back", async () => {
+    const maker = await newFilmMaker(stack);
+    const image = await maker.call(uploadedReferenceImage, "POST", "/api/projects/reference-images", await drawImage());
+    const prompt = promptWith("input_unreachable=2");
+    const made = await maker.start("first-frame", { prompt, ...image });
+    const seen: string[] = [];
+    const ended = await until(
+      "the frame ends",
+      async () => {
+        const now = await maker.read(made);
+        if (seen.at(-1) !== now.status) seen.push(now.status);
+        return now.completedAt !== null && now;
+      },
+      60_000,
+    );
+    expect(ended).toMatchObject({ status: "succeeded", attempt: 3 });
+    const order = ["queued", "starting", "processing", "succeeded"];
+    expect(seen).toEqual(order.filter((status) => seen.includes(status)));
+    await expectSoundEnd(sql, ended);
+    expect((await runsAtProvider(stack, prompt)).map(({ status }) => status).toSorted()).toEqual([
+      "failed",
+      "failed",
+      "succeeded",
+    ]);
   });
 
   test.each([["output_slow=1200"], ["output_flaky"]])("%s → succeeded once, the whole file kept", async (fault) => {

@@ -97,7 +97,8 @@ const BREAKAGES: Record<string, Record<string, string>> = {
   rows_are_possible: {
     "a run in a prediction's row alone": "update keyframe_private.provider_runs set provider_prediction_id = 'other'",
     "success without a run": `update keyframe.predictions set provider_prediction_id = null ${SUCCEEDED}`,
-    "a prediction of another's project": "update keyframe.predictions set owner_id = gen_random_uuid()",
+    "a prediction of another's project":
+      "update keyframe.predictions set owner_id = gen_random_uuid() where status = 'canceled'",
     "an event of another prediction":
       "update keyframe.webhook_events set prediction_id = (select id from keyframe.predictions where status = 'canceled') where prediction_id is not null",
   },
@@ -167,7 +168,8 @@ const BREAKAGES: Record<string, Record<string, string>> = {
   objects_have_a_row: {
     "an object in a bucket that nothing of ours uses":
       "insert into storage.buckets (id, name) values ('other', 'other'); insert into storage.objects (bucket_id, name) values ('other', 'x')",
-    "an output of nobody": "update keyframe.predictions set output_path = 'elsewhere' where output_path is not null",
+    "an output of nobody":
+      "alter table keyframe.predictions drop constraint output_path_is_its_own; update keyframe.predictions set output_path = 'elsewhere' where output_path is not null",
     "a reference of nobody":
       "delete from keyframe_private.idempotency_keys; update keyframe.predictions set reference_image_path = null",
     "a reference whose prediction is gone": `update chaos.starts set reference = 'projects/' || (select name from chaos.files where bucket = 'projects' and name not like '00000000%'); delete from keyframe.predictions ${SUCCEEDED}`,
@@ -180,7 +182,7 @@ const BREAKAGES: Record<string, Record<string, string>> = {
     "a lease on a prediction":
       "alter table keyframe.predictions drop constraint lease_only_while_active; update keyframe.predictions set lease_token = gen_random_uuid()",
     "a lease on a lane":
-      "insert into keyframe_private.lanes (endpoint_id, token, leased_until) values (gen_random_uuid(), gen_random_uuid(), now() + interval '1 minute')",
+      "insert into keyframe_private.lanes (id, token, due_at) values (gen_random_uuid(), gen_random_uuid(), now() + interval '1 minute')",
     "a lease on a removal":
       "insert into keyframe_private.file_removals (bucket, name, prediction_id, lease_token) values ('keyframe-outputs', 'x', gen_random_uuid(), gen_random_uuid())",
   },
@@ -192,7 +194,7 @@ const BREAKAGES: Record<string, Record<string, string>> = {
     "a kick that waits":
       "insert into net.http_request_queue (method, url, timeout_milliseconds) values ('POST', 'http://127.0.0.1/keyframe-generate', 5000)",
     "a heartbeat that is current":
-      "insert into keyframe_private.worker_heartbeats values ('generate', now() + interval '1 hour')",
+      "insert into keyframe_private.worker_heartbeats values ('generate', now() + interval '1 hour', now())",
   },
   no_connection_is_left: {
     "a connection": "insert into chaos.connections values ('deliver', '1 connection to port 7')",

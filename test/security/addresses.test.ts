@@ -81,6 +81,7 @@ function productionAttempt(resolve: Resolve, { allowLocal = false, timeoutMs = 2
 const deliveryTo = (url: string) => ({
   id: crypto.randomUUID(),
   attempt: 1,
+  laneId: crypto.randomUUID(),
   laneToken: crypto.randomUUID(),
   endpointId: crypto.randomUUID(),
   eventId: crypto.randomUUID(),

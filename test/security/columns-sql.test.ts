@@ -77,14 +77,15 @@ const TABLES: Record<string, TableRights> = {
       "exhausted due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
   ),
   "keyframe_private.deleted_endpoints": internal("endpoint_id deleted_at"),
-  "keyframe_private.lanes": internal("endpoint_id token leased_until held"),
+  "keyframe_private.lanes": internal("id due_at served_at token"),
+  "keyframe_private.lane_arrivals": internal("id lane_id"),
   "keyframe_private.file_removals": internal(
     "bucket name prediction_id due_at writer_lease_token lease_token failures",
   ),
   "keyframe_private.idempotency_keys": internal("resource_id owner_id key request_hash answer created_at"),
   "keyframe_private.installation": internal("version migrations installed_at"),
-  "keyframe_private.last_kicks": internal("function_name made_at request_id error acknowledged_at"),
-  "keyframe_private.worker_heartbeats": internal("function_name alive_until"),
+  "keyframe_private.kicks": internal("id function_name made_at request_id error acknowledged_at"),
+  "keyframe_private.worker_heartbeats": internal("function_name alive_until claimed_at report"),
   "keyframe_private.prediction_moves": internal("from_status to_status"),
   "keyframe_private.provider_callbacks": internal("callback_id received_at"),
   "keyframe_private.provider_runs": internal(
@@ -96,7 +97,7 @@ const TABLES: Record<string, TableRights> = {
     "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_max " +
       "unused_references_after webhook_retry_schedule webhook_disable_after webhook_retention",
   ),
-  "keyframe_private.text_submits": internal("prediction_id prompt_hash submitted_at"),
+  "keyframe_private.text_submits": internal("id prediction_id prompt_hash submitted_at"),
   "keyframe_private.unanswered_submits": internal(
     "prediction_id attempt search_task unanswered_since next_search_at deleted_at",
   ),

@@ -35,9 +35,9 @@ const SETTING = {
 
 /** Which of these descriptors the process of a function is granted. */
 async function granted(name: FunctionName, asked: Deno.PermissionDescriptor[]): Promise<Deno.PermissionDescriptor[]> {
-  // Only what the arguments are made of: neither keys nor a watchdog matter to them.
+  // Only what the arguments are made of: neither keys nor the rest matter to them.
   const { args } = describeFunction(
-    { ...SETTING, keys: { signingKey: {} }, watchdog: {} } as Parameters<typeof describeFunction>[0],
+    { ...SETTING, keys: { signingKey: {} } } as Parameters<typeof describeFunction>[0],
     name,
   );
   const probe = `const asked = ${JSON.stringify(asked)};

@@ -59,21 +59,21 @@ describe("a token that is not the session's → 401 by the function's own judgem
   });
 });
 
-test("those that Auth has not signed, at the Data API and at Storage of this stack → 401, never taken for absent ones", async () => {
+describe("those that Auth has not signed, at the Data API and at Storage of this stack → 401, never taken for absent ones", () => {
   const { url, publishableKey } = inject("stack");
   let tried = 0;
-  for (const [name, make] of Object.entries(HOSTILE_TOKENS)) {
+  test.each(Object.entries(HOSTILE_TOKENS))("%s", async (_name, make) => {
     const authorization = await make(victim);
     // The platform takes what has no Bearer token for no credential.
-    if (!/^Bearer \S/.test(authorization) || (await isSigned(authorization.slice("Bearer ".length)))) continue;
+    if (!/^Bearer \S/.test(authorization) || (await isSigned(authorization.slice("Bearer ".length)))) return;
     tried += 1;
     for (const path of ["/rest/v1/projects", "/storage/v1/bucket"]) {
       const answer = await fetch(url + path, { headers: { apikey: publishableKey, authorization } });
       await answer.body?.cancel();
-      expect([name, path, answer.status]).toEqual([name, path, 401]);
+      expect([path, answer.status]).toEqual([path, 401]);
     }
-  }
-  expect(tried).toBeGreaterThan(40);
+  });
+  test("most of them were tried", () => expect(tried).toBeGreaterThan(40));
 });
 
 describe("a good session in a place that is none → 401", () => {
@@ -142,12 +142,17 @@ test("the token as Auth issues it, with bearer, BEARER, two spaces, or beside a 
 });
 
 test("a token that was good a moment ago → 401 as soon as it has expired, however often it was accepted before", async () => {
-  const exp = Math.floor(Date.now() / 1000) + 3;
-  const token = await forgeToken(victim.id, { claims: { exp } });
-  const status = async () => (await callApi(`/api/projects/generate/video?projectId=${projectId}`, { token })).status;
-  expect([await status(), await status()]).toEqual([404, 404]); // accepted: there is no video yet
-  await until("the refusal", async () => ((await status()) === 401 ? true : undefined));
-  expect(Date.now() / 1000).toBeGreaterThanOrEqual(exp);
+  const status = async (token: string) =>
+    (await callApi(`/api/projects/generate/video?projectId=${projectId}`, { token })).status;
+  // Two requests of a busy machine may take longer than a token lives.
+  const accepted = await until("a token that was accepted twice", async () => {
+    const exp = Math.floor(Date.now() / 1000) + 3;
+    const token = await forgeToken(victim.id, { claims: { exp } });
+    const statuses = [await status(token), await status(token)]; // 404: there is no video yet
+    return statuses.every((one) => one === 404) ? { token, exp } : undefined;
+  });
+  await until("the refusal", async () => (await status(accepted.token)) === 401);
+  expect(Date.now() / 1000).toBeGreaterThanOrEqual(accepted.exp);
 });
 
 test("a good token of a user who no longer exists → 401, and no project", async () => {

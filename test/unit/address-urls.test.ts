@@ -35,7 +35,7 @@ const REFUSED: Record<string, string[]> = {
   "more than 2048 characters": [`https://example.com/${"a".repeat(2029)}`],
   "names inside a network": atHosts(`
     localhost LOCALHOST localhost. localhost.. anything.localhost localhost.localdomain printer.local printer.local. db.internal
-    metadata.google.internal metadata.google.internal. router.lan nas.home.arpa wiki.corp postgres metadata
+    metadata.google.internal metadata.google.internal. router.lan nas.home nas.home.arpa wiki.corp wiki.intranet intranet postgres metadata
     kubernetes.default.svc.cluster.local ⓛocalhost ｌｏｃａｌｈｏｓｔ local%68ost`),
   "names that are none": atHosts(`
     example.com. example..com .example.com -a.example.com example.c*m exa%00mple.com exa%20mple.com xn--a.example.com xn--127.0.0.1

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { LastKick, ServiceFigures } from "../../shared/contract/service.ts";
+import type { LastKick, ServiceFigures, WorkerFigures } from "../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
-import { problemsOf } from "../../supabase/functions/api/routes/health.ts";
+import { isOlder, problemsOf } from "../../supabase/functions/api/routes/health.ts";
 import { sampleFigures } from "./api-figures.ts";
 import { SECRET_KEY, startApi } from "./api-fixture.ts";
 
@@ -14,33 +14,48 @@ const NO_KICK: LastKick = {
 };
 const JOB = { scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failures: 0 };
 
+const WORKER: WorkerFigures = {
+  ...{ claimedSeconds: 1, oldestKickSeconds: null, slowestKickSeconds: 0.01, callSeconds: 0.004, slowRequests: 0 },
+};
+const NO_TRANSACTION = { oldestSeconds: null, pid: null, role: null, tables: null };
+
 /** Of a service where all is well, but for what is given. */
 function figures(parts: Partial<ServiceFigures> = {}): ServiceFigures {
   const sample = sampleFigures();
   return {
     ...sample,
-    kicks: { ...sample.kicks, oldestUnsentSeconds: null },
+    deliveries: { ...sample.deliveries, unsignedEndpoints: 0 },
+    kicks: { ...sample.kicks, othersUnsent: 0, oldestUnsentSeconds: null },
     lastKicks: { generate: NO_KICK, deliver: NO_KICK },
+    workers: { generate: WORKER, deliver: WORKER },
+    transactions: NO_TRANSACTION,
     sweep: JOB,
     ...parts,
   };
 }
-const afterKick = (kick: Partial<LastKick>) =>
-  problemsOf(figures({ lastKicks: { generate: NO_KICK, deliver: { ...NO_KICK, madeSeconds: 100, ...kick } } }));
+const afterKick = (kick: Partial<LastKick>, oldestKickSeconds: number | null = null) =>
+  problemsOf(
+    figures({
+      lastKicks: { generate: NO_KICK, deliver: { ...NO_KICK, madeSeconds: 1, ...kick } },
+      workers: { generate: WORKER, deliver: { ...WORKER, oldestKickSeconds } },
+    }),
+  );
+const ofDeliver = (worker: Partial<WorkerFigures>) =>
+  problemsOf(figures({ workers: { generate: WORKER, deliver: { ...WORKER, ...worker } } }));
 
 describe("no problem", () => {
-  test.each<[string, Partial<LastKick>]>([
+  test.each<[string, Partial<LastKick>, number?]>([
     ["no kick since the database started", NO_KICK],
     ["no answer yet, or not kept any more", { outcome: "unanswered", madeSeconds: 90_000 }],
     ["accepted and acknowledged", { outcome: "accepted", status: 202, acknowledgedAfterSeconds: 0.01 }],
-    ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202, madeSeconds: 29 }],
+    ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202 }, 19],
     [
       "answered too late, and acknowledged",
       { outcome: "timed_out", error: "Timeout was reached", acknowledgedAfterSeconds: 6 },
     ],
     ["answered by a gateway, and acknowledged", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
-  ])("%s", (_, kick) => {
-    expect(afterKick(kick)).toEqual([]);
+  ])("%s", (_, kick, oldest) => {
+    expect(afterKick(kick, oldest)).toEqual([]);
   });
 
   test("a kick that is to be sent within the next seconds; a sweep a minute ago", () => {
@@ -68,14 +83,57 @@ describe("a kick that did not get through → one problem, which names the funct
       "(Couldn't connect to server)",
       "keyframe_functions_url in the Vault is wrong",
     ],
-    ["nobody looked since", { outcome: "accepted", status: 202, madeSeconds: 30 }, "30 s ago", "its log says why"],
+    ["no claim since", { outcome: "accepted", status: 202 }, "20 s ago", "its log says why"],
+    [
+      "no claim since, and the sweep's newest kick is not answered yet",
+      { outcome: "unanswered" },
+      "20 s ago",
+      "its log says why",
+    ],
   ])("%s", (_, kick, what, advice) => {
-    const [problem = "", ...others] = afterKick(kick);
+    const [problem = "", ...others] = afterKick(kick, 20);
     expect(others).toEqual([]);
     for (const words of ["deliver", what, advice]) expect(problem).toContain(words);
     expect(problem).not.toMatch(/generate|null|undefined|\.\./);
     expect(problem).toMatch(/^[A-Za-z_].*\.$/);
   });
+});
+
+describe("a worker that is late → why, and what to do", () => {
+  test.each<[string, Partial<WorkerFigures>, RegExp]>([
+    [
+      "a call of the database took 1.5 s",
+      { callSeconds: 1.5 },
+      /^deliver waits 1\.5 s for a call of the database.*jit/,
+    ],
+    ["ten slow requests", { slowRequests: 10 }, /^10 of 400 requests of deliver.*admin_webhook_health/],
+  ])("%s", (_, worker, sentence) => {
+    expect(ofDeliver(worker)).toEqual([expect.stringMatching(sentence)]);
+    expect(ofDeliver({ ...worker, claimedSeconds: 60 })).toEqual([]); // its last word is old
+  });
+
+  test("a call of less than a second, nine slow requests → none", () => {
+    expect(ofDeliver({ callSeconds: 0.999, slowRequests: 9 })).toEqual([]);
+  });
+});
+
+test("an open transaction that holds rows of ours → whose, of which table, and how to end it", () => {
+  const transactions = { oldestSeconds: 25.4, pid: "4711", role: "postgres", tables: "keyframe.projects" };
+  expect(problemsOf(figures({ transactions }))).toEqual([
+    expect.stringMatching(/^A transaction of postgres .* 25 s .*keyframe\.projects.*pg_terminate_backend\(4711\)/),
+  ]);
+});
+
+test("endpoints that cannot be signed for → how many, why, and what to do", () => {
+  const deliveries = { ...figures().deliveries, unsignedEndpoints: 2 };
+  expect(problemsOf(figures({ deliveries }))).toEqual([expect.stringMatching(/^2 webhook endpoints.*rotate/)]);
+});
+
+test("kicks that pg_net does not send while it has requests of others → they are named, and no restart is advised", () => {
+  const kicks = { ...figures().kicks, unsent: 3, othersUnsent: 200, oldestUnsentSeconds: 31 };
+  const problems = problemsOf(figures({ kicks }));
+  expect(problems).toEqual([expect.stringMatching(/busy with 200 requests/)]);
+  expect(String(problems)).not.toContain("worker_restart");
 });
 
 test("kicks that pg_net does not send → pg_net is named, and how to wake it", () => {
@@ -114,4 +172,13 @@ test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and t
       problems: [expect.stringContaining("KEYFRAME_KICK_SECRET of the functions")],
     },
   ]);
+});
+
+test.each([
+  ["0.9.0", "0.10.0", true],
+  ["0.10.0", "0.9.0", false],
+  ["1.0.9", "1.0.10", true],
+  ["1.0.0", "1.0.0", false],
+])("a database of version %s and functions of %s → the database is older: %s", (has, needs, older) => {
+  expect(isOlder(has, needs)).toBe(older);
 });

@@ -93,6 +93,15 @@ const ENDS_THE_WAIT: [string, () => Response][] = [
   ["the session runs out", () => Response.json({ code: "PGRST301", message: "JWT expired" }, { status: 401 })],
 ];
 
+test("a start repeated after its end, while Storage is away → 503, which can be repeated again, not 202 without an output", async () => {
+  rowAt = () => predictionRow(succeededFields);
+  storageFails = true;
+  const response = await start({});
+  expect([response.status, (await failedBody(response)).error.code]).toEqual([503, "unavailable"]);
+  expect(api.seen.filter(({ path }) => path.startsWith("/storage/"))).toHaveLength(1);
+  expect(api.log.join()).not.toContain("start_answered_early");
+});
+
 describe("a start with Prefer: wait, and while it waits", () => {
   test.each<[string, () => Response]>([
     ...ENDS_THE_WAIT,

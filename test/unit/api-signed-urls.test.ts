@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import type { LatestPredictions } from "../../shared/contract/projects.ts";
+import type { PredictionOfEachStep } from "../../shared/contract/projects.ts";
 import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
 import { createStorage, signedUntil } from "../../supabase/functions/api/rows/storage.ts";
 import { PREDICTION, PROJECT, predictionRow, signedFiles, startApi, succeededFields } from "./api-fixture.ts";
@@ -102,7 +102,10 @@ test("a page of predictions or projects, one of whose files is gone → its outp
     ...{ id: PROJECT, title: "Harbour", text_prompt: "Dawn", description: "", reference_image_path: null },
     ...{ selected_first_frame_id: null, selected_last_frame_id: null, created_at: time, updated_at: time },
   };
-  const projects = predictions.map((one) => ({ ...project, predictions: [one] }));
+  const projects = predictions.map((prediction) => ({
+    ...project,
+    predictions: [{ is_latest: true, is_take: true, prediction }],
+  }));
   const asked: string[][] = [];
   const api = await startApi((request) => {
     if (!request.path.startsWith("/storage/")) {
@@ -122,7 +125,7 @@ test("a page of predictions or projects, one of whose files is gone → its outp
   const { projects: shown } = await read("/api/projects?include=predictions&limit=3");
   const alone = await read(`/api/projects/generate/first-frame?projectId=${PROJECT}&predictionId=${PREDICTION}`);
   expect(listed.map(fileOf)).toEqual(["a.png", null, "b.png"]);
-  const latest = shown.map((one: { predictions: LatestPredictions }) => one.predictions["first-frame"]);
+  const latest = shown.map((one: { predictions: PredictionOfEachStep }) => one.predictions["first-frame"]);
   expect(latest.map(fileOf)).toEqual(["a.png", null, "b.png"]);
   expect([alone.status, fileOf(alone)]).toEqual(["succeeded", null]);
   expect(asked).toEqual([["a.png", "gone.png", "b.png"], ["a.png", "gone.png", "b.png"], ["gone.png"]]);

@@ -52,15 +52,17 @@ test("one account's uploads that wait → do not delay another's", async () => {
   expect(begun).toEqual(["a", "b"]);
 });
 
-test("40 MiB are under way → the next waits, small ones behind it too, until there is room; then in their order", async () => {
+test("a large upload waits for room within 40 MiB → a small one that would fit waits behind it", async () => {
   const { begun, upload } = start();
-  const [first] = ["a", "b", "c", "d"].map((owner) => upload(owner, 10 * MIB));
-  upload("e", 10 * MIB);
-  upload("f", 1);
+  const [large, small] = [upload("a", 30 * MIB), upload("b", 5 * MIB)];
+  upload("c", 10 * MIB);
+  upload("d", MIB);
   await settle();
+  expect(begun).toEqual(["a", "b"]);
+  await small.end();
+  expect(begun).toEqual(["a", "b", "c"]);
+  await large.end();
   expect(begun).toEqual(["a", "b", "c", "d"]);
-  await first?.end();
-  expect(begun).toEqual(["a", "b", "c", "d", "e"]);
 });
 
 test("an upload that fails → gives its turn back", async () => {

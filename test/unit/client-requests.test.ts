@@ -24,12 +24,15 @@ test.each([
   expect(server.seen[0]?.headers["content-type"]).toBe("application/octet-stream");
 });
 
-test("changeProject with unchangedSince → If-Match with the ETag of that project; without → none", async () => {
-  server.play({ data: project }, { data: project });
+test("changeProject and deleteProject with unchangedSince → If-Match with the ETag of that project; without → none", async () => {
+  server.play({ data: project }, { data: project }, { data: project }, { data: project });
   const unchangedSince = { updatedAt: "2026-11-21T12:00:00.000Z" };
   await keyframe.changeProject(projectId, { title: "b" }, { unchangedSince });
   await keyframe.changeProject(projectId, { title: "b" });
-  expect(server.seen.map(({ headers }) => headers["if-match"])).toEqual(['"2026-11-21T12:00:00.000Z"', undefined]);
+  await keyframe.deleteProject(projectId, { unchangedSince });
+  await keyframe.deleteProject(projectId);
+  const tag = '"2026-11-21T12:00:00.000Z"';
+  expect(server.seen.map(({ headers }) => headers["if-match"])).toEqual([tag, undefined, tag, undefined]);
 });
 
 test("an idempotencyKey → sent as it is; two calls without one → two keys", async () => {

@@ -264,7 +264,7 @@ const failed = (retryable: boolean) => ({ code: "provider_failed", message: "The
 test.each<[Partial<Prediction>, object, string]>([
   [{ status: "failed", error: failed(true) }, { code: "provider_failed", retryable: true }, "The model said no."],
   [{ status: "failed", error: failed(false) }, { code: "provider_failed", retryable: false }, "The model said no."],
-  [{ status: "canceled" }, { code: "canceled" }, "no reason given"],
+  [{ status: "canceled" }, { code: "canceled", retryable: true }, "no reason given"],
   [{ status: "processing" }, { code: "processing" }, "no reason given"],
 ])("mustSucceed of %j → GenerationError with its code, sentence and retryable", (fields, thrown, sentence) => {
   const ended = predictionWith(fields);

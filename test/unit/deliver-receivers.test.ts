@@ -35,9 +35,19 @@ test("200 → what the row needs; the request → path, host, headers and body e
   const { result, receiver } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), {
     now: () => Date.parse(now),
   });
-  const { id, laneToken, eventId, body } = delivery("");
+  const { id, endpointId, laneId, laneToken, eventId, body } = delivery("");
   expect(result).toEqual({
-    ...{ id, attempt: 1, lane_token: laneToken, started_at: now, duration_ms: 0, status_code: 200, error: null },
+    ...{
+      id,
+      attempt: 1,
+      endpoint_id: endpointId,
+      lane_id: laneId,
+      lane_token: laneToken,
+      started_at: now,
+      duration_ms: 0,
+      status_code: 200,
+      error: null,
+    },
     ...{ response_excerpt: "thanks", retry_after_seconds: null },
   });
   const [head = "", sent] = (receiver.requests[0] ?? "").split("\r\n\r\n");
@@ -59,7 +69,7 @@ test("an endpoint that has a secret that cannot be read → a failed attempt and
   const receiver = await receive((socket) => socket.write(answer("200 OK")));
   const lines: string[] = [];
   const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets: ["whsec_ä"] });
-  expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "connection" });
+  expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "not_signed" });
   const { id: deliveryId, endpointId } = given;
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { level: "error", event: "delivery_not_signed", deliveryId, endpointId },

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { faultNames } from "../../local/simulator/faults.ts";
 import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 
 const inFolder = async (folder: string) => (await readdir(join(ROOT, folder))).map((name) => `${folder}/${name}`);
@@ -23,6 +24,12 @@ const anchorsOf = (text: string) =>
       .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
       .replaceAll(" ", "-"),
   );
+
+test("docs/simulator.md → has every fault of the simulator, and no other", async () => {
+  const rows = (await readFile(join(ROOT, "docs/simulator.md"), "utf8")).matchAll(/^\| (`[^|]+) \|/gm);
+  const named = [...rows].flatMap(([, cell = ""]) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  expect(named.toSorted()).toEqual(faultNames.toSorted());
+});
 
 test.each(pages)(
   "the links of %s within the project → lead to a file that is there, and to a heading of it",

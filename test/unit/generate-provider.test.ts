@@ -158,8 +158,10 @@ test.each([
   [402, "retry", "provider_payment_required"],
   [403, "retry", "provider_unauthorized"],
   [404, "fail", "provider_model_not_found"],
+  [409, "retry", "provider_unavailable"],
   [413, "fail", "provider_rejected_input"],
   [422, "fail", "provider_rejected_input"],
+  [425, "retry", "provider_unavailable"],
   [429, "retry", "provider_rate_limited"],
 ])("create answered %i → %s, %s, and nothing is searched for", async (status, action, code) => {
   const { provider } = answering(() => Response.json({ detail: `because of ${status}` }, { status }));

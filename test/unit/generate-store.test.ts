@@ -103,6 +103,17 @@ test("a body that breaks off, a server that is away, a task whose time is over �
   expect(storage.files.size).toBe(0);
 });
 
+test("an output that came encoded and was decoded on the way, as fetch may do → complete, though Content-Length is another", async () => {
+  const headers = { "content-encoding": "gzip", "content-length": String(kit.PNG.byteLength - 1) };
+  const decoded = async () => new Response(kit.PNG, { headers });
+  const output = readOutput(
+    "https://replicate.delivery/out.png",
+    { isAllowed: () => true, fetch: decoded },
+    kit.never(),
+  );
+  expect(await Array.fromAsync(output)).toEqual([kit.PNG]);
+});
+
 test("a file that is announced as too large → failed before any of it has come", async () => {
   const announced = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n");
   onTestFinished(announced.stop);

@@ -163,7 +163,7 @@ describe.each([
   });
 });
 
-test.each(["unknown", "unproven"] as const)(
+test.each(["unknown", "unproven", "given_up"] as const)(
   "a run with an equal text of which the database says %s → left alone, and a second one is made",
   async (answer) => {
     const others = recordedRun(await run({ id: OTHER }))?.id;
@@ -209,6 +209,20 @@ test("the run stands on the list's second page → found", async () => {
   expect((await again()).calls).toEqual([["recordState", expect.objectContaining({ id: ours }), "text"]]);
 });
 
+test("a page of the list ends before the submit → the pages after it are not read", async () => {
+  const created_at = new Date(Date.now() - 3_600_000).toISOString();
+  const old = { id: "old", status: "succeeded", model: "a/b", created_at, input: {}, output: null };
+  const asked: string[] = [];
+  const server = kit.serve((request) => {
+    asked.push(`${request.method} ${new URL(request.url).searchParams.has("cursor")}`);
+    if (request.method === "POST") return Response.json({ id: "new", status: "starting" }, { status: 201 });
+    return Response.json({ next: `${request.url}&cursor=more`, previous: null, results: [old] });
+  });
+  onTestFinished(server.stop);
+  await again({}, { provider: { url: `${server.url}/v1`, token: "none" } });
+  expect(asked).toEqual(["GET false", "POST false"]);
+});
+
 test.each<[string, (request: Request) => Response, number | null]>([
   ["cannot be had", () => Response.json({}, { status: 429, headers: { "retry-after": "3" } }), 3],
   ["has no end", ({ url }) => Response.json({ next: `${url}&more`, previous: null, results: [] }), null],
@@ -230,7 +244,7 @@ test("refused after an unanswered submit → the search stays due all the same",
   expect(calls).toEqual([["retryLater", expect.anything(), { providerAnswered: false, retryAfterSeconds: 1 }]]);
 });
 
-test.each(["ended", "stale", "unknown"] as const)(
+test.each(["ended", "stale", "unknown", "given_up"] as const)(
   "the database says %s after the create → nothing more, and a log line",
   async (outcome) => {
     const { calls, lines } = await run({}, { database: { recordState: async () => outcome } });

@@ -108,12 +108,10 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
     const database = serveDatabase((_name, given) => {
       recorded.push(...(given as { results: unknown[] }).results); // as createExchange sends it
       const url = `http://localhost:${receiver.port}/in`;
-      const lane = { endpoint_id: endpointId, token: laneToken, owner_id: endpointId, max_open: 8 };
       const deliveries = due.splice(0);
-      return {
-        lanes: deliveries.length > 0 ? [{ ...lane, url, secrets: [HOSTED_SECRET], deliveries }] : [],
-        ended: [],
-      };
+      const endpoints = [{ endpoint_id: endpointId, max_open: 8, url, secrets: [HOSTED_SECRET], deliveries }];
+      const lanes = deliveries.length > 0 ? [{ lane_id: endpointId, token: laneToken, endpoints }] : [];
+      return { lanes, unrecorded: [], lost: [], ended: [], others_wait: false };
     });
     const url = await bootHosted("keyframe-deliver", database);
     await expectUnsignedRefused(url);

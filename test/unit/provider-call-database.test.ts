@@ -1,5 +1,10 @@
-import { expect, test } from "vitest";
-import { createCallDatabase, DatabaseError } from "../../shared/platform/call-database.ts";
+import { describe, expect, test } from "vitest";
+import {
+  type CallDatabase,
+  createCallDatabase,
+  DatabaseError,
+  repeatConflicts,
+} from "../../shared/platform/call-database.ts";
 
 type Sent = { url: string; headers: Headers; body: string; isBlob: boolean };
 
@@ -59,4 +64,64 @@ test.each<[string, () => Response | Promise<Response>, number?]>([
 ])("%s → DatabaseError with status 0", async (_what, answer, timeoutMs) => {
   const { call } = callAgainst(answer, timeoutMs);
   await expect(call("claim_predictions", {})).rejects.toMatchObject({ status: 0, code: "" });
+});
+
+describe("a call that conflicts with another transaction", () => {
+  const conflict = (code: string) => new DatabaseError("complete_prediction", 500, code);
+  /** Refuses so many times, then answers. */
+  function refusing(code: string, times: number) {
+    const tries: string[] = [];
+    const call: CallDatabase = async (called) => {
+      tries.push(called);
+      if (tries.length <= times) throw conflict(code);
+      return true;
+    };
+    return { call, tries };
+  }
+  const never = new AbortController().signal;
+
+  test.each(["55P03", "40001", "40P01"])(
+    "%s → repeated with longer and longer pauses until it is answered",
+    async (code) => {
+      const { call, tries } = refusing(code, 7);
+      const pauses: number[] = [];
+      const wait = async (ms: number) => void pauses.push(ms);
+      expect(await repeatConflicts(call, 1, wait)(never)("complete_prediction", {})).toBe(true);
+      expect(tries).toHaveLength(8);
+      expect(pauses).toEqual([250, 500, 1000, 2000, 4000, 4000, 4000]);
+    },
+  );
+
+  test("any other refusal → not repeated", async () => {
+    const { call, tries } = refusing("23514", 1);
+    await expect(repeatConflicts(call, 1)(never)("complete_prediction", {})).rejects.toMatchObject({ code: "23514" });
+    expect(tries).toHaveLength(1);
+  });
+
+  test("the time of its task ends → tried once more, then its error", async () => {
+    const { call, tries } = refusing("55P03", 10);
+    const task = new AbortController();
+    const wait = async () => task.abort();
+    await expect(repeatConflicts(call, 1, wait)(task.signal)("fail_prediction", {})).rejects.toMatchObject({
+      code: "55P03",
+    });
+    expect(tries).toHaveLength(2);
+  });
+
+  test("as many wait for long as may → a further one is tried for four seconds, and one after them waits for long again", async () => {
+    const { call, tries } = refusing("55P03", 15);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let pauses = 0;
+    const wait = (ms: number) => {
+      pauses += ms;
+      return ms === 4_000 ? promise : Promise.resolve();
+    };
+    const until = repeatConflicts(call, 1, wait);
+    const first = until(never)("complete_prediction", {});
+    await expect(until(never)("complete_prediction", {})).rejects.toMatchObject({ code: "55P03" });
+    expect([tries.length, pauses]).toEqual([10, 2 * 3_750 + 4_000]);
+    resolve();
+    expect(await first).toBe(true);
+    expect(await until(never)("complete_prediction", {})).toBe(true);
+  });
 });

@@ -28,6 +28,7 @@ test("a run that goes on, without error and logs → accepted, its output not ta
     expect(providerState(run({ status, output }))).toEqual({
       ...{ provider_prediction_id: "abc123", provider_status: status, progress: null, error_message: null },
       output_url: status === "succeeded" ? output : null,
+      input_unreachable: false,
     });
   }
 });
@@ -58,6 +59,26 @@ test("what the provider said, a page → 300 characters of it", () => {
   const sentence = providerSentence("é😀".repeat(5000));
   expect([...sentence]).toHaveLength(300);
   expect(sentence.endsWith("…")).toBe(true);
+});
+
+const SIGNED = "/storage/v1/object/sign/keyframe-outputs/o/p/frame.png?token=secret&prediction=1";
+test.each([
+  [
+    "cannot connect",
+    `HTTPSConnectionPool(host='p.supabase.co', port=443): Max retries exceeded with url: ${SIGNED} (Caused by NewConnectionError('refused'))`,
+    true,
+  ],
+  ["a gateway's 502", `502 Server Error: Bad Gateway for url: https://p.supabase.co${SIGNED}`, true],
+  ["an address that has expired", `Client error '400 Bad Request' for url 'https://p.supabase.co${SIGNED}'`, true],
+  ["a time limit", { detail: `GET https://p.supabase.co${SIGNED} timed out` }, true],
+  ["an upload that is gone", "404 Client Error: Not Found for url: https://api.replicate.com/v1/files/abc", true],
+  ["an image that is none", `Prediction failed: cannot identify image file https://p.supabase.co${SIGNED}`, false],
+  ["another server's 502", "502 Server Error: Bad Gateway for url: https://weights.test/model.bin", false],
+  ["a sentence", "The prompt was flagged.", false],
+  ["nothing", null, false],
+])("a run that failed with %s → whether its images were read", (_name, error, unreachable) => {
+  expect(providerState(run({ status: "failed", error })).input_unreachable).toBe(unreachable);
+  expect(providerState(run({ status: "canceled", error })).input_unreachable).toBe(false);
 });
 
 test.each([

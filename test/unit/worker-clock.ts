@@ -1,12 +1,19 @@
 import { setImmediate } from "node:timers";
 import type { Clock } from "../../shared/worker/clock.ts";
 
+const MOST_READS = 1_000_000;
+
 /** A clock that stands still while anything can happen, and then goes on to the next moment somebody waits for. */
 export function makeClock() {
   let time = 0;
+  let reads = 0;
   const timers = new Set<{ at: number; call: () => void }>();
   const clock: Clock = {
-    now: () => time,
+    now() {
+      if (++reads > MOST_READS)
+        throw new Error("The time is read without end while it stands still: the processor spins.");
+      return time;
+    },
     after(ms, call) {
       const timer = { at: time + ms, call };
       timers.add(timer);
@@ -14,8 +21,22 @@ export function makeClock() {
     },
   };
 
+  let pending = 0;
+  /** Work outside, as of a database: time stands still meanwhile. */
+  async function outside<T>(work: PromiseLike<T>): Promise<T> {
+    pending += 1;
+    try {
+      return await work;
+    } finally {
+      pending -= 1;
+    }
+  }
+
   /** Lets everything happen that needs no time. */
-  const settle = () => new Promise<void>((resolve) => void setImmediate(resolve));
+  async function settle(): Promise<void> {
+    do await new Promise<void>((resolve) => void setImmediate(resolve));
+    while (pending > 0);
+  }
 
   /** Moves time on, moment by moment, until the promise has settled or nobody waits for time. */
   async function runUntil(done: Promise<unknown>): Promise<void> {
@@ -25,6 +46,7 @@ export function makeClock() {
     });
     await settle();
     while (!isDone && timers.size > 0) {
+      reads = 0;
       time = Math.max(time, Math.min(...[...timers].map(({ at }) => at)));
       for (const timer of timers) {
         if (timer.at > time) continue;
@@ -36,5 +58,7 @@ export function makeClock() {
   }
 
   const sleep = (ms: number) => new Promise<void>((resolve) => void clock.after(ms, resolve));
-  return { clock, sleep, settle, runUntil, now: () => time };
+  /** Moves time on to a moment at which nobody waits. */
+  const sleepUntil = (at: number) => runUntil(sleep(at - time));
+  return { clock, sleep, settle, outside, runUntil, sleepUntil, now: () => time };
 }

@@ -106,7 +106,8 @@ function makeQueue(options: {
     identify: (id) => ({ id: String(id) }),
     ...(options.hasResults && {
       results: {
-        count: () => results.length,
+        ready: () => results.length,
+        pending: () => results.length,
         record: async () => void (await transact(null, 0, 0, () => 0)),
         next: () => [],
       },
@@ -224,6 +225,14 @@ describe("a kick during the last claim", () => {
     await queue.runUntil(queue.kick());
     expect(queue.startedAt.size).toBe(1);
     expect(queue.calls.filter(({ heartbeatMs }) => heartbeatMs === 0)).toHaveLength(2);
+  });
+
+  test("a kick after the maximum run time, while the last heartbeat expires → the final claim answers it, without a pause that spins", async () => {
+    const queue = makeQueue({ due: 1, work: () => L.maxRunMs + 1_000 });
+    queue.clock.after(L.maxRunMs + 150, () => void queue.kick());
+    await queue.runUntil(queue.kick());
+    const late = queue.calls.filter(({ at }) => at > L.maxRunMs + 150);
+    expect(late.map(({ heartbeatMs }) => heartbeatMs)[0]).toBe(0);
   });
 
   test("a kick before the heartbeat has expired → the worker goes on claiming", async () => {

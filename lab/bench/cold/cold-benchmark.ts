@@ -1,6 +1,5 @@
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../../local/network.ts";
-import { Watchdog } from "../../../local/stack/child-process.ts";
 import { describeFunction } from "../../../local/stack/describe-children.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../../../local/stack/function-arguments.ts";
 import { loadStackKeys, type StackKeys } from "../../../local/stack/stack-keys.ts";
@@ -17,34 +16,26 @@ export const coldBenchmark: Benchmark = { name: "cold", run: measureCold };
 async function measureCold({ quick, progress }: BenchContext): Promise<Result> {
   const folder = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
   const keys = await loadStackKeys(folder).finally(() => Deno.remove(folder, { recursive: true }));
-  const watchdog = new Watchdog();
-  try {
-    const ways = Object.fromEntries([
-      ...FUNCTION_NAMES.map((name) => [name, () => measureFirstAnswer(keys, watchdog, name)] as const),
-      [
-        BARE,
-        () => measureFirstAnswer(keys, watchdog, "api", fileURLToPath(new URL("bare-function.ts", import.meta.url))),
-      ] as const,
-    ]);
-    await measureInTurn(ways, 1, () => undefined); // fills the disk cache and Deno's cache of compiled code
-    const took: Record<string, number[]> = await measureInTurn(ways, quick ? QUICK_ROUNDS : ROUNDS, progress);
-    return {
-      aims: FUNCTION_NAMES.map((name) => ({
-        name: `first answer of ${name} ÷ that of the bare function`,
-        value: ratioOf(took[name] ?? [], took[BARE] ?? []),
-        atMost: 1.2,
-      })),
-      tables: [
-        {
-          caption: "from the start of a process",
-          columns: ["first answer, ms"],
-          rows: Object.entries(took).map(([name, ms]) => ({ name, cells: [spreadOf(ms)] })),
-        },
-      ],
-    };
-  } finally {
-    await watchdog.stop();
-  }
+  const ways = Object.fromEntries([
+    ...FUNCTION_NAMES.map((name) => [name, () => measureFirstAnswer(keys, name)] as const),
+    [BARE, () => measureFirstAnswer(keys, "api", fileURLToPath(new URL("bare-function.ts", import.meta.url)))] as const,
+  ]);
+  await measureInTurn(ways, 1, () => undefined); // fills the disk cache and Deno's cache of compiled code
+  const took: Record<string, number[]> = await measureInTurn(ways, quick ? QUICK_ROUNDS : ROUNDS, progress);
+  return {
+    aims: FUNCTION_NAMES.map((name) => ({
+      name: `first answer of ${name} ÷ that of the bare function`,
+      value: ratioOf(took[name] ?? [], took[BARE] ?? []),
+      atMost: 1.2,
+    })),
+    tables: [
+      {
+        caption: "from the start of a process",
+        columns: ["first answer, ms"],
+        rows: Object.entries(took).map(([name, ms]) => ({ name, cells: [spreadOf(ms)] })),
+      },
+    ],
+  };
 }
 
 /** Never reached: the timed request is refused before. */
@@ -56,14 +47,9 @@ const TIMEOUT_MS = 20_000;
  * ms from the start of a process, as the stack starts it, to its first answer: 401, which needs no other service. With
  * `file`, another function with that one's arguments, permissions and packages.
  */
-async function measureFirstAnswer(
-  keys: StackKeys,
-  watchdog: Watchdog,
-  name: FunctionName,
-  file?: string,
-): Promise<number> {
+async function measureFirstAnswer(keys: StackKeys, name: FunctionName, file?: string): Promise<number> {
   const port = freePort();
-  const { args, env } = describeFunction({ ...NOWHERE, keys, watchdog, functionPorts: { [name]: port } }, name);
+  const { args, env } = describeFunction({ ...NOWHERE, keys, functionPorts: { [name]: port } }, name);
   const url = `http://127.0.0.1:${port}${name === "api" ? "/api/projects" : `/${name}`}`;
   const start = performance.now();
   const child = spawnFunction({ port, args: file === undefined ? args : [...args.slice(0, -1), file], env });

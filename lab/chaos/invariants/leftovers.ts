@@ -67,7 +67,7 @@ export const leftoverInvariants = {
     broken: `
       select format('prediction %s', id) as broken from keyframe.predictions where lease_token is not null
       union all
-      select format('lane of %s until %s', endpoint_id, leased_until) from keyframe_private.lanes where leased_until > now()
+      select format('lane %s until %s', id, due_at) from keyframe_private.lanes where token is not null and due_at > now()
       union all select format('removal of %s/%s', bucket, name) from keyframe_private.file_removals where lease_token is not null`,
   },
   no_removal_is_left: {

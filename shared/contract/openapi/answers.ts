@@ -50,7 +50,7 @@ const test = {
 export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   createProject: SAMPLE_PROJECT,
   listProjects: { projects: [SAMPLE_PROJECT], nextCursor: null },
-  readProject: { ...SAMPLE_PROJECT, predictions },
+  readProject: { ...SAMPLE_PROJECT, predictions, takes: predictions },
   changeProject: { ...SAMPLE_PROJECT, title: "Harbour, second draft" },
   deleteProject: SAMPLE_PROJECT,
   listPredictions: { predictions: [video, lastFrame, firstFrame], nextCursor: null },

@@ -118,7 +118,7 @@ const ifMatch = z
   .string()
   .optional()
   .meta({
-    description: "The ETag of the project that you change. The answer is 412 when it has changed since.",
+    description: "The ETag of the project as you read it. The answer is 412 when it has changed since.",
     param: { id: "IfMatch" },
   });
 const waitForEnd = z
@@ -138,12 +138,12 @@ const waitForChange = z
   });
 
 /** The headers of a request, without its credentials. */
-export function requestHeaders({ method, tagged, versioned, waits }: Operation): z.ZodObject {
+export function requestHeaders({ method, tagged, waits, errors }: Operation): z.ZodObject {
   return z.object({
     "X-Request-Id": requestIdGiven,
     ...(method === "POST" ? { "Idempotency-Key": idempotencyKey } : {}),
     ...(tagged && method === "GET" ? { "If-None-Match": ifNoneMatch } : {}),
-    ...(versioned && method === "PATCH" ? { "If-Match": ifMatch } : {}),
+    ...(errors?.includes("precondition_failed") ? { "If-Match": ifMatch } : {}),
     ...(waits ? { Prefer: method === "POST" ? waitForEnd : waitForChange } : {}),
   });
 }

@@ -96,7 +96,7 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   frame_not_ready: "A frame this step builds on has not succeeded yet. Generate it, or wait for it.",
   generation_in_progress: "A generation of the project is still running. Cancel it, or wait for its end.",
   generation_ended: "The prediction has ended already; there is nothing to cancel.",
-  precondition_failed: "It has changed since you read it. Read it again, then send your change with the new ETag.",
+  precondition_failed: "It has changed since you read it. Read it again, then repeat your request with the new ETag.",
   payload_too_large: "The body is too large. Send a smaller one.",
   unsupported_media_type: "The path does not support this Content-Type.",
   idempotency_mismatch: "The Idempotency-Key was used for another request in the last 24 hours. Send a new one.",

@@ -47,7 +47,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "List your projects, newest first",
     description:
-      "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one. Projects created meanwhile do not shift the pages.\n\n" +
+      "Returns one page. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one. Projects created meanwhile do not shift the pages. A page of a `search` covers at most 5,000 projects: it can have fewer than `limit`, or none, and still a next page.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
     caller: "session",
     query: listProjectsQuery,
@@ -55,7 +55,10 @@ export const projectOperations = {
     answer: projectPage,
     examples: [
       { summary: "The newest 20" },
-      { summary: "With the latest predictions of each project", query: { limit: "10", include: "predictions" } },
+      {
+        summary: "With the latest predictions and the takes of each project",
+        query: { limit: "10", include: "predictions" },
+      },
       { summary: "Found by title", query: { search: "harb" } },
     ],
   },
@@ -63,9 +66,9 @@ export const projectOperations = {
     method: "GET",
     at: "/projects/:projectId",
     tag: "Projects",
-    summary: "Read a project with the latest prediction of each step",
+    summary: "Read a project with the latest prediction and the take of each step",
     description:
-      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
+      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. `takes` has the one to show: the selected frame, otherwise the latest that succeeded. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A project that does not exist and a project of another user are both `not_found`.",
     caller: "session",
     path: projectPath,
@@ -82,8 +85,8 @@ export const projectOperations = {
     summary: "Change a project",
     description:
       "Send at least one field; fields you leave out keep their value. Predictions keep the inputs they were started with. A selected frame must be of this project and have succeeded; a reference image must be yours.\n\n" +
-      "With `If-Match` and the project's ETag, the request fails with `precondition_failed` if the project has changed since: read it again.\n\n" +
-      "After a timeout or a 5xx, repeat the request: the result is the same.",
+      "With `If-Match` and the project's ETag, the request fails with `precondition_failed` if the project has changed since: read it again. A change to the values it has already leaves the ETag.\n\n" +
+      "After a timeout or a 5xx, repeat the request: the result is the same. With `If-Match` it can answer `precondition_failed` because the first one succeeded: read the project.",
     caller: "session",
     path: projectPath,
     body: changeProjectBody,
@@ -103,12 +106,12 @@ export const projectOperations = {
     summary: "Delete a project with its predictions and files",
     description:
       "This cannot be undone. The outputs, and reference images that no other project of yours uses, are removed from Storage shortly afterwards.\n\n" +
-      "While a generation runs, the request fails with `generation_in_progress`: cancel the generation, or wait for its end, then delete again. If a repeated request answers `not_found`, the first one succeeded.",
+      "While a generation runs, the request fails with `generation_in_progress`: cancel the generation, or wait for its end, then delete again. With `If-Match` and the project's ETag, it fails with `precondition_failed` if the project has changed since. If a repeated request answers `not_found`, the first one succeeded.",
     caller: "session",
     path: projectPath,
     status: 200,
     answer: project,
-    errors: ["not_found", "generation_in_progress"],
+    errors: ["not_found", "generation_in_progress", "precondition_failed"],
     examples: [{ summary: "A project", path }],
   },
   listPredictions: {
@@ -137,6 +140,7 @@ export const projectOperations = {
     summary: "Upload a reference image",
     description:
       "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Metadata, such as where a photo was taken, is removed; orientation and colors stay. Pass the returned `referenceImagePath` when you generate a frame. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
+      "Each sending counts against the rate limit, also one that is refused for its content or repeats an `Idempotency-Key`.\n\n" +
       "On `unsupported_media_type`, check that the image is complete and that its bytes are of the declared Content-Type. On `payload_too_large`, send a smaller image.",
     caller: "session",
     body: "image",

@@ -34,6 +34,7 @@ const lanes = createLanes({
   // When the sender cannot be loaded the call fails, so that the worker stops instead of taking more.
   exchange: async (...args: Parameters<Exchange>) => (await Promise.all([exchange(...args), openSender()]))[0],
   attempt: async (delivery) => (await openSender())(delivery),
+  log,
   clock: systemClock,
 });
 const kick = createWorker({

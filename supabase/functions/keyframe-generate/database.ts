@@ -23,7 +23,12 @@ const retried = z.enum(["later", "failed", "too_late"]);
  */
 export type Database = {
   /** Leases due tasks, at most room() of each kind. With nothing due it may wait up to waitMs for one. */
-  claim(room: () => number, heartbeatMs: number, waitMs: number): Promise<{ items: Claimed[]; more: boolean }>;
+  claim(
+    room: () => number,
+    heartbeatMs: number,
+    waitMs: number,
+    callMs: number,
+  ): Promise<{ items: Claimed[]; more: boolean }>;
   /** `foundBy` is set for a run that was found in the provider's list. */
   recordState(
     task: { id: string; attempt: number },
@@ -49,10 +54,11 @@ export type RetryDetails = { retryAfterSeconds?: number | null; providerAnswered
 export function createDatabase(call: CallDatabase, pollSeconds: number | null): Database {
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
   return {
-    claim: async (room, heartbeatMs, waitMs) => {
+    claim: async (room, heartbeatMs, waitMs, callMs) => {
+      // Without room it is a heartbeat only.
       const max_rows = Math.min(room(), CLAIM_AT_ONCE);
-      if (max_rows === 0) return { items: [], more: false };
-      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms: heartbeatMs, wait_ms: waitMs };
+      const report = { callMs: Math.round(callMs) };
+      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms: heartbeatMs, wait_ms: waitMs, report };
       const items = claimed.parse(await call("claim_predictions", limits));
       return { items, more: items.length > 0 };
     },

@@ -1,5 +1,5 @@
 import { succeeded } from "../../../shared/http/errors.ts";
-import { createCallDatabase } from "../../../shared/platform/call-database.ts";
+import { createCallDatabase, repeatConflicts } from "../../../shared/platform/call-database.ts";
 import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
@@ -21,12 +21,10 @@ const environment = readEnvironment(generateEnvironment, (name) => Deno.env.get(
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
 const log = createLog({ function: "keyframe-generate" });
-const database = createDatabase(
-  createCallDatabase(platformUrl, secretKey, fetch),
-  publicUrl === null ? POLL_SECONDS : null,
-);
-const work = createWork({
-  database,
+const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
+const callDatabase = createCallDatabase(platformUrl, secretKey, fetch);
+const callUntil = repeatConflicts(callDatabase, GENERATE_LIMITS.maxOpen / 2);
+const deps = {
   provider: createProvider({
     token: environment.KEYFRAME_REPLICATE_API_TOKEN,
     baseUrl: environment.KEYFRAME_REPLICATE_API_BASE_URL,
@@ -39,10 +37,11 @@ const work = createWork({
   platformUrl,
   log,
   now: Date.now,
-});
+};
 const kick = createWorker({
-  claim: database.claim,
-  work,
+  claim: createDatabase(callDatabase, pollSeconds).claim,
+  work: (task, signal) =>
+    createWork({ ...deps, database: createDatabase(callUntil(signal), pollSeconds) })(task, signal),
   identify: (task) => ({ task: task.task, ...identify(task) }),
   log,
   clock: systemClock,

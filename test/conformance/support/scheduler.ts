@@ -1,30 +1,26 @@
 import { fileURLToPath } from "node:url";
+import { spawnWithParent } from "../../../local/spawn-with-parent.ts";
 
 export type Scheduler = {
   pid: number;
   /** What it printed after it was ready: JSON lines. */
   lines: string[];
-  /** Closes the pipe that it must not outlive. */
-  closeStdin(): Promise<void>;
   stop(signal?: Deno.Signal): Promise<Deno.CommandStatus>;
-  exited: Promise<Deno.CommandStatus>;
 };
 
 const main = fileURLToPath(new URL("../../../local/extensions/main.ts", import.meta.url));
 
 /** Starts local/extensions/main.ts with one of its workers and returns when it is ready. */
 export async function startScheduler(databaseUrl: string, worker: "pg_net" | "pg_cron"): Promise<Scheduler> {
-  const process = new Deno.Command(Deno.execPath(), {
+  const process = spawnWithParent(Deno.execPath(), {
     args: ["run", "-A", main],
     env: {
       DATABASE_URL: databaseUrl,
       RUN_PG_NET: worker === "pg_net" ? "1" : "0",
       RUN_PG_CRON: worker === "pg_cron" ? "1" : "0",
-      KEYFRAME_EXIT_ON_STDIN_END: "1",
     },
-    stdin: "piped",
     stdout: "piped",
-  }).spawn();
+  });
   const lines: string[] = [];
   const ready = Promise.withResolvers<void>();
   void readLines(process.stdout, (line) => {
@@ -35,14 +31,10 @@ export async function startScheduler(databaseUrl: string, worker: "pg_net" | "pg
   return {
     pid: process.pid,
     lines,
-    closeStdin: () => process.stdin.close(),
-    stop: async (signal = "SIGTERM") => {
+    stop: (signal = "SIGTERM") => {
       process.kill(signal);
-      const status = await process.status;
-      await process.stdin.close().catch(() => undefined);
-      return status;
+      return process.status;
     },
-    exited: process.status,
   };
 }
 

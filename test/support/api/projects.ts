@@ -8,13 +8,13 @@ import { dataOf } from "./webhooks.ts";
 // As the contract has it, and nothing more: a field that leaks out of the row fails the test.
 export const exactPrediction = z.strictObject(prediction.shape);
 export const exactProject = z.strictObject(project.shape);
-const latest = z.strictObject(
+const ofEachStep = z.strictObject(
   Object.fromEntries(STEPS.map((step) => [step, exactPrediction.nullable()])) as Record<
     (typeof STEPS)[number],
     z.ZodNullable<typeof exactPrediction>
   >, // each step has its entry, which the type of fromEntries cannot express
 );
-const exactWithPredictions = exactProject.extend({ predictions: latest }).strict();
+const exactWithPredictions = exactProject.extend({ predictions: ofEachStep, takes: ofEachStep }).strict();
 const nextCursor = z.string().min(1).nullable();
 const projectPage = z.strictObject({ projects: z.array(exactProject), nextCursor });
 const fullPage = z.strictObject({ projects: z.array(exactWithPredictions), nextCursor });

@@ -44,13 +44,13 @@ export type Belongings = {
   changeElsewhere: () => Promise<unknown>;
 };
 
-/** Gives somebody a film of three steps, a project without any, and an endpoint with a delivery that failed. */
+/** Gives somebody a film of three steps with two first frames, a project without any, and an endpoint with a delivery that failed. */
 export async function furnish({ keyframe }: Person, receiverUrl: string): Promise<Belongings> {
   const webhook = await keyframe.webhooks.create({ url: receiverUrl, description: "The edit suite", eventTypes: [] });
   const texts = { textPrompt: "A harbour at dawn, fog, one red boat", description: "Calm" };
   const { projectId } = await keyframe.createProject({ title: "Harbour", ...texts });
   const empty = await keyframe.createProject({ title: "Nothing yet", ...texts });
-  for (const step of ["first-frame", "last-frame", "video"] as const) {
+  for (const step of ["first-frame", "first-frame", "last-frame", "video"] as const) {
     await keyframe.waitFor(await keyframe.generate(step, { projectId }));
   }
   const changeElsewhere = () => keyframe.changeProject(projectId, { textPrompt: `A harbour, ${crypto.randomUUID()}` });

@@ -29,17 +29,29 @@ export type Saying = {
   error?: string | null;
   callback?: string | null;
   foundBy?: "name" | "text" | null;
+  inputUnreachable?: boolean;
 };
 
 /** record_provider_state's answer. */
 export async function providerSays(sql: AnySql, saying: Saying): Promise<string> {
-  const { id, attempt = 1, run, status = "processing", outputUrl, progress, error, callback, foundBy } = saying;
+  const {
+    id,
+    attempt = 1,
+    run,
+    status = "processing",
+    outputUrl,
+    progress,
+    error,
+    callback,
+    foundBy,
+    inputUnreachable = false,
+  } = saying;
   const output = outputUrl === undefined && status === "succeeded" ? "https://replicate.delivery/out.png" : outputUrl;
   const [row] = await sql<{ answer: string }[]>`
     select keyframe_worker.record_provider_state(
       prediction_id => ${id}, attempt => ${attempt}, provider_prediction_id => ${run}, provider_status => ${status},
       output_url => ${output ?? null}, progress => ${progress ?? null}, error_message => ${error ?? null},
-      callback_id => ${callback ?? null}, found_by => ${foundBy ?? null}) as answer`;
+      callback_id => ${callback ?? null}, found_by => ${foundBy ?? null}, input_unreachable => ${inputUnreachable}) as answer`;
   return row?.answer ?? "no answer";
 }
 
@@ -47,7 +59,8 @@ export async function providerSays(sql: AnySql, saying: Saying): Promise<string>
 export async function complete(sql: AnySql, id: string, lease: string | null): Promise<boolean> {
   const [row] = await sql<{ answer: boolean }[]>`
     select keyframe_worker.complete_prediction(
-      ${id}, ${lease}, 'owner/project/prediction.png', 'image/png', 1024, ${"a".repeat(64)}, 640, 360) as answer`;
+      ${id}, ${lease}, (select concat_ws('/', owner_id, project_id, id || '.png') from keyframe.predictions where id = ${id}),
+      'image/png', 1024, ${"a".repeat(64)}, 640, 360) as answer`;
   return row?.answer ?? false;
 }
 

@@ -18,6 +18,8 @@ export type Row = Record<string, string | number | boolean | Date | null>;
 /** An owner with one project. */
 export type World = { owner: string; project: string };
 
+export const outputPathOf = (id: string, { owner, project }: World): string => `${owner}/${project}/${id}.png`;
+
 export async function addWorld(db: ClonedDatabase): Promise<World> {
   const owner = await db.addUser();
   return { owner, project: await addProject(db, owner) };
@@ -35,7 +37,7 @@ export async function addProject(db: ClonedDatabase, owner: string): Promise<str
  * The columns that a prediction has to have in a status, as the state machine would have left them. Attempt 1, lease
  * held and run out.
  */
-export function columnsIn(status: Status, step: Step = "first-frame"): Row {
+export function columnsIn(status: Status, step: Step = "first-frame", outputPath = ""): Row {
   const hadRun = status !== "queued" && status !== "canceled";
   const now = new Date();
   return {
@@ -52,7 +54,7 @@ export function columnsIn(status: Status, step: Step = "first-frame"): Row {
     error_code: status === "failed" ? "provider_failed" : null,
     error_message: status === "failed" ? "It did not work." : null,
     error_retryable: status === "failed" ? true : null,
-    output_path: status === "succeeded" ? "owner/project/prediction.png" : null,
+    output_path: status === "succeeded" ? outputPath : null,
     output_content_type: status === "succeeded" ? "image/png" : null,
     output_bytes: status === "succeeded" ? 1024 : null,
     output_sha256: status === "succeeded" ? "a".repeat(64) : null,
@@ -83,14 +85,15 @@ export async function seedPrediction(
     step === "video" && columns.first_frame_prediction_id === undefined
       ? { first_frame_prediction_id: (await seedPrediction(sql, world, { status: "succeeded" })).id }
       : {};
+  const id = typeof columns.id === "string" ? columns.id : crypto.randomUUID();
   const row = {
-    id: crypto.randomUUID(),
+    id,
     project_id: world.project,
     owner_id: world.owner,
     step,
     prompt: "A harbour at dawn",
     model: DEFAULT_MODELS[step],
-    ...columnsIn(status, step),
+    ...columnsIn(status, step, outputPathOf(id, world)),
     ...frame,
     ...columns,
   };

@@ -1,35 +1,44 @@
 import type postgres from "postgres";
+import type { HeldLane } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import type { Row } from "./predictions.ts";
 
 type AnySql = postgres.Sql | postgres.TransactionSql;
 
-/** One delivery that exchange_deliveries hands out, with the token and the endpoint of its lane. */
+/** One delivery that exchange_deliveries hands out, with its lane and its endpoint. */
 export type Leased = {
   id: string;
   attempt: number;
   event_id: string;
   body: string;
+  lane_id: string;
   lane_token: string;
   endpoint_id: string;
 };
 
 /** A lane of exchange_deliveries' answer. */
 export type Lane = {
-  endpoint_id: string;
+  lane_id: string;
   token: string;
-  owner_id: string;
-  max_open: number;
-  url: string;
-  secrets: string[];
-  deliveries: Omit<Leased, "lane_token" | "endpoint_id">[];
+  endpoints: {
+    endpoint_id: string;
+    max_open: number;
+    url: string;
+    secrets: string[];
+    deliveries: Pick<Leased, "id" | "attempt" | "event_id" | "body">[];
+  }[];
 };
 
-/** A lane that a worker holds, as it names it in a call. */
-export type HeldLane = { endpoint_id: string; token: string; sending: string[]; more: boolean };
-
 /** `deliveries`: those of all lanes. */
-export type Exchanged = { recorded: number; lanes: Lane[]; ended: string[]; deliveries: Leased[] };
+export type Exchanged = {
+  recorded: number;
+  unrecorded: { id: string; endpoint_id: string; lane_id: string; reason: string }[];
+  lanes: Lane[];
+  lost: string[];
+  ended: string[];
+  others_wait: boolean;
+  deliveries: Leased[];
+};
 
 /** What came of a request, but for the delivery's identifier, attempt and lane. */
 export type Outcome = {
@@ -86,7 +95,7 @@ export async function exchange(
   sql: AnySql,
   {
     results = [],
-    held = results.map(({ endpoint_id, lane_token: token }) => ({ endpoint_id, token, sending: [], more: false })),
+    held = releasedLanes(results),
     maxLanes = 100,
     leaseSeconds = 60,
     heartbeatMs = null,
@@ -107,8 +116,10 @@ export async function exchange(
       ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${maxLanes}, ${leaseSeconds}, ${heartbeatMs},
       coalesce(${at ?? null}, now()), ${waitMs}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
-  const deliveries = row.answer.lanes.flatMap((lane) =>
-    lane.deliveries.map((delivery) => ({ ...delivery, lane_token: lane.token, endpoint_id: lane.endpoint_id })),
+  const deliveries = row.answer.lanes.flatMap(({ lane_id, token: lane_token, endpoints }) =>
+    endpoints.flatMap(({ endpoint_id, deliveries }) =>
+      deliveries.map((delivery) => ({ ...delivery, lane_id, lane_token, endpoint_id })),
+    ),
   );
   return { ...row.answer, deliveries };
 }
@@ -118,21 +129,31 @@ export function heldLanes(
   { lanes }: Pick<Exchanged, "lanes">,
   { sending = () => true, more = true }: { sending?: (id: string) => boolean; more?: boolean } = {},
 ): HeldLane[] {
-  return lanes.map(({ endpoint_id, token, deliveries }) => ({
-    ...{ endpoint_id, token, more },
-    sending: deliveries.map(({ id }) => id).filter(sending),
+  return lanes.map(({ lane_id, token, endpoints }) => ({
+    ...{ lane_id, token, more, most: 1000, room: {} },
+    sending: Object.fromEntries(
+      endpoints
+        .map(({ endpoint_id, deliveries }) => [endpoint_id, deliveries.map(({ id }) => id).filter(sending)] as const)
+        .filter(([, ids]) => ids.length > 0),
+    ),
   }));
 }
 
-/** A result, with the endpoint of its lane. */
-export type Result = Outcome & Pick<Leased, "id" | "attempt" | "lane_token" | "endpoint_id">;
+/** The lanes of these results, with nothing else to send. */
+function releasedLanes(results: Result[]): HeldLane[] {
+  const lanes = new Map(results.map(({ lane_id, lane_token }) => [lane_id, lane_token]));
+  return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: {}, more: false, most: 0, room: {} }));
+}
+
+/** A result, with its lane. */
+export type Result = Outcome & Pick<Leased, "id" | "attempt" | "endpoint_id" | "lane_id" | "lane_token">;
 
 /** A result as deliver sends it: HTTP 500 after 12 ms unless the outcome says otherwise. */
 export function resultOf(delivery: Omit<Leased, "body" | "event_id">, outcome: Outcome = {}): Result {
-  const { id, attempt, lane_token, endpoint_id } = delivery;
+  const { id, attempt, endpoint_id, lane_id, lane_token } = delivery;
   const failed = outcome.error ? {} : { status_code: 500 };
   return {
-    ...{ id, attempt, lane_token, endpoint_id },
+    ...{ id, attempt, endpoint_id, lane_id, lane_token },
     started_at: new Date().toISOString(),
     duration_ms: 12,
     ...failed,
@@ -159,18 +180,22 @@ export async function readDelivery(sql: AnySql, id: string): Promise<Row> {
   return row;
 }
 
-/** The token of an endpoint's lane; null when it is free. Of an expired lease the token stays until a worker takes the lane. */
-export async function tokenOf(sql: AnySql, endpoint: string): Promise<string | null> {
-  const [row] = await sql<{ token: string | null }[]>`
-    select token from keyframe_private.lanes where endpoint_id = ${endpoint}`;
-  return row?.token ?? null;
+/** A lane's row: that of an owner, or of a service-wide endpoint. */
+export async function readLane(sql: AnySql, id: string): Promise<Row | undefined> {
+  const [row] = await sql<Row[]>`select * from keyframe_private.lanes where id = ${id}`;
+  return row;
 }
 
-/** Leases an endpoint's lane as a claim of `held` deliveries does, until the time given. */
-export async function lease(sql: AnySql, endpoint: string, until: Date, held = 1): Promise<void> {
+/** The token of a lane; null when it is free. Of an expired lease the token stays until a worker takes the lane. */
+export const tokenOf = async (sql: AnySql, lane: string): Promise<unknown> =>
+  (await readLane(sql, lane))?.token ?? null;
+
+/** Leases the lane of an endpoint as a claim does, until the time given. */
+export async function lease(sql: AnySql, endpoint: string, until: Date): Promise<void> {
   await sql`
-    insert into keyframe_private.lanes (endpoint_id, token, leased_until, held)
-    values (${endpoint}, gen_random_uuid(), ${until}, ${held})`;
+    insert into keyframe_private.lanes (id, token, due_at)
+    select coalesce(e.owner_id, e.id), gen_random_uuid(), ${until} from keyframe.webhook_endpoints e where e.id = ${endpoint}
+    on conflict (id) do update set token = excluded.token, due_at = excluded.due_at`;
 }
 
 /** An endpoint's row as it is now. */
@@ -184,7 +209,7 @@ export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
 export async function clearWebhooks(sql: AnySql): Promise<void> {
   await sql`delete from keyframe.webhook_events`;
   await sql`delete from keyframe.webhook_endpoints`;
-  await sql`truncate keyframe_private.deleted_endpoints, keyframe_private.lanes`;
+  await sql`truncate keyframe_private.deleted_endpoints, keyframe_private.lanes, keyframe_private.lane_arrivals`;
 }
 
 /** Who calls a function of the Data API: a user's id, or one of the other two roles. */

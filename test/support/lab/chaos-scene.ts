@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { judge, type Verdict } from "../../../lab/chaos/invariants/invariants.ts";
 import { writeLedger } from "../../../lab/chaos/invariants/ledger-tables.ts";
 import type { ClonedDatabase } from "../database/clone-database.ts";
-import { addWorld, seedPrediction } from "../database/predictions.ts";
+import { addWorld, outputPathOf, seedPrediction } from "../database/predictions.ts";
 import { rolledBack } from "../database/rolled-back.ts";
 import { addEndpoint } from "../database/webhooks.ts";
 
@@ -64,7 +64,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
   }
   await sql`
     insert into storage.objects (bucket_id, name, owner_id)
-    values ('projects', 'photo.png', ${world.owner}), ('keyframe-outputs', 'owner/project/prediction.png', null)`;
+    values ('projects', 'photo.png', ${world.owner}), ('keyframe-outputs', ${outputPathOf(id, world)}, null)`;
   await sql`
     insert into keyframe_private.idempotency_keys (resource_id, owner_id, key, request_hash)
     values (gen_random_uuid(), ${world.owner}, 'key-1', repeat('a', 64))`;
@@ -106,7 +106,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
       },
     ],
     files: [
-      { bucket: "keyframe-outputs", name: "owner/project/prediction.png", bytes: 1024, sha256: "a".repeat(64) },
+      { bucket: "keyframe-outputs", name: outputPathOf(id, world), bytes: 1024, sha256: "a".repeat(64) },
       { bucket: "projects", name: photo, bytes: 70, sha256: "b".repeat(64) },
       { bucket: "projects", name: unused, bytes: 70, sha256: "b".repeat(64) },
     ],

@@ -25,7 +25,7 @@ export async function readStories(sql: postgres.Sql, webhookId: string): Promise
         select array_agg(concat_ws(' ', a.attempt, coalesce(a.status_code::text, '-'), a.error) order by a.attempt)
         from keyframe.webhook_attempts a where a.delivery_id = d.id), '{}') as told
     from keyframe.webhook_deliveries d join keyframe.webhook_events v on v.id = d.event_id
-    left join keyframe_private.lanes l on l.endpoint_id = d.endpoint_id
+    left join keyframe_private.lanes l on l.id = coalesce(d.owner_id, d.endpoint_id)
     where d.endpoint_id = ${webhookId} order by v.created_at, v.id`;
 }
 
@@ -63,8 +63,8 @@ export async function letRetriesComeDue(sql: postgres.Sql, stack: FlowStack, web
 /** Lets the time pass that the lease of an endpoint's lane still has. */
 export async function letLeaseRunOut(sql: postgres.Sql, webhookId: string): Promise<void> {
   await sql`
-    update keyframe_private.lanes set leased_until = now() - interval '1 second'
-    where endpoint_id = ${webhookId} and token is not null`;
+    update keyframe_private.lanes l set due_at = now() - interval '1 second'
+    from keyframe.webhook_endpoints e where e.id = ${webhookId} and l.id = coalesce(e.owner_id, e.id) and l.token is not null`;
 }
 
 /**

@@ -11,10 +11,12 @@ import { createSupabaseCli, type SupabaseCli } from "../../../tools/deploy/supab
 import { runPgNetWorker } from "../../../local/extensions/pg-net-worker.ts";
 import { installExtensions } from "../../../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../../../local/platform/bootstrap-platform.ts";
+import { applyMigrations, fillVault } from "../../../local/stack/apply-migrations.ts";
+import { FUNCTION_NAMES } from "../../../local/stack/function-arguments.ts";
 import { removePostgresData } from "../../../local/postgres/server-user.ts";
 import { startPostgres } from "../../../local/postgres/start-postgres.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
-import { DeployPlatform, PROJECT, REPLICATE_TOKEN } from "./deploy-platform.ts";
+import { DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "./deploy-platform.ts";
 import { type Running, runCommand } from "./run-command.ts";
 
 /** A hosted project nobody has deployed to yet, and the command that deploys, run as a person runs it. */
@@ -158,6 +160,27 @@ export async function openDeployScene(): Promise<DeployScene> {
   };
 }
 
+/** What a deployment leaves, made without it: a test of a later one then fails of its own fault only. May be called again. */
+export async function makeDeployed({ sql, databaseUrl, platform, login }: DeployScene): Promise<void> {
+  const kick = `whsec_${btoa("the kick secret of thirty-two by")}`;
+  await applyMigrations(databaseUrl, login.HOME ?? "");
+  await fillVault(sql, {
+    keyframe_functions_url: `https://${PROJECT}.supabase.co/functions/v1`,
+    keyframe_kick_secret: kick,
+  });
+  platform.api.db_schema = "public,graphql_public,app,keyframe,keyframe_worker";
+  platform.secrets = new Map([
+    ["KEYFRAME_REPLICATE_API_TOKEN", REPLICATE_TOKEN],
+    ["KEYFRAME_REPLICATE_WEBHOOK_SECRET", SIGNING_SECRET],
+    ["KEYFRAME_KICK_SECRET", kick],
+    ["KEYFRAME_CLIENT_URL", platform.url],
+    ["KEYFRAME_REPLICATE_API_BASE_URL", `${platform.url}/replicate/v1`],
+  ]);
+  const row = (slug: string) =>
+    platform.functions.bundled({ slug, files: [], contents: new Map(), metadata: { verify_jwt: false } });
+  platform.functions.activate(FUNCTION_NAMES.map(row));
+}
+
 /** Takes some of the stages, or all, in this process. Pauses pass at once unless the clock says otherwise. */
 export async function takeStages(
   stages: Stage[] | undefined,
@@ -175,6 +198,7 @@ export async function takeStages(
     clock,
     progress: silent,
     keeper,
+    stop: new AbortController().signal,
     found: { secretDigests: new Map<string, string>() },
   };
   await runDeployment(deployment, (line) => printed.push(keeper.hide(line)), stages);

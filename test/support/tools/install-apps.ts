@@ -50,10 +50,10 @@ export async function initApp(parent: string, name: string, env: Record<string, 
   return app;
 }
 
-/** Tables, a function with shared code, seeds, a bucket and an exposed schema of the app's own. */
+/** Tables, a function with shared code, seeds, a bucket and an exposed schema of the app's own; its migration is of a far future. */
 export async function giveOwnThings(app: AppRepository): Promise<void> {
   await app.write(
-    "supabase/migrations/20250102030405_films.sql",
+    "supabase/migrations/20991231235959_films.sql",
     `create table public.projects (id bigint generated always as identity primary key, name text not null);
 alter table public.projects enable row level security;
 create schema cinema;

@@ -29,11 +29,16 @@ export function machine(): Record<string, string> {
 }
 
 /** A variable of "" is left out. */
-export function runProgram(program: string, args: string[], env: Record<string, string> = {}): Running {
+export function runProgram(
+  program: string,
+  args: string[],
+  env: Record<string, string> = {},
+  cwd: string = PROJECT_ROOT,
+): Running {
   const set = Object.entries({ ...machine(), NO_COLOR: "1", ...env }).filter(([, value]) => value !== "");
   const process = new Deno.Command(program, {
     args,
-    cwd: PROJECT_ROOT,
+    cwd,
     clearEnv: true,
     env: Object.fromEntries(set),
     stdin: "null",

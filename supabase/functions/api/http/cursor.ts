@@ -36,9 +36,13 @@ export function pageArguments({ limit, cursor }: { limit: number; cursor?: strin
   return { max_rows: limit + 1, before_created_at: after?.created_at, before_id: after?.id };
 }
 
-/** The rows of the page, and the cursor of the next page. */
-export function cutPage<Row extends Position>(rows: Row[], limit: number): { rows: Row[]; nextCursor: string | null } {
+/** The rows of the page, and the cursor of the next page, which follows `searchedUntil` when a search ended there. */
+export function cutPage<Row extends Position>(
+  rows: Row[],
+  limit: number,
+  searchedUntil: Position | null = null,
+): { rows: Row[]; nextCursor: string | null } {
   const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  return { rows: shown, nextCursor: last !== undefined && rows.length > limit ? writeCursor(last) : null };
+  const last = rows.length > limit ? (shown.at(-1) ?? null) : searchedUntil;
+  return { rows: shown, nextCursor: last && writeCursor(last) };
 }

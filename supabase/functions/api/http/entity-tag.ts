@@ -18,10 +18,13 @@ export function tagOf(row: PredictionRow, file: SignedFile | undefined): string 
 /** The ETag of a project: every change moves updatedAt. */
 export const versionOf = ({ updatedAt }: Pick<Project, "updatedAt">): string => `"${updatedAt}"`;
 
-/** The versions in If-Match that could be ours; undefined without a condition. A proxy may have made a tag weak. */
+/**
+ * The versions in If-Match that could be ours; undefined without a condition. A proxy may have made a tag weak. Postgres has no year
+ * 0000.
+ */
 export function readVersions(ifMatch: string | null): string[] | undefined {
   if (ifMatch === null || ifMatch.trim() === "*") return undefined;
-  return [...ifMatch.matchAll(/"([^"]{24})"/g)].flatMap(([, version]) => time.safeParse(version).data ?? []);
+  return [...ifMatch.matchAll(/"(?!0000)([^"]{24})"/g)].flatMap(([, version]) => time.safeParse(version).data ?? []);
 }
 
 /** The first of our tags in If-None-Match, with or without its W/; undefined when there is none. */

@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { type LastKick, type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
+import {
+  type LastKick,
+  type ServiceFigures,
+  serviceFigures,
+  type WorkerFigures,
+} from "../../../../shared/contract/service.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { SCHEMA_VERSION } from "../../../../shared/platform/schema-version.ts";
 import type { Handler, Deps } from "../call.ts";
@@ -7,7 +12,7 @@ import { schemaOutdated, unavailable } from "../failures.ts";
 
 const databaseHealth = z.object({ now: z.string(), schema: z.string().nullish() });
 
-const isOlder = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) < 0;
+export const isOlder = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) < 0;
 
 /**
  * GET /api/health: 200 when the database answers and has this version's migrations, else 503. With deep=1 and the secret
@@ -50,19 +55,60 @@ const UNSENT_SECONDS = 30;
 /** Twelve missed sweeps. */
 const NO_SWEEP_SECONDS = 60;
 
+/** A worker claims within moments of the kick that it accepts, even after a cold start; the sweep kicks every five seconds. */
+const SOON_SECONDS = 20;
+/** Calls take milliseconds. Their figure is the worker's last word, so it counts only while the worker is there. */
+const SLOW_CALL_SECONDS = 1;
+const PRESENT_SECONDS = 60;
+/** Of 400. A few slow receivers are nobody's trouble. */
+const MANY_SLOW_REQUESTS = 10;
+
 /** What does not work although the service answers, and what to do about it. Empty when all is well. */
-export function problemsOf({ kicks, lastKicks, sweep }: ServiceFigures): string[] {
-  const problems = Object.entries(lastKicks).flatMap(([name, kick]) =>
-    kickWorks(kick) === false ? [kickProblem(name, kick)] : [],
-  );
-  const { oldestUnsentSeconds, servedDatabase } = kicks;
+export function problemsOf({ deliveries, kicks, lastKicks, workers, transactions, sweep }: ServiceFigures): string[] {
+  const problems: string[] = [];
+  for (const name of ["generate", "deliver"] as const) {
+    if (kickWorks(lastKicks[name], workers[name]) === false) {
+      problems.push(kickProblem(name, lastKicks[name], workers[name]));
+    }
+    const { claimedSeconds, callSeconds } = workers[name];
+    if (
+      callSeconds !== null &&
+      callSeconds >= SLOW_CALL_SECONDS &&
+      (claimedSeconds ?? PRESENT_SECONDS) < PRESENT_SECONDS
+    ) {
+      problems.push(
+        `${name} waits ${callSeconds.toFixed(1)} s for a call of the database: its work is late. Look at the load of Postgres, the connections of the Data API (PGRST_DB_POOL), and the network between them; if jit is on, switch it off for the role authenticator.`,
+      );
+    }
+  }
+  const { slowRequests, claimedSeconds } = workers.deliver;
+  if (slowRequests >= MANY_SLOW_REQUESTS && (claimedSeconds ?? PRESENT_SECONDS) < PRESENT_SECONDS) {
+    problems.push(
+      `${slowRequests} of 400 requests of deliver have been open for over 3 s: receivers are slow. Their owners wait, others do not. keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow.`,
+    );
+  }
+  if (deliveries.unsignedEndpoints > 0) {
+    problems.push(
+      `${deliveries.unsignedEndpoints} webhook endpoints cannot be signed for: their secret in the Vault is missing or cannot be decrypted, as after a restore under another key. They are those with last_error = 'not_signed' in keyframe_private.admin_webhook_health. Restore the Vault's key, or rotate their secrets.`,
+    );
+  }
+  const { oldestSeconds, pid, role, tables } = transactions;
+  if (oldestSeconds !== null) {
+    problems.push(
+      `A transaction of ${role} has been open for ${Math.round(oldestSeconds)} s and holds rows of ${tables}: what they belong to waits. Commit it, or end it with "select pg_terminate_backend(${pid})".`,
+    );
+  }
+  const { oldestUnsentSeconds, othersUnsent, servedDatabase } = kicks;
   if (servedDatabase !== null) {
     problems.push(
       `pg_net sends no kick from here: pg_net.database_name is ${servedDatabase}, another database. Set it to this one in postgresql.conf and restart Postgres.`,
     );
   } else if (oldestUnsentSeconds !== null && oldestUnsentSeconds > UNSENT_SECONDS) {
+    const since = `pg_net has had a kick for ${Math.round(oldestUnsentSeconds)} s without sending it`;
     problems.push(
-      `pg_net has had a kick for ${Math.round(oldestUnsentSeconds)} s without sending it: wake it with "select net.worker_restart()".`,
+      othersUnsent > 0
+        ? `${since}: it is busy with ${othersUnsent} requests of other senders (net.http_request_queue). A slow one holds up 200: give them short timeouts.`
+        : `${since}: wake it with "select net.worker_restart()".`,
     );
   }
   if (!sweep.scheduled) {
@@ -75,13 +121,14 @@ export function problemsOf({ kicks, lastKicks, sweep }: ServiceFigures): string[
   return problems;
 }
 
-function kickProblem(name: string, { outcome, status, error, madeSeconds }: LastKick): string {
+function kickProblem(name: string, { outcome, status, error }: LastKick, { oldestKickSeconds }: WorkerFigures): string {
   const why = (error ?? "unknown reason").replace(/\.$/, "");
   switch (outcome) {
     case "not_made":
       return `No kick to ${name} could be made (${why}). Deploy again: that fills the Vault.`;
     case "accepted":
-      return `${name} accepted a kick ${Math.round(madeSeconds ?? 0)} s ago and has not asked for work since: its log says why.`;
+    case "unanswered":
+      return `${name} has not claimed work since a kick ${Math.round(oldestKickSeconds ?? 0)} s ago: its log says why (call_failed).`;
     case "timed_out":
       return `${name} did not answer the last kick within 5 s: its log says why. No line there: keyframe_functions_url in the Vault is wrong.`;
     case "answered":
@@ -100,13 +147,16 @@ function byStatus(name: string, status: number | null): string {
   return `another server answers there. keyframe_functions_url in the Vault is wrong: deploy again.`;
 }
 
-/** A function claims work within moments of the kick that it accepts, even after a cold start. */
-const SOON_SECONDS = 30;
-
-/** Whether kicks reach a function, judged by its last kick; null when unknown. */
-export function kickWorks({ outcome, madeSeconds, acknowledgedAfterSeconds }: LastKick): boolean | null {
+/** Whether kicks reach a worker; null when unknown. */
+export function kickWorks(
+  { outcome, acknowledgedAfterSeconds }: LastKick,
+  { oldestKickSeconds }: WorkerFigures,
+): boolean | null {
   // A claim proves that the kick arrived, whatever pg_net saw: a function that starts slowly answers too late for pg_net.
   if (acknowledgedAfterSeconds !== null) return true;
-  if (outcome === "none" || outcome === "unanswered") return null;
-  return outcome === "accepted" && (madeSeconds ?? 0) < SOON_SECONDS;
+  // The sweep's newest kick may be without an answer yet while those before it were accepted.
+  const isLate = oldestKickSeconds !== null && oldestKickSeconds >= SOON_SECONDS;
+  if (outcome === "none") return null;
+  if (outcome === "unanswered") return isLate ? false : null;
+  return outcome === "accepted" && !isLate;
 }

@@ -1,4 +1,4 @@
-import type { LastKick, ServiceFigures } from "../../../../shared/contract/service.ts";
+import type { LastKick, ServiceFigures, WorkerFigures } from "../../../../shared/contract/service.ts";
 import type { Deps } from "../call.ts";
 import { kickWorks, readFigures } from "./health.ts";
 import { type Metric, prometheusText, type Sample } from "../http/prometheus-text.ts";
@@ -10,7 +10,8 @@ export async function readMetrics(headers: Headers, deps: Deps): Promise<string>
 
 /** All are gauges. A missing age is 0 where that means the same (nothing waits); other missing values are left out. */
 export function metricsOf(figures: ServiceFigures): Metric[] {
-  const { predictions, deliveries, events, kicks, lastKicks, sweep, prune, fileRemovals } = figures;
+  const { predictions, deliveries, events, kicks, lastKicks, workers, transactions, sweep, prune, fileRemovals } =
+    figures;
   const { queued, starting, processing, storing, waiting } = predictions;
   const jobs = { sweep, prune };
   return [
@@ -62,6 +63,7 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
       "generation.failed": events.generationFailed,
     }),
     one("kicks_unsent", "Kicks that pg_net has not sent yet.", kicks.unsent),
+    one("pg_net_others_unsent", "Requests of other senders that pg_net has not finished.", kicks.othersUnsent),
     one("kicks_oldest_unsent_seconds", "How long the oldest of them has been there.", kicks.oldestUnsentSeconds ?? 0),
     by(
       "kicks_5m",
@@ -82,8 +84,8 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
       "last_kick_ok",
       "1 when the last kick was acknowledged or accepted; absent: not known.",
       lastKicks,
-      (kick) => {
-        const works = kickWorks(kick);
+      (kick, name) => {
+        const works = kickWorks(kick, workers[name]);
         return works === null ? null : Number(works);
       },
     ),
@@ -94,6 +96,36 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
       "How long after that the function claimed work.",
       lastKicks,
       (kick) => kick.acknowledgedAfterSeconds,
+    ),
+    perWorker("worker_claimed_seconds", "Since the worker last claimed work.", workers, (of) => of.claimedSeconds),
+    perWorker(
+      "worker_oldest_kick_seconds",
+      "Since the first kick that it has not acknowledged.",
+      workers,
+      (of) => of.oldestKickSeconds ?? 0,
+    ),
+    perWorker(
+      "worker_slowest_kick_seconds",
+      "The longest time from a kick of the last five minutes until it claimed.",
+      workers,
+      (of) => of.slowestKickSeconds,
+    ),
+    perWorker("worker_call_seconds", "How long its last call of the database took.", workers, (of) => of.callSeconds),
+    perWorker(
+      "worker_slow_requests",
+      "Requests to receivers that have been open for over three seconds.",
+      workers,
+      (of) => of.slowRequests,
+    ),
+    one(
+      "webhook_endpoints_unsigned",
+      "Endpoints whose last attempt could not be signed.",
+      deliveries.unsignedEndpoints,
+    ),
+    one(
+      "oldest_transaction_seconds",
+      "How long a transaction over 20 s old has held rows or tables of Keyframe.",
+      transactions.oldestSeconds ?? 0,
     ),
     perJob("cron_scheduled", "1 when pg_cron has the job, switched on.", jobs, (job) => Number(job.scheduled)),
     perJob("cron_last_run_seconds", "Since the job began; absent: not recently.", jobs, (job) => job.lastRunSeconds),
@@ -122,14 +154,17 @@ const by = (name: string, help: string, label: string, values: Record<string, nu
     Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value })),
   );
 
-type Kicks = ServiceFigures["lastKicks"];
+type Name = keyof ServiceFigures["workers"];
 
-const perKick = (name: string, help: string, kicks: Kicks, pick: (kick: LastKick) => number | null) =>
+const perName = <Of>(name: string, help: string, all: Record<Name, Of>, pick: (of: Of, name: Name) => number | null) =>
   metric(
     name,
     help,
-    Object.entries(kicks).map(([of, kick]) => ({ labels: { function: of }, value: pick(kick) })),
+    (["generate", "deliver"] as const).map((of) => ({ labels: { function: of }, value: pick(all[of], of) })),
   );
+
+const perKick = perName<LastKick>;
+const perWorker = perName<WorkerFigures>;
 
 type Jobs = Record<string, ServiceFigures["sweep"]>;
 

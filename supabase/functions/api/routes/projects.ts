@@ -5,7 +5,7 @@ import { answerBase, answerHeaders } from "../http/answer-headers.ts";
 import { readVersions, versionOf } from "../http/entity-tag.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
-import { latestRows, mapLatest, mapProject, projectRow } from "../rows/map-project.ts";
+import { mapProject, mapSteps, projectRow, stepRows } from "../rows/map-project.ts";
 
 const projectAnswer = answerBase.extend({ project: projectRow });
 /** The project with its ETag. */
@@ -14,7 +14,7 @@ function versioned(answer: z.infer<typeof projectAnswer>): Answer<Project> {
   return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
 }
 
-const projectWithLatestAnswer = projectAnswer.extend({ predictions: latestRows });
+const wholeProjectAnswer = projectAnswer.extend({ predictions: stepRows });
 
 /** POST /api/projects → 201 with the project. */
 export const createProject: Handler<"createProject"> = async ({ body, idempotency, token }, { database }) => {
@@ -23,12 +23,13 @@ export const createProject: Handler<"createProject"> = async ({ body, idempotenc
   return versioned(await database("create_project", args, token, projectAnswer));
 };
 
-/** GET /api/projects/:projectId → 200 with the project and its latest prediction per step. */
+/** GET /api/projects/:projectId → 200 with the project, and the latest prediction and the shown take per step. */
 export const readProject: Handler<"readProject"> = async (call, { database, storage }) => {
   const args = { project_id: call.path("projectId") };
-  const answer = await database("read_project", args, call.token, projectWithLatestAnswer);
-  const files = await storage.signGenerated(outputPaths(answer.predictions), call);
-  const data = { ...mapProject(answer.project), predictions: mapLatest(answer.predictions, files) };
+  const answer = await database("read_project", args, call.token, wholeProjectAnswer);
+  const { project, predictions } = answer;
+  const files = await storage.signGenerated(outputPaths(predictions.map(({ prediction }) => prediction)), call);
+  const data = { ...mapProject(project), ...mapSteps(predictions, files) };
   return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
 };
 
@@ -47,14 +48,16 @@ export const changeProject: Handler<"changeProject"> = async ({ path, body, toke
   return versioned(await database("update_project", args, token, projectAnswer));
 };
 
-/** DELETE /api/projects/:projectId → 200 with the deleted project; its files are removed shortly afterwards. */
-export const deleteProject: Handler<"deleteProject"> = async ({ path, token }, { database }) => {
-  const answer = await database("delete_project", { project_id: path("projectId") }, token, projectAnswer);
+/** DELETE /api/projects/:projectId → 200 with the deleted project; its files are removed shortly afterwards. 412 as for PATCH. */
+export const deleteProject: Handler<"deleteProject"> = async ({ path, token, headers }, { database }) => {
+  const args = { project_id: path("projectId"), versions: readVersions(headers.get("if-match")) };
+  const answer = await database("delete_project", args, token, projectAnswer);
   return { data: mapProject(answer.project), headers: answerHeaders(answer) };
 };
 
 const projectsAnswer = answerBase.extend({
-  projects: z.array(projectRow.extend({ predictions: latestRows.optional() })),
+  projects: z.array(projectRow.extend({ predictions: stepRows.optional() })),
+  searched_until: z.object({ created_at: z.iso.datetime({ offset: true }), id: z.string() }).nullish(),
 });
 const predictionsAnswer = answerBase.extend({ predictions: z.array(predictionRow) });
 
@@ -63,12 +66,10 @@ export const listProjects: Handler<"listProjects"> = async (call, { database, st
   const { query, token } = call;
   const args = { ...pageArguments(query), with_predictions: query.include === "predictions", search: query.search };
   const answer = await database("list_projects", args, token, projectsAnswer);
-  const { rows, nextCursor } = cutPage(answer.projects, query.limit);
-  const files = await storage.signGenerated(outputPaths(rows.flatMap((row) => row.predictions ?? [])), call);
-  const listed = rows.map((row) => ({
-    ...mapProject(row),
-    ...(row.predictions ? { predictions: mapLatest(row.predictions, files) } : {}),
-  }));
+  const { rows, nextCursor } = cutPage(answer.projects, query.limit, answer.searched_until);
+  const included = rows.flatMap(({ predictions = [] }) => predictions.map(({ prediction }) => prediction));
+  const files = await storage.signGenerated(outputPaths(included), call);
+  const listed = rows.map((row) => ({ ...mapProject(row), ...(row.predictions && mapSteps(row.predictions, files)) }));
   return { data: { projects: listed, nextCursor }, headers: answerHeaders(answer) };
 };
 

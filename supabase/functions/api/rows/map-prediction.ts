@@ -52,9 +52,9 @@ export const predictionRow = z.discriminatedUnion("status", [
 ]);
 export type PredictionRow = z.infer<typeof predictionRow>;
 
-/** The status in the API. */
-export const wireStatus = ({ status }: PredictionRow): PredictionStatus =>
-  status === "storing" ? "processing" : status;
+/** The status in the API, which never goes back: a prediction that is queued again, for another provider run, is processing. */
+export const wireStatus = ({ status, started_at }: PredictionRow): PredictionStatus =>
+  status === "storing" || (status === "queued" && started_at !== null) ? "processing" : status;
 
 /** The paths of the outputs. */
 export const outputPaths = (rows: PredictionRow[]): string[] =>

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { STEPS } from "../../../../shared/contract/fields.ts";
-import type { LatestPredictions, Project } from "../../../../shared/contract/projects.ts";
+import type { PredictionOfEachStep, Project } from "../../../../shared/contract/projects.ts";
 import { isoTime, mapPrediction, predictionRow, toIso } from "./map-prediction.ts";
 import type { SignedFile } from "./storage.ts";
 
@@ -17,8 +17,9 @@ export const projectRow = z.object({
   updated_at: isoTime,
 });
 
-/** The latest prediction of each step, at most three. */
-export const latestRows = z.array(predictionRow);
+/** From keyframe_private.step_predictions: of each step at most one latest prediction and one take. */
+export const stepRows = z.array(z.object({ is_latest: z.boolean(), is_take: z.boolean(), prediction: predictionRow }));
+type StepRows = z.infer<typeof stepRows>;
 
 export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
   projectId: row.id,
@@ -32,10 +33,21 @@ export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
 });
 
 /** `files` are the signed outputs by path. */
-export function mapLatest(rows: z.infer<typeof latestRows>, files: Map<string, SignedFile>): LatestPredictions {
-  const latest = STEPS.map((step) => {
-    const row = rows.find((one) => one.step === step);
-    return [step, row ? mapPrediction(row, files) : null];
+export const mapSteps = (rows: StepRows, files: Map<string, SignedFile>) => ({
+  predictions: ofEachStep(
+    rows.filter(({ is_latest }) => is_latest),
+    files,
+  ),
+  takes: ofEachStep(
+    rows.filter(({ is_take }) => is_take),
+    files,
+  ),
+});
+
+function ofEachStep(rows: StepRows, files: Map<string, SignedFile>): PredictionOfEachStep {
+  const entries = STEPS.map((step) => {
+    const row = rows.find(({ prediction }) => prediction.step === step);
+    return [step, row ? mapPrediction(row.prediction, files) : null];
   });
-  return Object.fromEntries(latest); // complete, which the type of fromEntries cannot express
+  return Object.fromEntries(entries); // complete, which the type of fromEntries cannot express
 }

@@ -31,6 +31,8 @@ export function createAttempt({
     return {
       id: delivery.id,
       attempt: delivery.attempt,
+      endpoint_id: delivery.endpointId,
+      lane_id: delivery.laneId,
       lane_token: delivery.laneToken,
       started_at: new Date(started).toISOString(),
       duration_ms: Math.max(0, Math.round(ended - started)),
@@ -51,9 +53,10 @@ export function createAttempt({
     } catch (error) {
       // Not the fault of the receiver: the secrets are missing from the Vault or damaged.
       log.error("delivery_not_signed", { deliveryId: id, endpointId, reason: describeError(error) });
-      return notSent("connection");
+      return notSent("not_signed");
     }
-    return await post(url, headers, body);
+    const posted = await post(url, headers, body);
+    return { ...posted, excerpt: withoutSignatures(posted.excerpt, headers["webhook-signature"] ?? "") };
   }
 }
 
@@ -61,15 +64,45 @@ function notSent(error: ErrorClass): Posted {
   return { statusCode: null, error, excerpt: null, retryAfter: undefined };
 }
 
+/** Shorter parts of a signature are of no use. */
+const MIN_PART = 6;
+
 /**
- * The seconds of a Retry-After header, given as a number or an HTTP date; null without a valid one. The database limits them.
+ * A receiver that echoes the request must not leave a valid signature in the row: the owner's session can read it. The parts of a
+ * signature between its + and / are removed one by one, however these are escaped, and a part that the end of the excerpt cuts off.
+ */
+function withoutSignatures(excerpt: string | null, signatures: string): string | null {
+  if (excerpt === null) return null;
+  const parts = signatures.split(/[^A-Za-z0-9]+/).filter(({ length }) => length >= MIN_PART);
+  let text = parts.reduce((rest, part) => rest.replaceAll(part, "…"), excerpt);
+  for (const part of parts) {
+    let cut = part.length - 1;
+    while (cut >= MIN_PART && !text.endsWith(part.slice(0, cut))) cut -= 1;
+    if (cut >= MIN_PART) text = `${text.slice(0, -cut)}…`;
+  }
+  return text;
+}
+
+/** One value of a Retry-After header: a number of seconds or an HTTP date, which contains a comma. */
+const RETRY_AFTER = /^(?:(\d+)|((?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*,? [^,]+))\s*(?:,\s*|$)/;
+
+/**
+ * The seconds of a Retry-After header; of several values, as from two proxies, the longest. Null unless all are valid. The database
+ * limits them.
  */
 export function parseRetryAfter(header: string | undefined, now: Date): number | null {
-  const text = header?.trim() ?? "";
-  if (/^\d+$/.test(text)) return Math.min(Number(text), Number.MAX_SAFE_INTEGER);
-  // An HTTP date begins with the name of the day; Date.parse alone would accept "-5" or "2".
-  const time = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(time) ? null : Math.max(0, (time - now.getTime()) / 1000);
+  let longest: number | null = null;
+  for (let rest = header?.trim() ?? ""; rest !== ""; ) {
+    const [value, seconds, date] = RETRY_AFTER.exec(rest) ?? [];
+    if (value === undefined) return null;
+    const time = date === undefined ? Number.NaN : Date.parse(date);
+    if (date !== undefined && Number.isNaN(time)) return null;
+    const wait =
+      date === undefined ? Math.min(Number(seconds), Number.MAX_SAFE_INTEGER) : (time - now.getTime()) / 1000;
+    longest = Math.max(longest ?? 0, wait);
+    rest = rest.slice(value.length);
+  }
+  return longest;
 }
 
 /** More than the endpoints of a process; a few megabytes when every URL has the maximum length. */

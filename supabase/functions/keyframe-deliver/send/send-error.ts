@@ -7,7 +7,8 @@ export type ErrorClass =
   | "dns"
   | "tls"
   | "address"
-  | "too_large";
+  | "too_large"
+  | "not_signed";
 
 /** A failure whose class is known where it is thrown. */
 export class SendError extends Error {

@@ -26,8 +26,8 @@ export async function* recordOrphans(
   for await (const { run, foundBy } of findOrphans(task, provider, signal)) {
     const outcome = await database.recordState(task, run, foundBy);
     if (outcome === "unproven") unproven += 1;
-    // unknown: it belongs to another prediction with the same text.
-    if (outcome === "unproven" || outcome === "unknown") continue;
+    // unknown: it belongs to another prediction with the same text. given_up: it failed, and its prediction is submitted again.
+    if (["unproven", "unknown", "given_up"].includes(outcome)) continue;
     log.info("orphan_found", { predictionId: task.id, outcome });
     yield outcome;
   }

@@ -1,0 +1,334 @@
+import postgres, { type TransactionSql } from "postgres";
+import { beforeAll, describe, expect, test } from "vitest";
+import { useDatabase } from "../support/database/clone-database.ts";
+import {
+  claim,
+  complete,
+  fail,
+  makeDue,
+  pollLater,
+  providerSays,
+  readRow,
+  retryLater,
+} from "../support/database/calls.ts";
+import { addWorld, type Row, type Status, seedPrediction } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { addEndpoint } from "../support/database/webhooks.ts";
+
+// Somebody's transaction stays open and holds rows of one owner, or what serves everybody. Whatever it holds, generate's claims and
+// records, callbacks and the scheduled jobs go on for other owners; once it ends, its owner's turn comes.
+
+const db = useDatabase();
+beforeAll(async () => {
+  await db.sql`update keyframe_private.rate_limits set capacity = capacity * 100`;
+});
+
+const clear = () =>
+  db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
+
+const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
+const LATER = { next_attempt_at: ago(-60) };
+const DEAD = { failures: 7, retry_reason: "lease_ran_out" };
+const WAITS = { admitted_at: null, deadline_at: null, lease_token: null };
+
+type Owner = Awaited<ReturnType<typeof addOwner>>;
+
+/** An owner with one piece of each kind of work, all of it due. */
+async function addOwner() {
+  const world = await addWorld(db);
+  const seed = async (status: Status, columns: Row = {}) =>
+    (await seedPrediction(db.sql, world, { status, columns })).id;
+  const image = `${crypto.randomUUID()}.png`;
+  await db.sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${image}, ${world.owner})`;
+  const submit = await seed("queued", { attempt: 0, lease_token: null });
+  const ids = {
+    late: await seed("processing", { ...LATER, deadline_at: ago(2) }),
+    lateStoring: await seed("storing", { ...LATER, deadline_at: ago(1) }),
+    dead: await seed("processing", DEAD),
+    deadStoring: await seed("storing", DEAD),
+    running: await seed("processing", LATER),
+    storing: await seed("storing", LATER),
+    searched: await seed("canceled", { provider_prediction_id: null, unanswered_since: ago(60) }),
+    deleted: await seed("queued", { unanswered_since: ago(60) }),
+    submit,
+    waiting: await seed("queued", { ...WAITS }),
+  };
+  await db.sql`delete from keyframe.predictions where id = ${ids.deleted}`;
+  await db.sql`update keyframe_private.unanswered_submits set next_search_at = now() - interval '1 second' where prediction_id = ${ids.deleted}`;
+  const run = `cancel-${crypto.randomUUID()}`;
+  await db.sql`
+    insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, cancel_due_at, seen_at)
+    values (${run}, ${ids.searched}, 1, now(), now()), (${`old-${run}`}, gen_random_uuid(), 1, null, now() - interval '8 days')`;
+  await db.sql`insert into keyframe_private.text_submits (prediction_id, prompt_hash, submitted_at) values (${submit}, 1, now() - interval '4 hours')`;
+  await addEndpoint(db.sql, world.owner);
+  return { ...world, ids, image, run };
+}
+
+type Hold = (sql: TransactionSql, owner: Owner) => Promise<unknown>;
+const HELD: [what: string, hold: Hold][] = [
+  ["predictions", (sql, { owner }) => sql`select from keyframe.predictions where owner_id = ${owner} for update`],
+  ["a project", (sql, { owner }) => sql`select from keyframe.projects where owner_id = ${owner} for update`],
+  ["a project that is being deleted", (sql, { project }) => sql`delete from keyframe.projects where id = ${project}`],
+  ["an account that is being deleted", (sql, { owner }) => sql`delete from auth.users where id = ${owner}`],
+  ["every model", (sql) => sql`select from keyframe.models for update`],
+  ["the settings", (sql) => sql`update keyframe_private.settings set max_failures = max_failures`],
+  [
+    "provider runs",
+    (sql, { ids }) =>
+      sql`update keyframe_private.provider_runs set attempt = attempt where prediction_id = any (${Object.values(ids)}) or provider_prediction_id like 'old-%'`,
+  ],
+  [
+    "an unanswered submit",
+    (sql, { ids }) =>
+      sql`update keyframe_private.unanswered_submits set attempt = attempt where prediction_id = ${ids.deleted}`,
+  ],
+  [
+    "a text submit",
+    (sql, { ids }) => sql`update keyframe_private.text_submits set prompt_hash = 2 where prediction_id = ${ids.submit}`,
+  ],
+  [
+    "files to remove",
+    (sql, { ids }) => sql`
+      insert into keyframe_private.file_removals (bucket, name)
+      select 'keyframe-outputs', keyframe_private.output_names(p) from keyframe.predictions p where p.id in (${ids.lateStoring}, ${ids.deadStoring})`,
+  ],
+  [
+    "the slots, by a start",
+    (sql, { project }) => sql`insert into keyframe.predictions (project_id, step) values (${project}, 'first-frame')`,
+  ],
+  [
+    "a reference image, by a project that takes it",
+    (sql, { project, image }) =>
+      sql`update keyframe.projects set reference_image_path = ${`projects/${image}`} where id = ${project}`,
+  ],
+  ["a stored file", (sql, { image }) => sql`select from storage.objects where name = ${image} for update`],
+  ["an endpoint", (sql, { owner }) => sql`select from keyframe.webhook_endpoints where owner_id = ${owner} for update`],
+  [
+    "events of the predictions",
+    (sql, { owner, ids }) => sql`
+      insert into keyframe.webhook_events (type, owner_id, prediction_id, payload)
+      select 'generation.failed', ${owner}, unnest(${[ids.late, ids.dead, ids.lateStoring, ids.deadStoring]}::uuid[]), '{}'`,
+  ],
+  ["all that a sweep by hand has taken", (sql) => sql`select keyframe_private.sweep()`],
+];
+
+/** In a transaction of its own, which would wait for longer than anything here takes. */
+const bounded = <T>(work: (sql: TransactionSql) => Promise<T>) =>
+  db.sql.begin(async (sql) => {
+    await sql`set local statement_timeout = '15s'`;
+    return { value: await work(sql) };
+  }) as Promise<{ value: T }>;
+
+/** What the scheduled jobs do. */
+const JOBS = ["fail_overdue", "admit_all_waiting", "sweep", "prune", "queue_unused_references"];
+async function runJobs(): Promise<void> {
+  for (const job of JOBS) await bounded((sql) => sql.unsafe(`select keyframe_private.${job}()`));
+}
+
+const statusOf = async (id: string) => (await readRow(db.sql, id)).status;
+
+test.each(HELD)(
+  "%s held by an open transaction → everybody else's work goes on, and its owner's afterwards",
+  async (what, hold) => {
+    await clear();
+    const [slow, other] = [await addOwner(), await addOwner()];
+    await db.sql.begin(async (open) => {
+      await hold(open, slow);
+      const { ids } = other;
+      const isSwept = what === "all that a sweep by hand has taken"; // then the other's overdue are in that transaction
+      await runJobs();
+      if (!isSwept) expect(await Promise.all([ids.late, ids.lateStoring].map(statusOf))).toEqual(["failed", "failed"]);
+
+      const tasks = (await bounded((sql) => claim(sql, 100))).value;
+      const of = (id: string) => tasks.filter((task) => task.id === id).map(({ task }) => task);
+      expect(of(ids.submit)).toEqual(["submit"]);
+      expect(of(ids.deleted)).toEqual(["search"]);
+      expect(of(ids.searched).toSorted()).toEqual(["cancel", "search"]);
+      if (!isSwept) expect(await Promise.all([ids.dead, ids.deadStoring].map(statusOf))).toEqual(["failed", "failed"]);
+
+      const { provider_prediction_id: run } = await readRow(db.sql, ids.running);
+      const says = { id: ids.running, run: String(run), status: "succeeded", callback: crypto.randomUUID() };
+      expect((await bounded((sql) => providerSays(sql, says))).value).toBe("recorded");
+      const { lease_token: lease } = await readRow(db.sql, ids.storing);
+      if (!isSwept) expect((await bounded((sql) => complete(sql, ids.storing, String(lease)))).value).toBe(true);
+    });
+    if (what.includes("deleted")) return;
+    await db.sql`update keyframe.predictions set next_attempt_at = now() - interval '1 second' where id in (${slow.ids.dead}, ${slow.ids.deadStoring})`;
+    await db.sql`delete from keyframe.webhook_events where payload::text = '{}'`;
+    await runJobs();
+    await claim(db.sql, 100);
+    const ends = [slow.ids.late, slow.ids.lateStoring, slow.ids.dead, slow.ids.deadStoring];
+    expect(await Promise.all(ends.map(statusOf))).toEqual(Array(4).fill("failed"));
+  },
+);
+
+describe("a worker records a result while somebody holds what it needs", () => {
+  const lockPrediction: Hold = (sql, { owner }) =>
+    sql`select from keyframe.predictions where owner_id = ${owner} for update`;
+  const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.lock_slots(${owner})`;
+  const lockRuns: Hold = (sql) => sql`select from keyframe_private.provider_runs for update`;
+  const lockFiles: Hold = (sql) => sql`select from keyframe_private.file_removals for update`;
+  const leaseOf = async (id: string) => String((await readRow(db.sql, id)).lease_token);
+  const RECORDS: [name: string, hold: Hold, record: (sql: TransactionSql, owner: Owner) => Promise<unknown>][] = [
+    [
+      "complete_prediction",
+      lockSlots,
+      async (sql, { ids }) => await complete(sql, ids.storing, await leaseOf(ids.storing)),
+    ],
+    [
+      "fail_prediction",
+      lockPrediction,
+      async (sql, { ids }) => await fail(sql, ids.storing, await leaseOf(ids.storing)),
+    ],
+    [
+      "retry_prediction_later",
+      lockPrediction,
+      async (sql, { ids }) => await retryLater(sql, ids.storing, await leaseOf(ids.storing)),
+    ],
+    [
+      "poll_prediction_later",
+      lockPrediction,
+      async (sql, { ids }) => await pollLater(sql, ids.running, await leaseOf(ids.running)),
+    ],
+    [
+      "record_provider_state",
+      lockPrediction,
+      (sql, { ids }) => providerSays(sql, { id: ids.running, run: "another", callback: "held" }),
+    ],
+    ["record_run_canceled", lockRuns, (sql, { run }) => sql`select keyframe_worker.record_run_canceled(${run}, true)`],
+    [
+      "record_search_ended",
+      lockPrediction,
+      (sql, { ids }) => sql`select keyframe_worker.record_search_ended(${ids.searched})`,
+    ],
+    [
+      "record_files_removed",
+      lockFiles,
+      (sql, { ids }) => sql`select keyframe_worker.record_files_removed(${ids.submit})`,
+    ],
+    ["discard_output", lockFiles, (sql, { ids }) => sql`select keyframe_worker.discard_output(${ids.submit})`],
+  ];
+
+  test.each(RECORDS)("%s → 55P03 within a second: it does not keep its connection", async (_name, hold, record) => {
+    await clear();
+    const owner = await addOwner();
+    await db.sql`
+      insert into keyframe_private.file_removals (bucket, name, lease_token, writer_lease_token)
+      values ('projects', 'leased', ${owner.ids.submit}, null), ('projects', 'written', null, ${owner.ids.submit})`;
+    await db.sql.begin(async (open) => {
+      await hold(open, owner);
+      const { sqlstate } = await refusalOf(bounded((sql) => record(sql, owner)));
+      expect(sqlstate).toBe("55P03");
+    });
+  });
+
+  test("a callback with more progress → unchanged at once: the next one says it again", async () => {
+    await clear();
+    const owner = await addOwner();
+    const { provider_prediction_id: run } = await readRow(db.sql, owner.ids.running);
+    const says = { id: owner.ids.running, run: String(run), progress: 0.7, callback: crypto.randomUUID() };
+    await db.sql.begin(async (open) => {
+      await lockPrediction(open, owner);
+      expect((await bounded((sql) => providerSays(sql, says))).value).toBe("unchanged");
+    });
+    expect(await providerSays(db.sql, says)).toBe("recorded");
+  });
+
+  test("every function of the workers but claims → is in the table above", async () => {
+    const functions = await db.sql<{ name: string }[]>`
+      select proname as name from pg_proc where pronamespace = 'keyframe_worker'::regnamespace
+        and proname not in ('claim_predictions', 'exchange_deliveries') order by 1`;
+    expect(RECORDS.map(([name]) => name).toSorted()).toEqual(functions.map(({ name }) => name));
+  });
+});
+
+describe("what one row or one kind raises", () => {
+  /** Writes that match fail while the work is done. Returns what the database warned of. */
+  async function withFailing(
+    table: string,
+    condition: string,
+    work: (sql: postgres.Sql) => Promise<unknown>,
+  ): Promise<string[]> {
+    await db.sql.unsafe(`
+      create or replace function public.fail_write() returns trigger language plpgsql as $$ begin raise 'It cannot be written.'; end $$;
+      create trigger _050_fail before insert or update on ${table} for each row when (${condition}) execute function public.fail_write()`);
+    const warnings: string[] = [];
+    const sql = postgres(db.url, { max: 1, onnotice: ({ message }) => warnings.push(message ?? "") });
+    try {
+      await work(sql);
+    } finally {
+      await sql.end();
+      await db.sql.unsafe(`drop trigger _050_fail on ${table}`);
+    }
+    return warnings;
+  }
+
+  test("an overdue and an exhausted prediction whose events cannot be written → warned of by their ids, and the others fail", async () => {
+    await clear();
+    const [bad, good] = [await addOwner(), await addOwner()];
+    const warnings = await withFailing(
+      "keyframe.webhook_events",
+      `new.owner_id = '${bad.owner}'`,
+      (sql) => sql`select keyframe_private.sweep()`,
+    );
+    const statuses = ({ ids }: Owner) => Promise.all([ids.late, ids.dead].map(statusOf));
+    expect([await statuses(bad), await statuses(good)]).toEqual([
+      ["processing", "processing"],
+      ["failed", "failed"],
+    ]);
+    for (const id of [bad.ids.late, bad.ids.dead])
+      expect(warnings).toContainEqual(expect.stringMatching(`${id}.*It cannot be written`));
+  });
+
+  test("an owner whose waiting prediction cannot be admitted → warned of, and others are admitted", async () => {
+    await clear();
+    await db.sql`update keyframe_private.settings set max_active_per_owner = 100`;
+    const [bad, good] = [await addOwner(), await addOwner()];
+    const condition = `new.owner_id = '${bad.owner}'`;
+    const warnings = await withFailing(
+      "keyframe.predictions",
+      condition,
+      (sql) => sql`select keyframe_private.admit_all_waiting()`,
+    );
+    const isAdmitted = async ({ ids }: Owner) => (await readRow(db.sql, ids.waiting)).admitted_at !== null;
+    expect([await isAdmitted(bad), await isAdmitted(good)]).toEqual([false, true]);
+    expect(warnings).toContainEqual(expect.stringContaining(bad.owner));
+    await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
+  });
+
+  const KINDS = [
+    ["predictions", "keyframe.predictions", "new.completed_at is null", ["cancel", "remove", "search", "search"]],
+    [
+      "searches",
+      "keyframe.predictions",
+      "new.completed_at is not null",
+      ["cancel", "poll", "remove", "search", "submit"],
+    ],
+    [
+      "searches for deleted predictions",
+      "keyframe_private.unanswered_submits",
+      "true",
+      ["cancel", "poll", "remove", "search", "submit"],
+    ],
+    ["cancellations", "keyframe_private.provider_runs", "true", ["poll", "remove", "search", "search", "submit"]],
+    ["removals", "keyframe_private.file_removals", "true", ["cancel", "poll", "search", "search", "submit"]],
+  ] as const;
+  test.each(KINDS)(
+    "%s cannot be claimed → warned of, and the other kinds are claimed",
+    async (_kind, table, condition, claimed) => {
+      await clear();
+      const { ids } = await addOwner();
+      await makeDue(db.sql, ids.running);
+      await db.sql`delete from keyframe.predictions where id not in (${ids.submit}, ${ids.searched}, ${ids.running})`;
+      await db.sql`truncate keyframe_private.file_removals`;
+      await db.sql`delete from keyframe_private.provider_runs where cancel_due_at is not null and prediction_id <> ${ids.searched}`;
+      await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', 'unused')`;
+      let tasks: string[] = [];
+      const warnings = await withFailing(table, condition, async (sql) => {
+        tasks = (await claim(sql, 100)).map(({ task }) => task).toSorted();
+      });
+      expect(tasks).toEqual(claimed);
+      expect(warnings).toEqual([expect.stringMatching(/could be claimed: It cannot be written/)]);
+    },
+  );
+});
