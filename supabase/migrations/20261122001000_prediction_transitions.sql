@@ -111,7 +111,7 @@ end
 $$;
 
 -- active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner's slots,
--- the provider run) or failing for what one row causes. Whoever calls it does the row's turn again.
+-- the provider run) or failing for what one row causes. The caller tries the row again later.
 create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text, provider_answered boolean)
 returns boolean
 language plpgsql
