@@ -1424,39 +1424,38 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, new_lane jsonb DEFAULT '{}'::jsonb)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, new_lane jsonb DEFAULT '{"most": 1000, "room_of_new": 1000}'::jsonb)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
-  recorded jsonb := '{"recorded": 0, "unrecorded": []}';
+  recording record;
+  claim record;
   claim_at timestamptz := at;
-  claimed record;
 begin
-  if results <> '[]' then
-    recorded := keyframe_private.record_attempts(results, at);
-    -- Results that come again: their lanes are kept, and get nothing with this call.
-    held := (
-      select coalesce(jsonb_agg(case when u.lane_id is null then h else h || jsonb_build_object('more', false, 'sending', u.sending) end), '[]')
-      from jsonb_array_elements(held) h
-      left join (
-        select n -> 'lane_id' as lane_id, jsonb_object_agg(n ->> 'endpoint_id', '[]'::jsonb) as sending
-        from jsonb_array_elements(recorded -> 'unrecorded') n group by 1) u on u.lane_id = h -> 'lane_id');
-  else
+  if results = '[]' then
+    select 0 as recorded, '[]'::jsonb as unrecorded into recording;
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
       perform keyframe_private.wait_for_due('deliver', wait_ms);
       claim_at := at + (clock_timestamp() - now());
     end if;
+  else
+    select r.* into recording from keyframe_private.record_attempts(results, at) r;
+    -- The worker has what is recorded no more.
+    select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
+    from jsonb_array_elements(held) h, (select array(
+      select r ->> 'id' from jsonb_array_elements(results) r
+      except select u ->> 'id' from jsonb_array_elements(recording.unrecorded) u) as ids) done;
   end if;
   begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    select c.* into claimed from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
+    select c.* into claim from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(claim_at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -1466,14 +1465,14 @@ begin
       raise;
     end if;
     raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the next call says it to the worker
-    select '[]'::json as lanes, '[]'::json as lost, '[]'::json as ended, false as others_wait into claimed;
+    select '[]'::json as endpoints, '[]'::json as lost, '[]'::json as ended, false as others_wait into claim;
   end;
   return json_build_object(
-    'recorded', recorded -> 'recorded', 'unrecorded', recorded -> 'unrecorded',
-    'lanes', claimed.lanes, 'lost', claimed.lost, 'ended', claimed.ended, 'others_wait', claimed.others_wait);
+    'recorded', recording.recorded, 'unrecorded', recording.unrecorded,
+    'endpoints', claim.endpoints, 'lost', claim.lost, 'ended', claim.ended, 'others_wait', claim.others_wait);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, lane_id, reason }], lanes: [{ lane_id, token, endpoints: [{ endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
 grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) to service_role;
 
 -- Schema keyframe_private
@@ -3842,14 +3841,12 @@ $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with time zone)
  RETURNS boolean
- LANGUAGE plpgsql
+ LANGUAGE sql
  SET search_path TO ''
 AS $function$
-begin
-  return coalesce(
+  select coalesce(
     (select true from keyframe_private.lane_arrivals a order by a.id limit 1),
-    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false);
-end
+    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone)
@@ -3897,48 +3894,45 @@ AS $function$
     where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, at timestamp with time zone)
- RETURNS TABLE(lane_id uuid, lane json)
+CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, at timestamp with time zone)
+ RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 begin
-  if lanes = '[]' then
+  if wanting = '[]' then
     return; -- planning takes longer than most calls
   end if;
-  return query execute $sql$
-  select f.lane_id, json_build_object('lane_id', f.lane_id, 'token', f.token, 'endpoints', json_agg(json_build_object(
-    'endpoint_id', f.endpoint_id, 'max_open', f.max_open, 'url', f.url,
-    'secrets', keyframe_private.webhook_secrets_of(f.endpoint_id, $2), 'deliveries', f.deliveries)))
+  return query
+  select q.lane_id, json_build_object(
+    'lane_id', q.lane_id, 'token', q.token, 'endpoint_id', q.endpoint_id, 'max_open', q.max_open, 'url', q.url,
+    'secrets', keyframe_private.webhook_secrets_of(q.endpoint_id, at), 'deliveries', q.deliveries)
   from (
-    select q.lane_id, q.token, q.endpoint_id, q.max_open, q.url,
-      json_agg(json_build_object('id', q.id, 'attempt', q.attempts + 1, 'event_id', q.event_id, 'body', (
-        select v.payload::text from keyframe.webhook_events v where v.id = q.event_id)) order by q.nth) as deliveries
+    select r.lane_id, r.token, r.endpoint_id, r.max_open, r.url,
+      json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
+        select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth) as deliveries
     from (
-      select l.lane_id, l.token, l.most, l.is_turn, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-        row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
-      from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending jsonb, room jsonb, room_of_new integer, most integer, is_turn boolean)
+      select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
+        row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
+      from jsonb_to_recordset(wanting) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
       cross join lateral (
-        select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open,
-          coalesce((l.room ->> w.id::text)::integer, l.room_of_new, 1000) as room,
-          array(select jsonb_array_elements_text(l.sending -> w.id::text)::uuid) as sending
+        select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
         from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
         offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
       ) e
       cross join lateral (
         select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
-        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
-        order by p.next_attempt_at
-        limit least(l.most + 1, greatest(least(e.room, 2 * e.max_open - cardinality(e.sending)), 0))) d
-    ) q
-    where q.most is null or q.nth <= case when q.is_turn and q.of_lane > q.most then 2 else q.most end
-    group by q.lane_id, q.token, q.endpoint_id, q.max_open, q.url
-  ) f
-  group by f.lane_id, f.token $sql$ using lanes, at;
+        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= at and p.id <> all (l.sending)
+        order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, room_of_new))) d
+    ) r
+    where r.nth <= r.most
+    group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url
+  ) q;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamp with time zone, OUT lanes json, OUT lost json, OUT ended json, OUT others_wait boolean)
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamp with time zone, OUT endpoints json, OUT lost json, OUT ended json, OUT others_wait boolean)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3948,8 +3942,6 @@ declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
   kept uuid[];
-  gone uuid[];
-  released uuid[];
   taken jsonb := '[]';
   busy uuid[];
 begin
@@ -3958,12 +3950,9 @@ begin
     select l.id from keyframe_private.lanes l
     join jsonb_to_recordset(held) as h (lane_id uuid, token uuid) on h.lane_id = l.id and h.token = l.token
     where l.id = any (ids) order by l.id for update of l skip locked);
-  gone := array(
-    select h.lane_id from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
-    where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true);
   ended := (
-    select coalesce(json_agg(s.id), '[]') from jsonb_array_elements(held) h cross join lateral jsonb_object_keys(h -> 'sending') s (id)
-    where (select e.enabled from keyframe.webhook_endpoints e where e.id = s.id::uuid) is not true);
+    select coalesce(json_agg(k.id), '[]') from jsonb_array_elements(held) h cross join lateral jsonb_object_keys(h -> 'room') k (id)
+    where (select e.enabled from keyframe.webhook_endpoints e where e.id = k.id::uuid) is not true);
 
   if max_lanes > 0 then
     perform keyframe_private.read_arrivals(at);
@@ -3974,30 +3963,26 @@ begin
         order by d.due_at limit max_lanes for update skip locked))
       returning l.id, l.token
     )
-    select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '{}'::jsonb)), '[]') into taken from free f;
+    select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '[]'::jsonb, 'most', new_lane -> 'most')), '[]')
+    into taken from free f;
   end if;
   others_wait := keyframe_private.has_due_delivery(at);
 
-  select coalesce(json_agg(f.lane), '[]'), coalesce(array_agg(f.lane_id), '{}') into lanes, busy
-  from keyframe_private.fill_lanes((
-    select coalesce(jsonb_agg(w), '[]') from (
-      select t || new_lane || case when others_wait then '{"is_turn": true, "most": 8, "room_of_new": 9}'::jsonb else '{}' end as w from jsonb_array_elements(taken) t
-      union all
-      select h from jsonb_array_elements(held) h where not others_wait and (h -> 'more')::boolean and (h ->> 'lane_id')::uuid = any (kept)
-    ) wanting), at) f;
-  busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '{}');
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
+  from keyframe_private.fill_lanes(taken || (
+    select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h
+    where not others_wait and (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept)), (new_lane ->> 'room_of_new')::integer, at) f;
+  busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '[]');
 
   -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.
-  with written as (
-    update keyframe_private.lanes l
-    set token = case when l.id = any (busy) then l.token end,
-        due_at = case when l.id = any (busy) then lease_end else greatest(l.served_at, keyframe_private.next_due_at(l.id)) end
-    where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
-      and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0))
-    returning l.id, l.token
-  )
-  select array(select w.id from written w where w.token is null) into released;
-  lost := array_to_json(gone || released);
+  update keyframe_private.lanes l
+  set token = case when l.id = any (busy) then l.token end,
+      due_at = case when l.id = any (busy) then lease_end else greatest(l.served_at, keyframe_private.next_due_at(l.id)) end
+  where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
+    and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0));
+  lost := (
+    select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
+    where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true);
 end
 $function$;
 
@@ -4026,24 +4011,23 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_results(results jsonb, at tim
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 declare
   endpoints jsonb;
 begin
-  execute $sql$
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
       d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
-    from jsonb_to_recordset($1) as r (id uuid, attempt integer, lane_id uuid, lane_token uuid, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
-    where (select l.token = r.lane_token from keyframe_private.lanes l where l.id = r.lane_id) -- looked up; a join may read all lanes
     for update of d skip locked
   ), judged as materialized (
-    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
+    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
     where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
@@ -4051,7 +4035,7 @@ begin
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then $2 end
+        completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -4059,11 +4043,11 @@ begin
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
   )
-  select coalesce(jsonb_agg(b), '[]')
+  select coalesce(jsonb_agg(b), '[]') into endpoints
   from (
     select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
     from judged j group by 1
-  ) b $sql$ into endpoints using results, at;
+  ) b;
   return endpoints;
 end
 $function$;
@@ -4093,8 +4077,8 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone)
- RETURNS jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone, OUT recorded integer, OUT unrecorded jsonb)
+ RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
  SET lock_timeout TO '20ms'
@@ -4103,7 +4087,6 @@ declare
   endpoints jsonb := '[]';
   failed jsonb := '{}';
   part jsonb;
-  recorded integer;
 begin
   begin
     endpoints := keyframe_private.record_results(results, at);
@@ -4113,7 +4096,7 @@ begin
       begin
         endpoints := endpoints || keyframe_private.record_results(part, at);
       exception when others then
-        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
+        failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
       end;
     end loop;
   end;
@@ -4123,12 +4106,13 @@ begin
     raise warning 'Endpoints could not be marked as failing or working: %', sqlerrm;
   end;
   recorded := (select coalesce(sum((e -> 'count')::integer), 0) from jsonb_array_elements(endpoints) e);
-  return jsonb_build_object('recorded', recorded, 'unrecorded', case when recorded = jsonb_array_length(results) then '[]' else (
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'id', d.id, 'endpoint_id', d.endpoint_id, 'lane_id', r.lane_id, 'reason', coalesce(failed ->> d.id::text, 'locked'))), '[]')
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, lane_id uuid, lane_token uuid)
-    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
-    where (select l.token = r.lane_token from keyframe_private.lanes l where l.id = r.lane_id)) end);
+  unrecorded := '[]';
+  if recorded < jsonb_array_length(results) then
+    select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+    into unrecorded
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, endpoint_id text)
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
+  end if;
 end
 $function$;
 
@@ -4163,28 +4147,22 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows int
  SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 declare
-  gone uuid;
-  batch integer;
-  deleted integer := 0;
+  gone constant uuid[] := array(
+    select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000 for update of g skip locked);
+  deliveries integer;
+  events integer;
 begin
-  for gone in
-    select g.endpoint_id from keyframe_private.deleted_endpoints g
-    order by g.deleted_at
-    limit 1000
-    for update of g skip locked
-  loop
-    delete from keyframe.webhook_deliveries d where d.id = any (array(
-      select o.id from keyframe.webhook_deliveries o where o.endpoint_id = gone limit max_rows - deleted));
-    get diagnostics batch = row_count;
-    deleted := deleted + batch;
-    delete from keyframe.webhook_events v where v.id = any (array(
-      select o.id from keyframe.webhook_events o where o.endpoint_id = gone limit max_rows - deleted));
-    get diagnostics batch = row_count;
-    deleted := deleted + batch;
-    exit when deleted >= max_rows;
-    delete from keyframe_private.deleted_endpoints g where g.endpoint_id = gone;
-  end loop;
-  return deleted;
+  delete from keyframe.webhook_deliveries d where d.id = any (array(
+    select o.id from keyframe.webhook_deliveries o where o.endpoint_id = any (gone) limit max_rows));
+  get diagnostics deliveries = row_count;
+  delete from keyframe.webhook_events v where v.id = any (array(
+    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows - deliveries));
+  get diagnostics events = row_count;
+  delete from keyframe_private.deleted_endpoints g
+  where g.endpoint_id = any (gone)
+    and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)
+    and not exists (select from keyframe.webhook_events v where v.endpoint_id = g.endpoint_id);
+  return deliveries + events;
 end
 $function$;
 

@@ -32,13 +32,15 @@ export type WorkerSettings<Item> = {
   limits: WorkerLimits;
 };
 
+const NO_RESULTS = { ready: () => 0, pending: () => 0, record: async () => undefined, next: () => [] };
+
 /**
  * Creates the worker of a process. Each call is a kick: it starts a run, or makes the present run claim once more. Work never waits for
  * other work, and one call of the database is open at a time. The returned promise never rejects. It resolves when nothing is due, all
  * work has ended, and its results are recorded or, while the database is away, kept for the next run.
  */
 export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promise<void> {
-  const { claim, work, identify, results, log, clock, limits } = settings;
+  const { claim, work, identify, results = NO_RESULTS, log, clock, limits } = settings;
   const signal = createSignal(clock);
   const within = createDeadline(limits.workMs, clock);
   let running: Promise<void> | null = null;
@@ -51,8 +53,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   let failures = 0;
   let failingSince = 0;
   const room = () => Math.max(0, limits.maxOpen - open);
-  const unrecorded = () => results?.ready() ?? 0;
-  const isBusy = () => open > 0 || (results?.pending() ?? 0) > 0;
+  const isBusy = () => open > 0 || results.pending() > 0;
   function start(item: Item): void {
     const abort = new AbortController();
     let isOpen = true;
@@ -62,7 +63,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
       isOpen = false;
       open -= 1;
       cancel();
-      results?.next().forEach(start);
+      results.next().forEach(start);
       signal.notify();
     }
     const cancel = within(() => {
@@ -87,15 +88,15 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
       calledAt = clock.now();
       callMs = calledAt - askedAt;
       if (callMs >= limits.slowCallMs && calledAt - slowLoggedAt >= limits.slowLogEveryMs) {
-        log.warn("database_slow", { ms: Math.round(callMs), unrecorded: unrecorded(), open });
+        log.warn("database_slow", { ms: Math.round(callMs), unrecorded: results.pending(), open });
         slowLoggedAt = calledAt;
       }
       return answer;
     } catch (error) {
-      log.error("call_failed", { reason: describeError(error), unrecorded: unrecorded(), open });
+      log.error("call_failed", { reason: describeError(error), unrecorded: results.pending(), open });
       if (failures === 0) failingSince = clock.now();
       const ms = Math.min(limits.retryDelayMs * 2 ** failures++, limits.maxRetryDelayMs);
-      if (open === 0 && (unrecorded() === 0 || clock.now() - failingSince >= limits.giveUpAfterMs)) throw error;
+      if (open === 0 && (results.pending() === 0 || clock.now() - failingSince >= limits.giveUpAfterMs)) throw error;
       await new Promise<void>((resolve) => void clock.after(ms, resolve));
       return null;
     }
@@ -104,7 +105,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   /** Waits until `end`, a kick, or results that are worth a call; at the end of a run also until the last work has ended. */
   async function pause(end: number, isEnding = false): Promise<void> {
     while (!kicked) {
-      const count = unrecorded();
+      const count = results.ready();
       if (open === 0 ? count > 0 || (isEnding && !isBusy()) : count >= limits.recordAt) return;
       const left = (count > 0 ? Math.min(end, calledAt + limits.recordAfterMs) : end) - clock.now();
       if (left <= 0) return;
@@ -114,7 +115,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
 
   /** True when more is probably due. */
   async function claimAndStart(heartbeatMs = limits.heartbeatMs, waitMs = limits.claimEveryMs): Promise<boolean> {
-    const mayWait = room() > 0 && unrecorded() === 0;
+    const mayWait = room() > 0 && results.ready() === 0;
     const claimed = await call(() => claim(room, heartbeatMs, mayWait ? waitMs : 0, callMs));
     claimed?.items.forEach(start);
     if (claimed?.more || isBusy()) idleUntil = clock.now() + limits.idleGraceMs;
@@ -127,7 +128,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
     do {
       while (isClaiming()) {
         const next = clock.now() + limits.claimEveryMs;
-        const records = unrecorded() > 0; // then this call does not wait in the database: the next one does, at once
+        const records = results.ready() > 0; // then this call does not wait in the database: the next one does, at once
         if (!(await claimAndStart()) && (!records || isBusy())) await pause(next);
       }
       // Once the last heartbeat has expired, one more claim finds what was committed without a kick.
@@ -135,13 +136,13 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
       while (clock.now() < expired && !isClaiming()) {
         await pause(expired);
         kicked = false; // the final claim answers it
-        if (results && unrecorded() > 0) await call(() => results.record(callMs));
+        if (results.ready() > 0) await call(() => results.record(callMs));
       }
       if (!isClaiming()) await claimAndStart(0, 0);
     } while (isClaiming());
     while (!kicked && isBusy()) {
       await pause(clock.now() + limits.renewEveryMs, true);
-      if (results && !kicked) await call(() => results.record(callMs));
+      if (!kicked) await call(() => results.record(callMs));
     }
   }
 

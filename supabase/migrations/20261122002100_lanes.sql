@@ -81,15 +81,13 @@ create trigger _600_record_enabled after update of enabled, owner_id on keyframe
 -- Whether a claim might get a lane. Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean
-language plpgsql
+language sql
 volatile
 set search_path = ''
 as $$
-begin
-  return coalesce(
+  select coalesce(
     (select true from keyframe_private.lane_arrivals a order by a.id limit 1),
-    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false);
-end
+    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $$;
 
 -- Makes the lanes due for which something has arrived, where no other worker has them locked. A lane comes in the order of its last turn:
@@ -142,59 +140,56 @@ as $$
     where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
 $$;
 
--- What the holders of lanes send next, for each lane that has something, as a worker reads it. A lane gets at most `most` deliveries, an
--- endpoint as many as the worker has room for (room; room_of_new where it says nothing), and at most twice as many as it may have open, with
--- those that the worker has already (sending). An endpoint that only fails may have one open. In a turn (is_turn) a lane with more than
--- `most` gets two: few deliveries do not wait behind many. The first are those that have been due longest. Executed as text, as record_results is.
-create function keyframe_private.fill_lanes(lanes jsonb, at timestamptz)
-returns table (lane_id uuid, lane json)
+-- What the holders of these lanes send next: a row for each endpoint that has something due, its deliveries in the order in which they are
+-- due. `wanting`: the lanes as claim_deliveries gets them; room_of_new is for endpoints that the worker has nothing of. An endpoint brings
+-- at most twice as many as it may have open, and may have one open while it only fails.
+create function keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, at timestamptz)
+returns table (lane_id uuid, endpoint json)
 language plpgsql
 volatile
 set search_path = ''
+set plan_cache_mode = force_custom_plan -- a session would keep a plan that was made while the tables were small
 as $$
 begin
-  if lanes = '[]' then
+  if wanting = '[]' then
     return; -- planning takes longer than most calls
   end if;
-  return query execute $sql$
-  select f.lane_id, json_build_object('lane_id', f.lane_id, 'token', f.token, 'endpoints', json_agg(json_build_object(
-    'endpoint_id', f.endpoint_id, 'max_open', f.max_open, 'url', f.url,
-    'secrets', keyframe_private.webhook_secrets_of(f.endpoint_id, $2), 'deliveries', f.deliveries)))
+  return query
+  select q.lane_id, json_build_object(
+    'lane_id', q.lane_id, 'token', q.token, 'endpoint_id', q.endpoint_id, 'max_open', q.max_open, 'url', q.url,
+    'secrets', keyframe_private.webhook_secrets_of(q.endpoint_id, at), 'deliveries', q.deliveries)
   from (
-    select q.lane_id, q.token, q.endpoint_id, q.max_open, q.url,
-      json_agg(json_build_object('id', q.id, 'attempt', q.attempts + 1, 'event_id', q.event_id, 'body', (
-        select v.payload::text from keyframe.webhook_events v where v.id = q.event_id)) order by q.nth) as deliveries
+    select r.lane_id, r.token, r.endpoint_id, r.max_open, r.url,
+      json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
+        select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth) as deliveries
     from (
-      select l.lane_id, l.token, l.most, l.is_turn, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-        row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
-      from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending jsonb, room jsonb, room_of_new integer, most integer, is_turn boolean)
+      select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
+        row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
+      from jsonb_to_recordset(wanting) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
       cross join lateral (
-        select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open,
-          coalesce((l.room ->> w.id::text)::integer, l.room_of_new, 1000) as room,
-          array(select jsonb_array_elements_text(l.sending -> w.id::text)::uuid) as sending
+        select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
         from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
         offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
       ) e
       cross join lateral (
         select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
-        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
-        order by p.next_attempt_at
-        limit least(l.most + 1, greatest(least(e.room, 2 * e.max_open - cardinality(e.sending)), 0))) d
-    ) q
-    where q.most is null or q.nth <= case when q.is_turn and q.of_lane > q.most then 2 else q.most end
-    group by q.lane_id, q.token, q.endpoint_id, q.max_open, q.url
-  ) f
-  group by f.lane_id, f.token $sql$ using lanes, at;
+        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= at and p.id <> all (l.sending)
+        order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, room_of_new))) d
+    ) r
+    where r.nth <= r.most
+    group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url
+  ) q;
 end
 $$;
 
--- Renews the lanes that a worker holds, takes those that have waited longest and returns the deliveries to send. While others wait for their
--- turn (others_wait), a lane that is taken brings what it has, or two deliveries if that is many, and a held one none: turns are short. A lane of which the worker
--- has nothing is released. Lanes that somebody has locked are left alone until the next call. `lost`: lanes that are not the worker's any
--- more, released ones too. `new_lane`: most and room_of_new of a lane that is taken. `ended`: endpoints of held lanes that are disabled or deleted.
+-- Renews the lanes that a worker holds, takes those that have waited longest and returns what to send. Each held lane is {lane_id, token,
+-- sending: [delivery_id], room: {endpoint_id: count}, most}: the deliveries that the worker has, and how many more it takes of each endpoint
+-- and of the lane. `new_lane`: {most, room_of_new} of a lane that is taken. While others wait for their turn (others_wait) a held lane brings
+-- nothing: turns are short. A lane of which the worker has nothing is released. Lanes that somebody has locked are left alone until the
+-- next call. `lost`: lanes that are not the worker's any more, released ones too. `ended`: endpoints that are disabled or deleted.
 create function keyframe_private.claim_deliveries(
   held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamptz,
-  out lanes json, out lost json, out ended json, out others_wait boolean
+  out endpoints json, out lost json, out ended json, out others_wait boolean
 )
 language plpgsql
 volatile
@@ -205,8 +200,6 @@ declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
   kept uuid[];
-  gone uuid[];
-  released uuid[];
   taken jsonb := '[]';
   busy uuid[];
 begin
@@ -215,12 +208,9 @@ begin
     select l.id from keyframe_private.lanes l
     join jsonb_to_recordset(held) as h (lane_id uuid, token uuid) on h.lane_id = l.id and h.token = l.token
     where l.id = any (ids) order by l.id for update of l skip locked);
-  gone := array(
-    select h.lane_id from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
-    where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true);
   ended := (
-    select coalesce(json_agg(s.id), '[]') from jsonb_array_elements(held) h cross join lateral jsonb_object_keys(h -> 'sending') s (id)
-    where (select e.enabled from keyframe.webhook_endpoints e where e.id = s.id::uuid) is not true);
+    select coalesce(json_agg(k.id), '[]') from jsonb_array_elements(held) h cross join lateral jsonb_object_keys(h -> 'room') k (id)
+    where (select e.enabled from keyframe.webhook_endpoints e where e.id = k.id::uuid) is not true);
 
   if max_lanes > 0 then
     perform keyframe_private.read_arrivals(at);
@@ -231,29 +221,25 @@ begin
         order by d.due_at limit max_lanes for update skip locked))
       returning l.id, l.token
     )
-    select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '{}'::jsonb)), '[]') into taken from free f;
+    select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '[]'::jsonb, 'most', new_lane -> 'most')), '[]')
+    into taken from free f;
   end if;
   others_wait := keyframe_private.has_due_delivery(at);
 
-  select coalesce(json_agg(f.lane), '[]'), coalesce(array_agg(f.lane_id), '{}') into lanes, busy
-  from keyframe_private.fill_lanes((
-    select coalesce(jsonb_agg(w), '[]') from (
-      select t || new_lane || case when others_wait then '{"is_turn": true, "most": 8, "room_of_new": 9}'::jsonb else '{}' end as w from jsonb_array_elements(taken) t
-      union all
-      select h from jsonb_array_elements(held) h where not others_wait and (h -> 'more')::boolean and (h ->> 'lane_id')::uuid = any (kept)
-    ) wanting), at) f;
-  busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '{}');
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
+  from keyframe_private.fill_lanes(taken || (
+    select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h
+    where not others_wait and (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept)), (new_lane ->> 'room_of_new')::integer, at) f;
+  busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '[]');
 
   -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.
-  with written as (
-    update keyframe_private.lanes l
-    set token = case when l.id = any (busy) then l.token end,
-        due_at = case when l.id = any (busy) then lease_end else greatest(l.served_at, keyframe_private.next_due_at(l.id)) end
-    where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
-      and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0))
-    returning l.id, l.token
-  )
-  select array(select w.id from written w where w.token is null) into released;
-  lost := array_to_json(gone || released);
+  update keyframe_private.lanes l
+  set token = case when l.id = any (busy) then l.token end,
+      due_at = case when l.id = any (busy) then lease_end else greatest(l.served_at, keyframe_private.next_due_at(l.id)) end
+  where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
+    and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0));
+  lost := (
+    select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
+    where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true);
 end
 $$;

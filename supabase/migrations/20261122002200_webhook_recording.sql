@@ -37,34 +37,31 @@ as $$
   select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
 $$;
 
--- Records results, each {id, attempt, endpoint_id, lane_id, lane_token, started_at, duration_ms, status_code, error, response_excerpt,
--- retry_after_seconds}, where nobody else has the delivery locked. Results without the token of their lane are dropped, and attempts that
--- are recorded already. A token is valid until another worker takes the lane over. Returns [{endpoint_id, delivered, gone, count}]: of each
--- endpoint, whether some were delivered, and whether it is gone. Executed as text, which is planned at each call: a session would keep a
--- plan that was made while the table was small.
+-- Records results, each {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds},
+-- where nobody else has the delivery locked. Of an attempt that two workers made, the first result counts. Returns
+-- [{endpoint_id, delivered, gone, count}]: of each endpoint, whether some were delivered, and whether it is gone.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns jsonb
 language plpgsql
 volatile
 set search_path = ''
+set plan_cache_mode = force_custom_plan -- as fill_lanes
 as $$
 declare
   endpoints jsonb;
 begin
-  execute $sql$
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
       d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
-    from jsonb_to_recordset($1) as r (id uuid, attempt integer, lane_id uuid, lane_token uuid, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
-    where (select l.token = r.lane_token from keyframe_private.lanes l where l.id = r.lane_id) -- looked up; a join may read all lanes
     for update of d skip locked
   ), judged as materialized (
-    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
+    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
     from held h
     where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
@@ -72,7 +69,7 @@ begin
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then $2 end
+        completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -80,11 +77,11 @@ begin
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
   )
-  select coalesce(jsonb_agg(b), '[]')
+  select coalesce(jsonb_agg(b), '[]') into endpoints
   from (
     select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
     from judged j group by 1
-  ) b $sql$ into endpoints using results, at;
+  ) b;
   return endpoints;
 end
 $$;
@@ -117,11 +114,10 @@ begin
 end
 $$;
 
--- Records results as record_results does. When that fails, each endpoint's apart: what is wrong with one, or locked for
--- longer than lock_timeout, keeps back that endpoint alone. Returns {recorded, unrecorded: [{id, endpoint_id, lane_id, reason}]}: what the worker gives
--- again later, with the SQLSTATE or locked as the reason.
-create function keyframe_private.record_attempts(results jsonb, at timestamptz)
-returns jsonb
+-- Records results as record_results does. When that fails, each endpoint's apart: what is wrong with one, or locked for longer than
+-- lock_timeout, keeps back that endpoint alone. `unrecorded`: [{id, endpoint_id, reason}], what the worker gives again later, with the
+-- SQLSTATE or locked as the reason.
+create function keyframe_private.record_attempts(results jsonb, at timestamptz, out recorded integer, out unrecorded jsonb)
 language plpgsql
 volatile
 set search_path = ''
@@ -131,7 +127,6 @@ declare
   endpoints jsonb := '[]';
   failed jsonb := '{}';
   part jsonb;
-  recorded integer;
 begin
   begin
     endpoints := keyframe_private.record_results(results, at);
@@ -141,7 +136,7 @@ begin
       begin
         endpoints := endpoints || keyframe_private.record_results(part, at);
       exception when others then
-        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
+        failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
       end;
     end loop;
   end;
@@ -151,11 +146,12 @@ begin
     raise warning 'Endpoints could not be marked as failing or working: %', sqlerrm;
   end;
   recorded := (select coalesce(sum((e -> 'count')::integer), 0) from jsonb_array_elements(endpoints) e);
-  return jsonb_build_object('recorded', recorded, 'unrecorded', case when recorded = jsonb_array_length(results) then '[]' else (
-    select coalesce(jsonb_agg(jsonb_build_object(
-      'id', d.id, 'endpoint_id', d.endpoint_id, 'lane_id', r.lane_id, 'reason', coalesce(failed ->> d.id::text, 'locked'))), '[]')
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, lane_id uuid, lane_token uuid)
-    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending'
-    where (select l.token = r.lane_token from keyframe_private.lanes l where l.id = r.lane_id)) end);
+  unrecorded := '[]';
+  if recorded < jsonb_array_length(results) then
+    select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+    into unrecorded
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, endpoint_id text)
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
+  end if;
 end
 $$;

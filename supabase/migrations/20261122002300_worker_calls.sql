@@ -65,13 +65,11 @@ end
 $$;
 comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 
--- Records the results of the last requests, renews the lanes that a worker holds, and takes free ones, at most max_lanes. Each held lane is
--- {lane_id, token, sending: {endpoint_id: [delivery_id]}, more, most, room: {endpoint_id: count}}: the deliveries that the worker has,
--- whether it takes more, and how many of the lane and of each endpoint. Without results it may wait for a due delivery. heartbeat_ms
--- null: the worker does not claim.
+-- Records the results of the last requests and claims lanes, as record_attempts and claim_deliveries describe it. Without results it may
+-- wait for a due delivery. heartbeat_ms null: the worker does not claim.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null,
-  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', new_lane jsonb default '{}'
+  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', new_lane jsonb default '{"most": 1000, "room_of_new": 1000}'
 )
 returns json
 language plpgsql
@@ -80,32 +78,31 @@ security definer
 set search_path = ''
 as $$
 declare
-  recorded jsonb := '{"recorded": 0, "unrecorded": []}';
+  recording record;
+  claim record;
   claim_at timestamptz := at;
-  claimed record;
 begin
-  if results <> '[]' then
-    recorded := keyframe_private.record_attempts(results, at);
-    -- Results that come again: their lanes are kept, and get nothing with this call.
-    held := (
-      select coalesce(jsonb_agg(case when u.lane_id is null then h else h || jsonb_build_object('more', false, 'sending', u.sending) end), '[]')
-      from jsonb_array_elements(held) h
-      left join (
-        select n -> 'lane_id' as lane_id, jsonb_object_agg(n ->> 'endpoint_id', '[]'::jsonb) as sending
-        from jsonb_array_elements(recorded -> 'unrecorded') n group by 1) u on u.lane_id = h -> 'lane_id');
-  else
+  if results = '[]' then
+    select 0 as recorded, '[]'::jsonb as unrecorded into recording;
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     if wait_ms > 0 then
       perform keyframe_private.wait_for_due('deliver', wait_ms);
       claim_at := at + (clock_timestamp() - now());
     end if;
+  else
+    select r.* into recording from keyframe_private.record_attempts(results, at) r;
+    -- The worker has what is recorded no more.
+    select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
+    from jsonb_array_elements(held) h, (select array(
+      select r ->> 'id' from jsonb_array_elements(results) r
+      except select u ->> 'id' from jsonb_array_elements(recording.unrecorded) u) as ids) done;
   end if;
   begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    select c.* into claimed from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
+    select c.* into claim from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(claim_at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -115,14 +112,14 @@ begin
       raise;
     end if;
     raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the next call says it to the worker
-    select '[]'::json as lanes, '[]'::json as lost, '[]'::json as ended, false as others_wait into claimed;
+    select '[]'::json as endpoints, '[]'::json as lost, '[]'::json as ended, false as others_wait into claim;
   end;
   return json_build_object(
-    'recorded', recorded -> 'recorded', 'unrecorded', recorded -> 'unrecorded',
-    'lanes', claimed.lanes, 'lost', claimed.lost, 'ended', claimed.ended, 'others_wait', claimed.others_wait);
+    'recorded', recording.recorded, 'unrecorded', recording.unrecorded,
+    'endpoints', claim.endpoints, 'lost', claim.lost, 'ended', claim.ended, 'others_wait', claim.others_wait);
 end
 $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, lane_id, reason }], lanes: [{ lane_id, token, endpoints: [{ endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
 
 -- Deletes a batch of what deleted endpoints left: deliveries with their attempts, and test events. Returns how many rows it deleted, without
 -- attempts.
@@ -131,31 +128,25 @@ returns integer
 language plpgsql
 volatile
 set search_path = ''
-set plan_cache_mode = force_custom_plan -- a session would keep a plan that was made while the table was small
+set plan_cache_mode = force_custom_plan -- as fill_lanes
 as $$
 declare
-  gone uuid;
-  batch integer;
-  deleted integer := 0;
+  gone constant uuid[] := array(
+    select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000 for update of g skip locked);
+  deliveries integer;
+  events integer;
 begin
-  for gone in
-    select g.endpoint_id from keyframe_private.deleted_endpoints g
-    order by g.deleted_at
-    limit 1000
-    for update of g skip locked
-  loop
-    delete from keyframe.webhook_deliveries d where d.id = any (array(
-      select o.id from keyframe.webhook_deliveries o where o.endpoint_id = gone limit max_rows - deleted));
-    get diagnostics batch = row_count;
-    deleted := deleted + batch;
-    delete from keyframe.webhook_events v where v.id = any (array(
-      select o.id from keyframe.webhook_events o where o.endpoint_id = gone limit max_rows - deleted));
-    get diagnostics batch = row_count;
-    deleted := deleted + batch;
-    exit when deleted >= max_rows;
-    delete from keyframe_private.deleted_endpoints g where g.endpoint_id = gone;
-  end loop;
-  return deleted;
+  delete from keyframe.webhook_deliveries d where d.id = any (array(
+    select o.id from keyframe.webhook_deliveries o where o.endpoint_id = any (gone) limit max_rows));
+  get diagnostics deliveries = row_count;
+  delete from keyframe.webhook_events v where v.id = any (array(
+    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows - deliveries));
+  get diagnostics events = row_count;
+  delete from keyframe_private.deleted_endpoints g
+  where g.endpoint_id = any (gone)
+    and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)
+    and not exists (select from keyframe.webhook_events v where v.endpoint_id = g.endpoint_id);
+  return deliveries + events;
 end
 $$;
 

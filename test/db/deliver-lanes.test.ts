@@ -5,8 +5,7 @@ import {
   type AttemptResult,
   createExchange,
   type Delivery,
-  type ExchangeLimits,
-  type HeldLane,
+  type ExchangeArguments,
 } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import {
   createLanes,
@@ -23,7 +22,7 @@ import { makeClock } from "../unit/worker-clock.ts";
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
 
-type Call = ExchangeLimits & { at: number; held: HeldLane[]; results: AttemptResult[]; ms: number };
+type Call = ExchangeArguments & { at: number; ms: number };
 type Request = (delivery: string, endpoint: string) => number | { ms: number; error: "timeout" };
 
 /**
@@ -68,20 +67,20 @@ function makeDeliver({
 
   const log = createLog({}, (line) => void lines.push(line));
   const lanes = createLanes({
-    async exchange(results, held, limits) {
-      const call = { at: time.now(), held, results, ...limits, ms: callMs() };
+    async exchange(args) {
+      const call = { at: time.now(), ...args, ms: callMs() };
       calls.push(call);
       await time.sleep(call.ms / 2);
-      if (call.waitMs > 0 && !(await isDue())[0]?.due) await time.sleep(call.waitMs);
+      if (call.wait_ms > 0 && !(await isDue())[0]?.due) await time.sleep(call.wait_ms);
       const what = fault(call);
-      const answer = await exchange(results, held, limits);
+      const answer = await exchange(args);
       await time.sleep(call.ms / 2);
       if (what === "lost") throw new Error("no answer");
       return answer;
     },
-    async attempt({ id, attempt, laneId, laneToken, endpointId }: Delivery): Promise<AttemptResult> {
+    async attempt({ id, attempt, endpoint_id }: Delivery): Promise<AttemptResult> {
       startedAt.set(id, [...(startedAt.get(id) ?? []), time.now()]);
-      const endpoint = names.get(endpointId) ?? "";
+      const endpoint = names.get(endpoint_id) ?? "";
       for (const key of [endpoint, "all"]) count(key, 1);
       try {
         const took = request(id, endpoint);
@@ -90,9 +89,7 @@ function makeDeliver({
         const result = {
           id,
           attempt,
-          endpoint_id: endpointId,
-          lane_id: laneId,
-          lane_token: laneToken,
+          endpoint_id,
           error,
           retry_after_seconds: null,
           duration_ms: ms,
@@ -191,6 +188,19 @@ describe("a lane", () => {
     expect(deliver.startOf(deliveries[1] ?? "")).toBe(deliver.startOf(deliveries[0] ?? "") + 10);
   });
 
+  test("max_in_flight is lowered → what is open ends, and no more are opened", async () => {
+    const deliver = makeDeliver({ request: () => 50 });
+    const { id } = await deliver.add("before", null, 200);
+    deliver.clock.after(
+      400,
+      () => void deliver.outside(db.sql`update keyframe.webhook_endpoints set max_in_flight = 1 where id = ${id}`),
+    );
+    deliver.clock.after(900, () => deliver.name(id, "after"));
+    await deliver.runUntil(deliver.kick());
+    expect(deliver.mostOpen("before")).toBeGreaterThan(4);
+    expect(deliver.mostOpen("after")).toBe(1);
+  });
+
   test("slow requests → the lane is renewed, also after the maximum run time, and nothing is sent twice", async () => {
     const deliver = makeDeliver({ request: () => 14_000 });
     await deliver.add("slow", null, 4);
@@ -264,13 +274,13 @@ describe("a lane", () => {
 });
 
 describe("a worker that was frozen", () => {
-  test("its lane is another's now → it sends nothing of it any more, and its results do not count", async () => {
+  test("its lane is another's now → it sends nothing of it any more; what it has sent is recorded", async () => {
     const deliver = makeDeliver({ request: () => 400 });
     const { id } = await deliver.add("one", null, 16);
     const steal = db.sql`update keyframe_private.lanes set token = gen_random_uuid(), due_at = now() + interval '1 hour' where id = ${id}`;
     deliver.clock.after(100, () => void deliver.outside(steal));
     await deliver.runUntil(deliver.kick());
-    expect([deliver.startedAt.size, (await isRecorded()).size]).toEqual([1, 0]);
+    expect([deliver.startedAt.size, (await isRecorded()).size]).toEqual([1, 1]);
   });
 
   test("its lane was lost and taken again while requests were open → what waited before is not sent a second time", async () => {
@@ -396,24 +406,12 @@ test("the answer of a claim gets lost → the lanes it took expire; nothing is s
 });
 
 const report = { callMs: 7, openRequests: 3, slowRequests: 2 };
-const newLane = { most: 8, room_of_new: 2 };
-const EXCHANGE = { maxLanes: 100, newLane, leaseSeconds: 15, heartbeatMs: 300, waitMs: 100, report };
+const limits = { max_lanes: 100, new_lane: { most: 8, room_of_new: 2 }, lease_seconds: 15, heartbeat_ms: 300 };
+const EXCHANGE = { results: [], held: [], ...limits, wait_ms: 100, report };
 
-test("an exchange → the limits go to the database by their names", async () => {
-  const calls: unknown[] = [];
-  const answer = { lanes: [], unrecorded: [], lost: ["l2"], ended: ["e2"] };
-  const exchange = createExchange(async (...call) => {
-    calls.push(call);
-    return { recorded: 0, ...answer, others_wait: true };
-  });
-  expect(await exchange([], [], EXCHANGE)).toEqual({ ...answer, othersWait: true });
-  const limits = { max_lanes: 100, new_lane: newLane, lease_seconds: 15, heartbeat_ms: 300, wait_ms: 100, report };
-  expect(calls).toEqual([["exchange_deliveries", { results: [], held: [], ...limits }]]);
-});
-
-test.each([null, [], { lanes: [{ lane_id: "l1" }], unrecorded: [], lost: [], ended: [] }])(
+test.each([null, [], { endpoints: [{ lane_id: "l1" }], unrecorded: [], lost: [], ended: [], others_wait: false }])(
   "the database answers %j → rejected",
   async (odd) => {
-    await expect(createExchange(async () => odd)([], [], EXCHANGE)).rejects.toThrow();
+    await expect(createExchange(async () => odd)(EXCHANGE)).rejects.toThrow();
   },
 );

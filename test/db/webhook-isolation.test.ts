@@ -133,17 +133,17 @@ const HELD: [what: string, hold: Hold, own: "recorded" | "locked" | "55P03", lat
 
 test.each(HELD)("%s stays open → what is others' is recorded and sent without waiting", async (_, hold, own, later) => {
   const { owner, other, endpoint, others, wide, delivery } = scene;
-  const held = heldLanes(claimed, { sending: () => false });
+  const held = heldLanes(claimed);
   await db.sql.begin(async (sql) => {
     await hold(sql, scene);
     await impatiently((session) => createProject(session, other));
     const answer = await impatiently((session) => exchange(session, { results, held, heartbeatMs: 300 }));
     expect(answer.deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual([others, wide].toSorted());
-    const unrecorded = { id: delivery, endpoint_id: endpoint, lane_id: owner, reason: own };
+    const unrecorded = { id: delivery, endpoint_id: endpoint, reason: own };
     expect([answer.recorded, answer.unrecorded]).toEqual(own === "recorded" ? [3, []] : [2, [unrecorded]]);
     // A worker that has lost its memory of it, and one that names it in its next call: it is not sent anew.
     expect((await impatiently((session) => exchange(session))).deliveries).toEqual([]);
-    const holding = [{ ...held.find(({ lane_id }) => lane_id === owner), sending: { [endpoint]: [delivery] } }];
+    const holding = [{ ...held.find(({ lane_id }) => lane_id === owner), sending: [delivery] }];
     const next = await impatiently((session) => exchange(session, { held: holding as typeof held }));
     expect(next.deliveries).toEqual([]);
   });

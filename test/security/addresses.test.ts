@@ -81,10 +81,8 @@ function productionAttempt(resolve: Resolve, { allowLocal = false, timeoutMs = 2
 const deliveryTo = (url: string) => ({
   id: crypto.randomUUID(),
   attempt: 1,
-  laneId: crypto.randomUUID(),
-  laneToken: crypto.randomUUID(),
-  endpointId: crypto.randomUUID(),
-  eventId: crypto.randomUUID(),
+  endpoint_id: crypto.randomUUID(),
+  event_id: crypto.randomUUID(),
   body: "{}",
   url,
   secrets: [`whsec_${btoa("a".repeat(32))}`],

@@ -17,10 +17,8 @@ export const resolveHere: Resolve = async () => [{ address: "127.0.0.1", family:
 export const delivery = (url: string, change: Partial<Delivery> = {}): Delivery => ({
   id: "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a04",
   attempt: 1,
-  laneId: "7d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a07",
-  laneToken: "6d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a06",
-  endpointId: "7d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a07",
-  eventId: EVENT,
+  endpoint_id: "7d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a07",
+  event_id: EVENT,
   body: '{"type": "webhook.test", "data": {"endpointId": "ä😀"}}',
   url,
   secrets: [SECRET],

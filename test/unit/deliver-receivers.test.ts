@@ -35,14 +35,12 @@ test("200 → what the row needs; the request → path, host, headers and body e
   const { result, receiver } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), {
     now: () => Date.parse(now),
   });
-  const { id, endpointId, laneId, laneToken, eventId, body } = delivery("");
+  const { id, endpoint_id, event_id, body } = delivery("");
   expect(result).toEqual({
     ...{
       id,
       attempt: 1,
-      endpoint_id: endpointId,
-      lane_id: laneId,
-      lane_token: laneToken,
+      endpoint_id,
       started_at: now,
       duration_ms: 0,
       status_code: 200,
@@ -59,7 +57,7 @@ test("200 → what the row needs; the request → path, host, headers and body e
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
     "user-agent": "keyframe-webhooks/1",
-    "webhook-id": eventId,
+    "webhook-id": event_id,
     "webhook-timestamp": "1770091506",
     "webhook-signature": expect.stringMatching(/^v1,[a-z0-9+/]{43}=$/),
   });
@@ -70,7 +68,7 @@ test("an endpoint that has a secret that cannot be read → a failed attempt and
   const lines: string[] = [];
   const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets: ["whsec_ä"] });
   expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "not_signed" });
-  const { id: deliveryId, endpointId } = given;
+  const { id: deliveryId, endpoint_id: endpointId } = given;
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([
     { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
   ]);

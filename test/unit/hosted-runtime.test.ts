@@ -103,15 +103,28 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   test("a kick without a signature → 401; one with it → deliver resolves the name, posts the event and records the answer", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK", "thanks")));
     const recorded: unknown[] = [];
-    const { id, attempt, laneToken, endpointId, eventId, body } = delivery("");
-    const due = [{ id, attempt, event_id: eventId, body }];
+    const { id, attempt, endpoint_id, event_id, body } = delivery("");
+    const due = [{ id, attempt, event_id, body }];
     const database = serveDatabase((_name, given) => {
       recorded.push(...(given as { results: unknown[] }).results); // as createExchange sends it
       const url = `http://localhost:${receiver.port}/in`;
       const deliveries = due.splice(0);
-      const endpoints = [{ endpoint_id: endpointId, max_open: 8, url, secrets: [HOSTED_SECRET], deliveries }];
-      const lanes = deliveries.length > 0 ? [{ lane_id: endpointId, token: laneToken, endpoints }] : [];
-      return { lanes, unrecorded: [], lost: [], ended: [], others_wait: false };
+      const claimed = {
+        lane_id: endpoint_id,
+        token: id,
+        endpoint_id,
+        max_open: 8,
+        url,
+        secrets: [HOSTED_SECRET],
+        deliveries,
+      };
+      return {
+        endpoints: deliveries.length > 0 ? [claimed] : [],
+        unrecorded: [],
+        lost: [],
+        ended: [],
+        others_wait: false,
+      };
     });
     const url = await bootHosted("keyframe-deliver", database);
     await expectUnsignedRefused(url);

@@ -39,7 +39,7 @@ const lanes = createLanes({
 });
 const kick = createWorker({
   ...lanes,
-  identify: ({ delivery: { id, endpointId } }) => ({ deliveryId: id, endpointId }),
+  identify: ({ delivery: { id, endpoint_id } }) => ({ deliveryId: id, endpointId: endpoint_id }),
   log,
   clock: systemClock,
   limits: DELIVER_LIMITS,

@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import type { HeldLane } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
+import type { ClaimedEndpoint, HeldLane } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import type { Row } from "./predictions.ts";
 
@@ -16,23 +16,15 @@ export type Leased = {
   endpoint_id: string;
 };
 
-/** A lane of exchange_deliveries' answer. */
-export type Lane = {
-  lane_id: string;
-  token: string;
-  endpoints: {
-    endpoint_id: string;
-    max_open: number;
-    url: string;
-    secrets: string[];
-    deliveries: Pick<Leased, "id" | "attempt" | "event_id" | "body">[];
-  }[];
+/** The endpoints of a lane in exchange_deliveries' answer. */
+export type Lane = Pick<ClaimedEndpoint, "lane_id" | "token"> & {
+  endpoints: Omit<ClaimedEndpoint, "lane_id" | "token">[];
 };
 
-/** `deliveries`: those of all lanes. */
+/** exchange_deliveries' answer, with its endpoints by lane. `deliveries`: those of all lanes. */
 export type Exchanged = {
   recorded: number;
-  unrecorded: { id: string; endpoint_id: string; lane_id: string; reason: string }[];
+  unrecorded: { id: string; endpoint_id: string; reason: string }[];
   lanes: Lane[];
   lost: string[];
   ended: string[];
@@ -101,6 +93,7 @@ export async function exchange(
     heartbeatMs = null,
     at,
     waitMs = 0,
+    newLane = { most: 1000, room_of_new: 1000 },
   }: {
     results?: Result[];
     held?: HeldLane[];
@@ -109,19 +102,26 @@ export async function exchange(
     heartbeatMs?: number | null;
     at?: Date;
     waitMs?: number;
+    newLane?: { most: number; room_of_new: number };
   } = {},
 ): Promise<Exchanged> {
-  const [row] = await sql<{ answer: Omit<Exchanged, "deliveries"> }[]>`
+  const [row] = await sql<{ answer: Omit<Exchanged, "lanes" | "deliveries"> & { endpoints: ClaimedEndpoint[] } }[]>`
     select keyframe_worker.exchange_deliveries(
       ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${maxLanes}, ${leaseSeconds}, ${heartbeatMs},
-      coalesce(${at ?? null}, now()), ${waitMs}) as answer`;
+      coalesce(${at ?? null}, now()), ${waitMs}, new_lane => ${JSON.stringify(newLane)}::text::jsonb) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
-  const deliveries = row.answer.lanes.flatMap(({ lane_id, token: lane_token, endpoints }) =>
-    endpoints.flatMap(({ endpoint_id, deliveries }) =>
-      deliveries.map((delivery) => ({ ...delivery, lane_id, lane_token, endpoint_id })),
-    ),
+  const { endpoints: claimed, ...rest } = row.answer;
+  const lanes = Map.groupBy(claimed, ({ lane_id }) => lane_id)
+    .values()
+    .map((ofLane) => ({
+      ...{ lane_id: ofLane[0]?.lane_id ?? "", token: ofLane[0]?.token ?? "" },
+      endpoints: ofLane.map(({ lane_id, token, ...endpoint }) => endpoint),
+    }))
+    .toArray();
+  const deliveries = claimed.flatMap(({ lane_id, token: lane_token, endpoint_id, deliveries }) =>
+    deliveries.map((delivery) => ({ ...delivery, lane_id, lane_token, endpoint_id })),
   );
-  return { ...row.answer, deliveries };
+  return { ...rest, lanes, deliveries };
 }
 
 /** Names the lanes of an answer as a worker does that still has these of their deliveries; by default all. */
@@ -130,11 +130,14 @@ export function heldLanes(
   { sending = () => true, more = true }: { sending?: (id: string) => boolean; more?: boolean } = {},
 ): HeldLane[] {
   return lanes.map(({ lane_id, token, endpoints }) => ({
-    ...{ lane_id, token, more, most: 1000, room: {} },
-    sending: Object.fromEntries(
-      endpoints
-        .map(({ endpoint_id, deliveries }) => [endpoint_id, deliveries.map(({ id }) => id).filter(sending)] as const)
-        .filter(([, ids]) => ids.length > 0),
+    ...{ lane_id, token, most: more ? 1000 : 0 },
+    sending: endpoints.flatMap(({ deliveries }) => deliveries.map(({ id }) => id).filter(sending)),
+    // An endpoint brings as many as it has room for besides these.
+    room: Object.fromEntries(
+      endpoints.map(({ endpoint_id, max_open, deliveries }) => [
+        endpoint_id,
+        2 * max_open - deliveries.filter(({ id }) => sending(id)).length,
+      ]),
     ),
   }));
 }
@@ -142,7 +145,7 @@ export function heldLanes(
 /** The lanes of these results, with nothing else to send. */
 function releasedLanes(results: Result[]): HeldLane[] {
   const lanes = new Map(results.map(({ lane_id, lane_token }) => [lane_id, lane_token]));
-  return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: {}, more: false, most: 0, room: {} }));
+  return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: [], most: 0, room: {} }));
 }
 
 /** A result, with its lane. */

@@ -1,15 +1,7 @@
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { Clock } from "../../../../shared/worker/clock.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker-limits.ts";
-import type {
-  AttemptResult,
-  ClaimedLane,
-  Delivery,
-  Exchange,
-  Exchanged,
-  ExchangeLimits,
-  HeldLane,
-} from "./database.ts";
+import type { AttemptResult, ClaimedEndpoint, Delivery, Exchange, ExchangeArguments, HeldLane } from "./database.ts";
 import { createPaces, type Pace, SLOW_MS } from "./pace.ts";
 
 /** workMs is longer than a request's 15 s, which post.ts limits. */
@@ -43,18 +35,13 @@ const RECORD_WITHIN_MS = 60_000;
 type Endpoint = { id: string; maxOpen: number; queue: Delivery[]; open: Map<string, number>; pace: Pace };
 
 /** An owner's deliveries. `open`: how many of its requests are open. Nothing is started after `until`. */
-type Lane = {
-  id: string;
-  token: string;
-  endpoints: Map<string, Endpoint>;
-  open: number;
-  until: number;
-  /** At the last call it had no request open. */
-  hasWaited: boolean;
-};
+type Lane = { id: string; token: string; endpoints: Map<string, Endpoint>; open: number; until: number; pace: Pace };
 
 /** A request to send, counted as open. */
 export type Send = { lane: Lane; endpoint: Endpoint; delivery: Delivery };
+
+/** A result to record at `from` or later. It is given up at `until`. */
+type Recording = { laneId: string; result: AttemptResult; from: number; until: number };
 
 export type LanesSettings = {
   exchange: Exchange;
@@ -68,9 +55,8 @@ export type LanesSettings = {
 export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   const lanes = new Map<string, Lane>();
   const paces = createPaces(DELIVER_LIMITS.maxOpen);
-  /** `from`: when to record it, or to try again. `until`: when to give up. */
-  let results: { result: AttemptResult; from: number; until: number }[] = [];
-  const isReady = ({ from }: { from: number }) => from <= clock.now();
+  let results: Recording[] = [];
+  const isReady = ({ from }: Recording) => from <= clock.now();
 
   /** Deliveries to send now. The lanes take turns, and so do the endpoints of a lane. */
   function next(): Send[] {
@@ -81,9 +67,8 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       waiting.delete(lane);
       if (send === null) continue;
       started.push(send);
-      waiting.add(lane); // to the end
-      lanes.delete(lane.id);
-      lanes.set(lane.id, lane);
+      waiting.add(lane);
+      moveToEnd(lanes, lane);
     }
     return started;
   }
@@ -95,8 +80,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       endpoint.queue.shift();
       endpoint.open.set(delivery.id, clock.now());
       paces.begin(lane);
-      lane.endpoints.delete(endpoint.id);
-      lane.endpoints.set(endpoint.id, endpoint); // to the end
+      moveToEnd(lane.endpoints, endpoint);
       return { lane, endpoint, delivery };
     }
     return null;
@@ -106,7 +90,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     const began = clock.now();
     try {
       const result = await attempt(delivery);
-      results.push({ result, from: 0, until: clock.now() + RECORD_WITHIN_MS });
+      results.push({ laneId: lane.id, result, from: 0, until: clock.now() + RECORD_WITHIN_MS });
       // What is sent after a failure depends on its record: the endpoint may be disabled, or get one request at a time.
       if (result.error !== null) endpoint.queue = [];
     } catch (error) {
@@ -114,131 +98,115 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       throw error;
     } finally {
       endpoint.open.delete(delivery.id);
-      paces.end(lane, endpoint.pace, clock.now() - began);
+      paces.end(lane, endpoint, clock.now() - began);
     }
   }
 
-  function accept({ laneId: id, token, endpoints }: ClaimedLane): void {
-    const lane: Lane = lanes.get(id) ?? { id, token, endpoints: new Map(), open: 0, until: 0, hasWaited: false };
-    for (const { endpointId, maxOpen, deliveries } of endpoints) {
-      const endpoint: Endpoint = lane.endpoints.get(endpointId) ?? {
-        ...{ id: endpointId, maxOpen, queue: [], open: new Map(), pace: paces.of(endpointId) },
-      };
-      endpoint.maxOpen = maxOpen;
-      endpoint.queue.push(...deliveries);
-      lane.endpoints.set(endpointId, endpoint);
-    }
-    lanes.set(id, lane);
-  }
-
-  function dropQueues({ endpoints }: Lane): void {
-    for (const endpoint of endpoints.values()) endpoint.queue = [];
-  }
-
-  /** What the worker has of a lane besides the results that it gives with this call. `later`: those that it gives with another one. */
-  function describeHeld(lane: Lane, later: typeof results, isClaiming: boolean, most: number): HeldLane {
-    // A lane that has waited for a place since the last call gives its deliveries back: it would keep others from being taken.
-    if (lane.open === 0 && lane.hasWaited && !paces.hasPlace(lane)) dropQueues(lane);
-    lane.hasWaited = lane.open === 0;
-    const sending: HeldLane["sending"] = {};
-    const room: HeldLane["room"] = {};
-    for (const endpoint of lane.endpoints.values()) {
-      const ids = [...endpoint.open.keys(), ...endpoint.queue.map(({ id }) => id)];
-      // Twice as many as may be open: the next request need not wait for a call.
-      room[endpoint.id] = 2 * endpoint.pace.allowed - ids.length;
-      if (ids.length > 0) sending[endpoint.id] = ids;
-    }
-    for (const { result } of later) {
-      const { id, endpoint_id, lane_token } = result;
-      if (lane_token === lane.token) sending[endpoint_id] = [...(sending[endpoint_id] ?? []), id];
-    }
-    return {
-      lane_id: lane.id,
-      token: lane.token,
-      sending,
-      more: isClaiming && most > 0 && paces.hasPlace(lane),
-      most,
-      room,
+  function accept({ lane_id: laneId, token, endpoint_id, max_open, url, secrets, deliveries }: ClaimedEndpoint): void {
+    const lane = lanes.get(laneId) ?? {
+      ...{ id: laneId, token, endpoints: new Map(), open: 0, until: 0, pace: paces.of("lane", laneId) },
     };
+    const endpoint = lane.endpoints.get(endpoint_id) ?? {
+      ...{ id: endpoint_id, maxOpen: 0, queue: [], open: new Map(), pace: paces.of("endpoint", endpoint_id) },
+    };
+    endpoint.maxOpen = max_open;
+    endpoint.queue.push(...deliveries.map((delivery) => ({ ...delivery, endpoint_id, url, secrets })));
+    lane.endpoints.set(endpoint_id, endpoint);
+    lanes.set(laneId, lane);
   }
 
-  function keepUnrecorded(given: typeof results, unrecorded: Exchanged["unrecorded"]): void {
-    const reasons = new Map(unrecorded.map(({ id, reason }) => [id, reason]));
-    results = results.filter((each) => {
-      const reason = given.includes(each) ? reasons.get(each.result.id) : undefined;
-      if (!given.includes(each)) return true;
-      if (reason === undefined) return false;
-      const { id: deliveryId, endpoint_id: endpointId } = each.result;
-      const isOver = clock.now() >= each.until;
-      const fields = { deliveryId, endpointId, reason };
-      if (isOver) log.error("result_dropped", fields);
-      else log.warn("result_not_recorded", fields);
-      each.from = clock.now() + RECORD_AGAIN_MS;
-      return !isOver;
+  const endpointsOfAll = () => [...lanes.values()].flatMap(({ endpoints }) => [...endpoints.values()]);
+  /** Since when each open request has been. */
+  const openOfAll = () => endpointsOfAll().flatMap(({ open }) => [...open.values()]);
+  const countSlow = (ms: number) => openOfAll().filter((at) => clock.now() - at > ms).length;
+
+  /** What the worker has of its lanes, and how much more it takes. */
+  function describeHeld(isClaiming: boolean): HeldLane[] {
+    const unrecorded = Map.groupBy(results, ({ laneId }) => laneId);
+    // Without a place, a lane's deliveries would keep others from being taken; a worker that claims no more must end in time.
+    for (const lane of lanes.values())
+      if (!isClaiming || (lane.open === 0 && !paces.hasPlace(lane)))
+        for (const endpoint of lane.endpoints.values()) endpoint.queue = [];
+    const queued = endpointsOfAll().reduce((sum, { queue }) => sum + queue.length, 0);
+    const most = Math.max(0, Math.floor((MAX_QUEUED - queued) / Math.max(1, lanes.size)));
+    return [...lanes.values()].map((lane) => {
+      const sending = (unrecorded.get(lane.id) ?? []).map(({ result }) => result.id);
+      const room: HeldLane["room"] = {};
+      for (const { id, maxOpen, queue, open, pace } of lane.endpoints.values()) {
+        sending.push(...open.keys(), ...queue.map((delivery) => delivery.id));
+        // Twice as many as may be open: the next request need not wait for a call.
+        room[id] = Math.max(0, 2 * Math.min(pace.allowed, maxOpen) - open.size - queue.length);
+      }
+      return {
+        lane_id: lane.id,
+        token: lane.token,
+        sending,
+        room,
+        most: isClaiming && paces.hasPlace(lane) ? most : 0,
+      };
     });
   }
 
-  const endpointsOfAll = () => [...lanes.values()].flatMap((lane) => [...lane.endpoints.values()]);
-  const countQueued = () => endpointsOfAll().reduce((sum, { queue }) => sum + queue.length, 0);
-  /** How many requests have been open for longer than that. */
-  const countOpen = (ms: number) =>
-    endpointsOfAll().reduce(
-      (sum, { open }) => sum + [...open.values()].filter((at) => clock.now() - at > ms).length,
-      0,
-    );
-
+  /** Gives results and says which lanes the worker holds; heartbeat_ms null: it does not claim. Returns whether more lanes wait. */
   async function call(
-    limits: Omit<ExchangeLimits, "newLane" | "leaseSeconds" | "report">,
+    claim: Pick<ExchangeArguments, "max_lanes" | "heartbeat_ms" | "wait_ms">,
     callMs: number,
-  ): Promise<Exchanged> {
-    const isClaiming = limits.heartbeatMs !== null;
+  ): Promise<boolean> {
     const { shortest, longest, calls } = LEASE_SECONDS;
     // After a claim without a heartbeat, calls are seconds apart.
-    const leaseSeconds = limits.heartbeatMs
+    const leaseSeconds = claim.heartbeat_ms
       ? Math.min(longest, Math.max(shortest, Math.ceil((calls * callMs) / 1000)))
       : longest;
     const until = clock.now() + START_WITHIN * leaseSeconds * 1000;
-    const { given = [], later = [] } = Object.groupBy(results, (each) => (isReady(each) ? "given" : "later"));
-    // A worker that takes no more gives back what waits: it must end in time.
-    if (!isClaiming) lanes.forEach(dropQueues);
-    const most = Math.floor((MAX_QUEUED - countQueued()) / Math.max(1, lanes.size));
-    const held = [...lanes.values()].map((lane) => describeHeld(lane, later, isClaiming, Math.max(0, most)));
-    const answer = await exchange(
-      given.map(({ result }) => result),
-      held,
-      {
-        ...limits,
-        newLane: NEW_LANE,
-        leaseSeconds,
-        report: { callMs: Math.round(callMs), openRequests: countOpen(-1), slowRequests: countOpen(SLOW_MS) },
-      },
-    );
-    keepUnrecorded(given, answer.unrecorded);
-    // First: one may have been taken again, with a new token and without its old queue.
-    for (const laneId of answer.lost) lanes.delete(laneId);
-    answer.lanes.forEach(accept);
-    for (const lane of lanes.values()) {
-      lane.until = until;
-      for (const endpoint of lane.endpoints.values()) if (answer.ended.includes(endpoint.id)) endpoint.queue = [];
+    const given = new Set(results.filter(isReady));
+    const { unrecorded, lost, endpoints, ended, others_wait } = await exchange({
+      ...claim,
+      results: [...given].map(({ result }) => result),
+      held: describeHeld(claim.heartbeat_ms !== null),
+      new_lane: NEW_LANE,
+      lease_seconds: leaseSeconds,
+      report: { callMs: Math.round(callMs), openRequests: openOfAll().length, slowRequests: countSlow(SLOW_MS) },
+    });
+    results = results.filter((each) => !given.has(each));
+    const reasons = new Map(unrecorded.map(({ id, reason }) => [id, reason]));
+    for (const each of given) {
+      const reason = reasons.get(each.result.id);
+      if (reason === undefined) continue;
+      const fields = { deliveryId: each.result.id, endpointId: each.result.endpoint_id, reason };
+      if (clock.now() >= each.until) log.error("result_dropped", fields);
+      else {
+        log.warn("result_not_recorded", fields);
+        results.push({ ...each, from: clock.now() + RECORD_AGAIN_MS });
+      }
     }
-    return answer;
+    // First: one may have been taken again, with a new token and without its old queue.
+    for (const laneId of lost) lanes.delete(laneId);
+    endpoints.forEach(accept);
+    for (const lane of lanes.values()) lane.until = until;
+    for (const endpoint of endpointsOfAll()) if (ended.includes(endpoint.id)) endpoint.queue = [];
+    return others_wait;
   }
 
   return {
     work,
-    async claim(room: () => number, heartbeatMs: number, waitMs: number, callMs: number) {
+    async claim(room: () => number, heartbeat_ms: number, wait_ms: number, callMs: number) {
       // Beside many slow requests most lanes have no place: a few at a time find those that have one.
-      const isCrowded = countOpen(CROWDED_MS) >= DELIVER_LIMITS.maxOpen / 4;
+      const isCrowded = countSlow(CROWDED_MS) >= DELIVER_LIMITS.maxOpen / 4;
       const atOnce = isCrowded ? LANES_WHEN_CROWDED : LANES_AT_ONCE;
-      const maxLanes = room() > 0 ? Math.max(0, Math.min(atOnce, MAX_LANES - lanes.size)) : 0;
-      const { othersWait } = await call({ maxLanes, heartbeatMs, waitMs }, callMs);
-      return { items: next(), more: othersWait && maxLanes > 0 && !isCrowded };
+      const max_lanes = room() > 0 ? Math.max(0, Math.min(atOnce, MAX_LANES - lanes.size)) : 0;
+      const othersWait = await call({ max_lanes, heartbeat_ms, wait_ms }, callMs);
+      return { items: next(), more: othersWait && max_lanes > 0 && !isCrowded };
     },
     results: {
       ready: () => results.filter(isReady).length,
       pending: () => results.length,
-      record: async (callMs: number) => void (await call({ maxLanes: 0, heartbeatMs: null, waitMs: 0 }, callMs)),
+      record: async (callMs: number) => void (await call({ max_lanes: 0, heartbeat_ms: null, wait_ms: 0 }, callMs)),
       next,
     },
   };
+}
+
+function moveToEnd<T extends { id: string }>(map: Map<string, T>, item: T): void {
+  map.delete(item.id);
+  map.set(item.id, item);
 }

@@ -31,9 +31,7 @@ export function createAttempt({
     return {
       id: delivery.id,
       attempt: delivery.attempt,
-      endpoint_id: delivery.endpointId,
-      lane_id: delivery.laneId,
-      lane_token: delivery.laneToken,
+      endpoint_id: delivery.endpoint_id,
       started_at: new Date(started).toISOString(),
       duration_ms: Math.max(0, Math.round(ended - started)),
       status_code: posted.statusCode,
@@ -43,16 +41,16 @@ export function createAttempt({
     };
   };
 
-  async function send({ id, endpointId, url: text, secrets, eventId, body }: Delivery, at: Date): Promise<Posted> {
+  async function send({ id, endpoint_id, url: text, secrets, event_id, body }: Delivery, at: Date): Promise<Posted> {
     // The URL was checked at registration, but administrators can write rows by hand.
     const url = readUrl(text);
     if (url === null) return notSent("address");
     let headers: Record<string, string>;
     try {
-      headers = eventHeaders(secrets, eventId, at, body);
+      headers = eventHeaders(secrets, event_id, at, body);
     } catch (error) {
       // Not the fault of the receiver: the secrets are missing from the Vault or damaged.
-      log.error("delivery_not_signed", { deliveryId: id, endpointId, reason: describeError(error) });
+      log.error("delivery_not_signed", { deliveryId: id, endpointId: endpoint_id, reason: describeError(error) });
       return notSent("not_signed");
     }
     const posted = await post(url, headers, body);
