@@ -1763,7 +1763,7 @@ comment on table keyframe_private.lanes is 'The queues of deliveries (lanes): on
 comment on column keyframe_private.lanes.id is 'The owner''s id, or the id of a service-wide endpoint.';
 comment on column keyframe_private.lanes.due_at is 'When a worker may take it, in this order: while it is leased, when the lease ends; infinity when it has nothing to send.';
 comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
-comment on column keyframe_private.lanes.token is 'Names the lease: required to record results; null when the lane is free.';
+comment on column keyframe_private.lanes.token is 'Names the lease; null when the lane is free.';
 CREATE INDEX lanes_due_at_idx ON keyframe_private.lanes USING btree (due_at);
 alter table keyframe_private.lanes enable row level security;
 
@@ -3898,16 +3898,15 @@ CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(wanting jsonb, room_of_ne
  RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
- SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 begin
   if wanting = '[]' then
     return; -- planning takes longer than most calls
   end if;
-  return query
+  return query execute $sql$
   select q.lane_id, json_build_object(
     'lane_id', q.lane_id, 'token', q.token, 'endpoint_id', q.endpoint_id, 'max_open', q.max_open, 'url', q.url,
-    'secrets', keyframe_private.webhook_secrets_of(q.endpoint_id, at), 'deliveries', q.deliveries)
+    'secrets', keyframe_private.webhook_secrets_of(q.endpoint_id, $3), 'deliveries', q.deliveries)
   from (
     select r.lane_id, r.token, r.endpoint_id, r.max_open, r.url,
       json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
@@ -3915,7 +3914,7 @@ begin
     from (
       select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
         row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
-      from jsonb_to_recordset(wanting) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+      from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
       cross join lateral (
         select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
         from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
@@ -3923,12 +3922,12 @@ begin
       ) e
       cross join lateral (
         select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
-        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= at and p.id <> all (l.sending)
-        order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, room_of_new))) d
+        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
+        order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, $2))) d
     ) r
     where r.nth <= r.most
     group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url
-  ) q;
+  ) q $sql$ using wanting, room_of_new, at;
 end
 $function$;
 
@@ -4011,23 +4010,23 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_results(results jsonb, at tim
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
- SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 declare
   endpoints jsonb;
 begin
+  execute $sql$
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
       d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset($1) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
     for update of d skip locked
   ), judged as materialized (
-    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
+    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
     from held h
     where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
@@ -4035,7 +4034,7 @@ begin
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then at end
+        completed_at = case when j.delivered or j.next_at is null then $2 end
     from judged j where d.id = j.id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -4043,11 +4042,11 @@ begin
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
   )
-  select coalesce(jsonb_agg(b), '[]') into endpoints
+  select coalesce(jsonb_agg(b), '[]')
   from (
     select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
     from judged j group by 1
-  ) b;
+  ) b $sql$ into endpoints using results, at;
   return endpoints;
 end
 $function$;

@@ -35,8 +35,10 @@ language sql volatile security definer set search_path = '' as $$
 $$;
 
 create or replace function vault._decrypt(secret text) returns text
-language sql stable security definer set search_path = '' as $$
-  select extensions.pgp_sym_decrypt(pg_catalog.decode(secret, 'base64'), (select key from vault._key))
+language plpgsql stable security definer set search_path = '' as $$
+begin
+  return extensions.pgp_sym_decrypt(pg_catalog.decode(secret, 'base64'), (select key from vault._key));
+end
 $$;
 
 create or replace view vault.decrypted_secrets as

@@ -12,7 +12,7 @@ comment on table keyframe_private.lanes is 'The queues of deliveries (lanes): on
 comment on column keyframe_private.lanes.id is 'The owner''s id, or the id of a service-wide endpoint.';
 comment on column keyframe_private.lanes.due_at is 'When a worker may take it, in this order: while it is leased, when the lease ends; infinity when it has nothing to send.';
 comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
-comment on column keyframe_private.lanes.token is 'Names the lease: required to record results; null when the lane is free.';
+comment on column keyframe_private.lanes.token is 'Names the lease; null when the lane is free.';
 create index lanes_due_at_idx on keyframe_private.lanes (due_at);
 alter table keyframe_private.lanes enable row level security;
 
@@ -142,22 +142,22 @@ $$;
 
 -- What the holders of these lanes send next: a row for each endpoint that has something due, its deliveries in the order in which they are
 -- due. `wanting`: the lanes as claim_deliveries gets them; room_of_new is for endpoints that the worker has nothing of. An endpoint brings
--- at most twice as many as it may have open, and may have one open while it only fails.
+-- at most twice as many as it may have open, and may have one open while it only fails. Executed as text, which is planned at each call: a
+-- session would keep a plan that was made while the tables were small. plan_cache_mode would plan what this calls, too.
 create function keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, at timestamptz)
 returns table (lane_id uuid, endpoint json)
 language plpgsql
 volatile
 set search_path = ''
-set plan_cache_mode = force_custom_plan -- a session would keep a plan that was made while the tables were small
 as $$
 begin
   if wanting = '[]' then
     return; -- planning takes longer than most calls
   end if;
-  return query
+  return query execute $sql$
   select q.lane_id, json_build_object(
     'lane_id', q.lane_id, 'token', q.token, 'endpoint_id', q.endpoint_id, 'max_open', q.max_open, 'url', q.url,
-    'secrets', keyframe_private.webhook_secrets_of(q.endpoint_id, at), 'deliveries', q.deliveries)
+    'secrets', keyframe_private.webhook_secrets_of(q.endpoint_id, $3), 'deliveries', q.deliveries)
   from (
     select r.lane_id, r.token, r.endpoint_id, r.max_open, r.url,
       json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
@@ -165,7 +165,7 @@ begin
     from (
       select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
         row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
-      from jsonb_to_recordset(wanting) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+      from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
       cross join lateral (
         select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
         from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
@@ -173,12 +173,12 @@ begin
       ) e
       cross join lateral (
         select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
-        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= at and p.id <> all (l.sending)
-        order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, room_of_new))) d
+        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
+        order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, $2))) d
     ) r
     where r.nth <= r.most
     group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url
-  ) q;
+  ) q $sql$ using wanting, room_of_new, at;
 end
 $$;
 

@@ -39,29 +39,29 @@ $$;
 
 -- Records results, each {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds},
 -- where nobody else has the delivery locked. Of an attempt that two workers made, the first result counts. Returns
--- [{endpoint_id, delivered, gone, count}]: of each endpoint, whether some were delivered, and whether it is gone.
+-- [{endpoint_id, delivered, gone, count}]: of each endpoint, whether some were delivered, and whether it is gone. Executed as text, as fill_lanes is.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns jsonb
 language plpgsql
 volatile
 set search_path = ''
-set plan_cache_mode = force_custom_plan -- as fill_lanes
 as $$
 declare
   endpoints jsonb;
 begin
+  execute $sql$
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
       d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
+    from jsonb_to_recordset($1) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
     for update of d skip locked
   ), judged as materialized (
-    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, at) end as next_at
+    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
     from held h
     where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
@@ -69,7 +69,7 @@ begin
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then at end
+        completed_at = case when j.delivered or j.next_at is null then $2 end
     from judged j where d.id = j.id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -77,11 +77,11 @@ begin
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
   )
-  select coalesce(jsonb_agg(b), '[]') into endpoints
+  select coalesce(jsonb_agg(b), '[]')
   from (
     select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
     from judged j group by 1
-  ) b;
+  ) b $sql$ into endpoints using results, at;
   return endpoints;
 end
 $$;

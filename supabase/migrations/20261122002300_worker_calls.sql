@@ -128,7 +128,7 @@ returns integer
 language plpgsql
 volatile
 set search_path = ''
-set plan_cache_mode = force_custom_plan -- as fill_lanes
+set plan_cache_mode = force_custom_plan -- a session would keep a plan that was made while the tables were small
 as $$
 declare
   gone constant uuid[] := array(
