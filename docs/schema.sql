@@ -3942,6 +3942,7 @@ declare
   ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
   kept uuid[];
   taken jsonb := '[]';
+  wanting jsonb;
   busy uuid[];
 begin
   -- First, and in id order: what is decided below sees everything whose arrival another worker has read.
@@ -3967,10 +3968,14 @@ begin
   end if;
   others_wait := keyframe_private.has_due_delivery(at);
 
+  if others_wait then -- turns are short
+    wanting := (select coalesce(jsonb_agg(t || '{"most": 2}'), '[]') from jsonb_array_elements(taken) t);
+  else
+    wanting := taken || (
+      select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h where (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept));
+  end if;
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
-  from keyframe_private.fill_lanes(taken || (
-    select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h
-    where not others_wait and (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept)), (new_lane ->> 'room_of_new')::integer, at) f;
+  from keyframe_private.fill_lanes(wanting, (new_lane ->> 'room_of_new')::integer, at) f;
   busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '[]');
 
   -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.

@@ -34,7 +34,7 @@ export const COMMON_LIMITS = {
   claimEveryMs: 100,
   heartbeatMs: 300,
   recordAfterMs: 20,
-  recordAt: 40,
+  recordAt: 80,
   renewEveryMs: 5_000,
   retryDelayMs: 250,
   maxRetryDelayMs: 2_000,

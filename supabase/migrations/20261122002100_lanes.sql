@@ -184,8 +184,8 @@ $$;
 
 -- Renews the lanes that a worker holds, takes those that have waited longest and returns what to send. Each held lane is {lane_id, token,
 -- sending: [delivery_id], room: {endpoint_id: count}, most}: the deliveries that the worker has, and how many more it takes of each endpoint
--- and of the lane. `new_lane`: {most, room_of_new} of a lane that is taken. While others wait for their turn (others_wait) a held lane brings
--- nothing: turns are short. A lane of which the worker has nothing is released. Lanes that somebody has locked are left alone until the
+-- and of the lane. `new_lane`: {most, room_of_new} of a lane that is taken. While others wait for their turn (others_wait), a lane that is taken
+-- brings two, and a held one none. A lane of which the worker has nothing is released. Lanes that somebody has locked are left alone until the
 -- next call. `lost`: lanes that are not the worker's any more, released ones too. `ended`: endpoints that are disabled or deleted.
 create function keyframe_private.claim_deliveries(
   held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamptz,
@@ -201,6 +201,7 @@ declare
   ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
   kept uuid[];
   taken jsonb := '[]';
+  wanting jsonb;
   busy uuid[];
 begin
   -- First, and in id order: what is decided below sees everything whose arrival another worker has read.
@@ -226,10 +227,14 @@ begin
   end if;
   others_wait := keyframe_private.has_due_delivery(at);
 
+  if others_wait then -- turns are short
+    wanting := (select coalesce(jsonb_agg(t || '{"most": 2}'), '[]') from jsonb_array_elements(taken) t);
+  else
+    wanting := taken || (
+      select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h where (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept));
+  end if;
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
-  from keyframe_private.fill_lanes(taken || (
-    select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h
-    where not others_wait and (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept)), (new_lane ->> 'room_of_new')::integer, at) f;
+  from keyframe_private.fill_lanes(wanting, (new_lane ->> 'room_of_new')::integer, at) f;
   busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '[]');
 
   -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.

@@ -305,14 +305,21 @@ describe("results", () => {
     expect(queue.recorded.size).toBe(1);
   });
 
-  test("beside slow work, after the maximum run time → recorded 20 ms after the last call, and forty of them at once", async () => {
-    const work = (id: number) => (id === 1 ? REQUEST_MS : id === 2 ? 1_000 : id < 43 ? 1_010 : 3_000);
-    const queue = makeQueue({ hasResults: true, limits: { maxRunMs: 300 }, due: 44, claimAtOnce: 44, work });
+  test("beside slow work, after the maximum run time → recorded 20 ms after the last call, and recordAt of them at once", async () => {
+    const many = L.recordAt;
+    const work = (id: number) => (id === 1 ? REQUEST_MS : id === 2 ? 1_000 : id < many + 3 ? 1_010 : 3_000);
+    const queue = makeQueue({
+      hasResults: true,
+      limits: { maxRunMs: 300 },
+      due: many + 4,
+      claimAtOnce: many + 4,
+      work,
+    });
     await queue.runUntil(queue.kick());
     const call = queue.calls.find(({ results }) => results.length === 1)?.at ?? 0;
     expect(call).toBe(1_005);
-    expect(queue.recorded.get(42)).toBeLessThan(call + L.recordAfterMs);
-    expect(queue.recorded.get(43)).toBeLessThan(3_005 + L.recordAfterMs + 10);
+    expect(queue.recorded.get(many + 2)).toBeLessThan(call + L.recordAfterMs);
+    expect(queue.recorded.get(many + 3)).toBeLessThan(3_005 + L.recordAfterMs + 10);
   });
 
   test("they come while the last heartbeat expires → recorded without a new heartbeat", async () => {
