@@ -2930,7 +2930,7 @@ begin
     on conflict do nothing;
   end if;
   update keyframe_private.kicks l
-  set acknowledged_at = at
+  set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(
     select k.id from keyframe_private.kicks k
     where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null and k.error is null limit 1000 for update skip locked));
