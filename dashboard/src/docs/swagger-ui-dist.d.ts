@@ -1,6 +1,6 @@
 /** The package ships no types. These are the parts that DocsPage uses. */
 declare module "swagger-ui-dist/swagger-ui-es-bundle.js" {
-  type System = { React: { createElement(type: unknown, props?: object, ...children: unknown[]): unknown } };
+  type System = { React: { createElement(type: unknown, props?: object | null, ...children: unknown[]): unknown } };
   export type SwaggerComponent = (props: {
     getComponent: (name: string, isContainer: boolean) => unknown;
     getSystem: () => System;
