@@ -11,7 +11,7 @@ import "swagger-ui-dist/swagger-ui.css";
 import type { KeyframeClient, Step } from "../../../client/index.ts";
 import { SAMPLE } from "../../../shared/contract/samples.ts";
 import { type CallPlatform, useServices } from "../services.ts";
-import { useSession } from "../session/SessionProvider.tsx";
+import { useSession } from "../session/use-session.ts";
 import { CopyButton } from "../ui/CopyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { PageHead } from "../ui/page-parts.tsx";

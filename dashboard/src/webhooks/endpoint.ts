@@ -1,5 +1,4 @@
 import type { Webhook } from "../../../client/index.ts";
-import type { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
 import type { Config } from "../config.ts";
 import type { HealthSums } from "./health.ts";
 
@@ -56,15 +55,6 @@ export function troubleWords({ disabledReason, enabled, failingSince }: Webhook,
   if (!enabled) return DISABLED[disabledReason ?? "by_owner"];
   return failingSince !== null && now - Date.parse(failingSince) > WORTH_TELLING_MS ? FAILING : null;
 }
-
-export const EVENT_WORDS: Record<(typeof EVENT_TYPES)[number], string> = {
-  "project.created": "A project was saved.",
-  "generation.succeeded": "A frame or a video is finished and stored.",
-  "generation.failed": "A frame or a video failed.",
-};
-
-/** Types that only SQL can set have none. */
-export const eventWords = (type: string): string => (EVENT_WORDS as Record<string, string>)[type] ?? "";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 
