@@ -37,7 +37,7 @@ const DISABLED: Record<NonNullable<Webhook["disabledReason"]>, Trouble> = {
     whatToDo: "Correct the URL or fix your server, enable the endpoint, then recover what it missed.",
   },
   failing: {
-    title: "Disabled: every attempt failed for five days",
+    title: "Disabled: every attempt failed for too long",
     whatToDo: "See the answers under Deliveries. Fix your server, enable the endpoint, then recover what it missed.",
   },
 };
@@ -45,7 +45,7 @@ const DISABLED: Record<NonNullable<Webhook["disabledReason"]>, Trouble> = {
 const FAILING: Trouble = {
   title: "Every attempt is failing",
   whatToDo:
-    "See the answers under Deliveries. A failed delivery is tried ten times over about 76 hours. After five days of failures the endpoint is disabled.",
+    "See the answers under Deliveries. Failed deliveries are retried, each time after a longer wait. If every attempt keeps failing, the endpoint is disabled.",
 };
 
 /** One or two failures pass by themselves; after this time the third attempt has failed too. */
