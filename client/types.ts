@@ -97,7 +97,7 @@ export type Webhook = {
   /** How many requests to it may be open at once. 1: one after the other, oldest event first. */
   maxInFlight: number;
   disabledAt: string | null;
-  /** by_owner: disabled by its owner. gone: it answered 410. failing: every attempt failed for five days. */
+  /** by_owner: disabled by its owner. gone: it answered 410. failing: every attempt failed for five days, by default. */
   disabledReason: "by_owner" | "gone" | "failing" | null;
   /** Since when every attempt failed, or when it was enabled again after the service had disabled it; null after a success. */
   failingSince: string | null;

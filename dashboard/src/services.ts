@@ -80,7 +80,7 @@ export const ServicesContext = createContext<Services | null>(null);
 
 export function useServices(): Services {
   const services = useContext(ServicesContext);
-  if (services === null) throw new Error("useServices is for what stands inside App.");
+  if (services === null) throw new Error("useServices is called outside of App.");
   return services;
 }
 

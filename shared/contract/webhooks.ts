@@ -97,7 +97,8 @@ export const deliveryPath = z.strictObject({ deliveryId: id });
 
 export const disabledReason = z.enum(["by_owner", "gone", "failing"]).meta({
   id: "DisabledReason",
-  description: "by_owner: disabled by its owner. gone: it answered 410. failing: every attempt failed for five days.",
+  description:
+    "by_owner: disabled by its owner. gone: it answered 410. failing: every attempt failed for five days, by default.",
 });
 
 /**

@@ -4,7 +4,7 @@ import { project } from "../../shared/contract/projects.ts";
 import { type CallOptions, callApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { forgeToken } from "../support/api/tokens.ts";
-import { dataOf } from "../support/api/webhooks.ts";
+import { dataOf } from "../support/api/envelope.ts";
 import { until } from "../support/until.ts";
 
 // Postgres takes any 32 hexadecimal digits for a uuid. Administrators may choose the ids of projects and predictions, and users who

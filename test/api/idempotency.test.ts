@@ -6,11 +6,11 @@ import { createApiApp } from "../support/api/app.ts";
 import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
 import { requestInit } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { type Reply, readReply } from "../support/api/envelope.ts";
+import { dataOf, type Reply, readReply } from "../support/api/envelope.ts";
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
 import { OPERATION_IDS, prepare, REQUESTS, type Scene, setScene } from "../support/api/requests.ts";
 import { signUp } from "../support/api/user.ts";
-import { asProject, dataOf, exactDelivery, type Manager, SILENT } from "../support/api/webhooks.ts";
+import { asProject, exactDelivery, type Manager, SILENT } from "../support/api/webhooks.ts";
 import { drawImage } from "../support/media/images.ts";
 
 const sql = openDatabase();

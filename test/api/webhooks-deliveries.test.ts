@@ -2,7 +2,8 @@ import { beforeAll, expect, test } from "vitest";
 import { recoveredDeliveries } from "../../shared/contract/webhooks.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { signUp, type User } from "../support/api/user.ts";
-import { dataOf, exactDelivery, listDeliveries, register } from "../support/api/webhooks.ts";
+import { dataOf } from "../support/api/envelope.ts";
+import { exactDelivery, listDeliveries, register } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 let user: User;

@@ -2,7 +2,8 @@ import { beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { openDatabase } from "../support/api/database.ts";
 import { signUp, type User } from "../support/api/user.ts";
-import { dataOf, exactWebhook, register, SILENT } from "../support/api/webhooks.ts";
+import { dataOf } from "../support/api/envelope.ts";
+import { exactWebhook, register, SILENT } from "../support/api/webhooks.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();

@@ -4,15 +4,8 @@ import { z } from "zod";
 import { callApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { signUp, type User } from "../support/api/user.ts";
-import {
-  asProject,
-  dataOf,
-  exactCreated,
-  exactWebhook,
-  register,
-  SILENT,
-  serviceWide,
-} from "../support/api/webhooks.ts";
+import { dataOf } from "../support/api/envelope.ts";
+import { asProject, exactCreated, exactWebhook, register, SILENT, serviceWide } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
 const project = asProject();

@@ -24,6 +24,10 @@ afterAll(async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
+/** Swagger UI makes a region without a name of each table of answers. Its long examples scroll: browsers focus these by themselves. */
+const SWAGGERS_OWN =
+  /^(landmark-unique: <table .*class="responses-table"|scrollable-region-focusable: <pre class="[^"]*microlight)/;
+
 test("the API reference → every operation and event of openapi.json, in words that can be read; one that is tried → the reader's own projects, and its curl", async () => {
   const { session, keyframe } = await newPerson();
   await keyframe.createProject({ title: "Seen in the docs", textPrompt: "A harbour at dawn" });
@@ -65,7 +69,10 @@ test("the API reference → every operation and event of openapi.json, in words 
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: "attached" });
-    expect(await axeFindings(page, ["color-contrast"]), colorScheme).toEqual([]);
+    expect(
+      (await axeFindings(page)).filter((finding) => !SWAGGERS_OWN.test(finding)),
+      colorScheme,
+    ).toEqual([]);
   }
 });
 

@@ -78,6 +78,9 @@ const emptyTour: Stop[] = [
   at("new password", "/new-password", "Set a new password"),
 ];
 
+/** Lets the search go on. */
+let held = () => {};
+
 /** The projects of somebody who has a film. */
 const projectsTour: Stop[] = [
   at("projects", "/projects", "Harbour"),
@@ -90,6 +93,28 @@ const projectsTour: Stop[] = [
       await page.goto("/#/projects");
       await page.getByLabel("Search projects").fill("nowhere");
       await page.getByText("No project found").waitFor();
+    },
+  ],
+  [
+    "a search that goes on by itself",
+    async (page) => {
+      const { resolve: goOn, promise } = Promise.withResolvers<void>();
+      held = goOn;
+      // As answers among more projects than the database looks through at once.
+      const none = { success: true, data: { projects: [], nextCursor: "more" }, error: null };
+      await page.route("**/projects?*search=older*", async (route) => {
+        if (route.request().url().includes("cursor=")) await promise;
+        await route.fulfill({ json: none });
+      });
+      await page.getByLabel("Search projects").fill("older");
+      await page.getByText("Searching older projects…").waitFor();
+    },
+  ],
+  [
+    "a search that goes on when told to",
+    async (page) => {
+      held();
+      await page.getByRole("button", { name: "Search on" }).waitFor();
     },
   ],
 ];

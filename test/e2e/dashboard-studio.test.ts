@@ -302,6 +302,37 @@ test("a project with something running is deleted → “Cancel and delete” do
   expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);
 });
 
+test("a video is started elsewhere → the open page asks within six seconds and shows it; while it is hidden it does not ask", async () => {
+  const { person, projectId, make } = await newFilm();
+  await make("first-frame");
+  const { page } = await visit({ session: person.session });
+  await page.clock.install();
+  await openStudio(page, projectId);
+  await page.clock.pauseAt(new Date(Date.now() + 1_000)); // from here on its time is what runFor gives
+  let asked = 0;
+  await page.route(`**/projects/${projectId}`, (route) => {
+    asked += 1;
+    return route.continue();
+  });
+  const become = (state: "hidden" | "visible") =>
+    page.evaluate((visibilityState) => {
+      Object.defineProperty(document, "visibilityState", { value: visibilityState, configurable: true });
+      dispatchEvent(new Event("visibilitychange"));
+    }, state);
+  await become("hidden");
+  await page.clock.runFor(60_000);
+  await become("visible");
+  await page.clock.runFor(1_000);
+  await until("it has asked, visible again", () => asked > 0);
+  expect(asked).toBe(1);
+
+  await person.keyframe.generate("video", { projectId });
+  await page.clock.runFor(6_000);
+  await until("it has asked", () => asked > 1);
+  await page.clock.resume();
+  await stepCard(page, "Video").getByText("Done").waitFor();
+});
+
 test("1280 × 800, the longest title and prompt, and the description open → every Generate button is in the window, and the title is cut", async () => {
   const person = await newPerson();
   const title = "A harbour at dawn, take one, ".repeat(7).slice(0, 200);

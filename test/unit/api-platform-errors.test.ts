@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { answerBase, answerHeaders } from "../../supabase/functions/api/http/answer-headers.ts";
+import { answerHeaders } from "../../supabase/functions/api/http/answer-headers.ts";
+import { answerBase } from "../../supabase/functions/api/rows/database.ts";
 import { failedBody, PREDICTION, PROJECT, predictionRow, rate, startApi, succeededFields } from "./api-fixture.ts";
 
 // Every code of PostgREST and Storage. That each route answers so, and what happens with no platform at all: test/api/outage.test.ts.

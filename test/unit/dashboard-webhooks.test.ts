@@ -147,9 +147,11 @@ describe("what is wrong with an endpoint", () => {
     expect(troubleWords({ ...webhook, failingSince: "2026-03-01T11:55:00Z" }, now)).toBe(null);
   });
 
-  test("it has failed for long → says so", () => {
+  test("it has failed for long, or was disabled for it → says so, without a number: administrators can change them", () => {
     const failing = troubleWords({ ...webhook, failingSince: "2026-03-01T11:00:00Z" }, now);
+    const disabled = troubleWords({ ...webhook, enabled: false, disabledReason: "failing" }, now);
     expect(failing?.title).toBe("Every attempt is failing");
+    for (const words of [failing, disabled]) expect(JSON.stringify(words)).not.toMatch(/\d|five|ten times/);
   });
 
   test.each(disabledReason.options)("disabled, %s → words of its own that end in enabling it", (reason) => {

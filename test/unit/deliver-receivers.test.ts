@@ -7,7 +7,10 @@ import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.
 import { answer, delivery, makeAttempt, receive, resolveHere } from "./deliver-fixture.ts";
 
 /** What an attempt at a receiver that behaves so comes to. */
-async function attemptAt(behave: (socket: Socket) => void, settings: Parameters<typeof makeAttempt>[0] = {}) {
+async function attemptAt(
+  behave: (socket: Socket, request: string) => void,
+  settings: Parameters<typeof makeAttempt>[0] = {},
+) {
   const receiver = await receive(behave);
   const result = await makeAttempt(settings)(delivery(`http://hooks.test:${receiver.port}/in?a=1`));
   return { result, receiver };
@@ -144,6 +147,35 @@ describe("an answer's status", () => {
 });
 
 describe("the body of an answer", () => {
+  const inHex = (text: string) => Buffer.from(text).toString("hex");
+  const inBase64 = (text: string) => Buffer.from(text).toString("base64");
+  test.each<[string, (signature: string, request: string) => string]>([
+    ["as it is", (signature) => `You sent ${signature}.`],
+    ["the whole request in JSON", (_, request) => JSON.stringify(request)],
+    ["in hex", inHex],
+    [
+      "its bytes in hex, upper case, in pairs",
+      (signature) => Buffer.from(signature.slice(3), "base64").toString("hex").toUpperCase().replaceAll(/../g, "$&:"),
+    ],
+    ["in base64", inBase64],
+    ["one character later in base64", (signature) => inBase64(`"${signature}"`)],
+    ["two characters later in base64, for URLs", (signature) => Buffer.from(`: ${signature}`).toString("base64url")],
+    [
+      "the whole request in base64, with a line break after every 76",
+      (_, request) => inBase64(request).replaceAll(/.{76}/g, "$&\r\n"),
+    ],
+    ["URL-encoded", encodeURIComponent],
+    ["URL-encoded to the last letter", (signature) => inHex(signature).replaceAll(/../g, "%$&")],
+    ["a character on each line", (signature) => [...signature].join("\n")],
+    ["the first 20 characters at the end of what is kept", (signature) => "y ".repeat(502) + signature.slice(0, 20)],
+  ])("our signature, %s → a note is kept instead", async (_what, echo) => {
+    const { result } = await attemptAt((socket, request) => {
+      const [, signature = ""] = /webhook-signature: (.*)\r\n/i.exec(request) ?? [];
+      socket.write(answer("200 OK", echo(signature, request)));
+    });
+    expect(result.response_excerpt).toBe("Not kept: the answer repeats the signature of the request.");
+  });
+
   test.each([
     ["of 10 MB", "content-length: 10000000", "y".repeat(16_384)],
     ["without an end", "transfer-encoding: chunked", `400\r\n${"y".repeat(1024)}\r\n`],

@@ -53,7 +53,7 @@ async function spreadDeliveries(sql: postgres.Sql): Promise<void> {
       from keyframe.webhook_deliveries
       where status <> 'pending'
     ), moved as (
-      select p.id, now() - make_interval(mins => (60 * h.hours_ago + 7)::int) as at
+      select p.id, now() - make_interval(hours => h.hours_ago::int, secs => 10) as at
       from placed p
       cross join lateral (select hours_ago from hours where upto >= p.rank::numeric order by upto limit 1) h
     ), deliveries as (

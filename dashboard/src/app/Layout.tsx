@@ -28,7 +28,7 @@ import { Suspense, useCallback, useEffect, useRef, useSyncExternalStore } from "
 import { Link, NavigationType, Outlet, useLocation, useNavigationType } from "react-router";
 import { KeyframeError } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
-import { useSession } from "../session/SessionProvider.tsx";
+import { useSession } from "../session/use-session.ts";
 import { Brand } from "../ui/Brand.tsx";
 import { CrashBoundary } from "./CrashBoundary.tsx";
 import classes from "./layout.module.css";

@@ -2,12 +2,16 @@ import { Anchor, Text, useComputedColorScheme, VisuallyHidden } from "@mantine/c
 import { useQuery } from "@tanstack/react-query";
 import { Fragment, useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "react-router";
-import SwaggerUI, { type ResolveSubtree, type SwaggerComponent } from "swagger-ui-dist/swagger-ui-es-bundle.js";
+import SwaggerUI, {
+  type ResolveSubtree,
+  type SwaggerComponent,
+  type WrapComponents,
+} from "swagger-ui-dist/swagger-ui-es-bundle.js";
 import "swagger-ui-dist/swagger-ui.css";
 import type { KeyframeClient, Step } from "../../../client/index.ts";
 import { SAMPLE } from "../../../shared/contract/samples.ts";
 import { type CallPlatform, useServices } from "../services.ts";
-import { useSession } from "../session/SessionProvider.tsx";
+import { useSession } from "../session/use-session.ts";
 import { CopyButton } from "../ui/CopyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { PageHead } from "../ui/page-parts.tsx";
@@ -83,6 +87,18 @@ const PageLayout: SwaggerComponent = ({ getComponent, getSystem }) => {
   );
 };
 
+/** Names for fields that have none: a screen reader would read out only their values. */
+const wrapComponents: WrapComponents = {
+  TextArea:
+    (Original, { React }) =>
+    (props) =>
+      React.createElement(Original, { "aria-label": "Request body", ...props }),
+  ExamplesSelect:
+    (Original, { React }) =>
+    (props) =>
+      React.createElement("label", null, React.createElement(Original, { ...props, showLabels: true })),
+};
+
 /**
  * An operation with its references filled in. All of them are in the document. Swagger UI's own function parses the whole
  * document again for each operation that is opened, which takes most of a second.
@@ -115,7 +131,7 @@ function Reference({ document: spec }: { document: object }) {
       displayRequestDuration: true,
       tryItOutEnabled: true,
       validatorUrl: "none", // its default asks a server of Swagger's
-      plugins: [() => ({ components: { PageLayout }, fn: { resolveSubtree } })],
+      plugins: [() => ({ components: { PageLayout }, wrapComponents, fn: { resolveSubtree } })],
       layout: "PageLayout",
       onComplete: () => setUi(() => made),
     });

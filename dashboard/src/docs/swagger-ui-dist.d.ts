@@ -1,10 +1,11 @@
 /** The package ships no types. These are the parts that DocsPage uses. */
 declare module "swagger-ui-dist/swagger-ui-es-bundle.js" {
-  type System = { React: { createElement(type: unknown, props?: object, ...children: unknown[]): unknown } };
+  type System = { React: { createElement(type: unknown, props?: object | null, ...children: unknown[]): unknown } };
   export type SwaggerComponent = (props: {
     getComponent: (name: string, isContainer: boolean) => unknown;
     getSystem: () => System;
   }) => unknown;
+  export type WrapComponents = Record<string, (original: unknown, system: System) => (props: object) => unknown>;
   export type ResolveSubtree = (document: object, path: string[]) => Promise<{ spec: unknown; errors: unknown[] }>;
   type Options = {
     domNode: HTMLElement;
@@ -13,7 +14,11 @@ declare module "swagger-ui-dist/swagger-ui-es-bundle.js" {
     displayRequestDuration: boolean;
     tryItOutEnabled: boolean;
     validatorUrl: string;
-    plugins: (() => { components: Record<string, SwaggerComponent>; fn: { resolveSubtree: ResolveSubtree } })[];
+    plugins: (() => {
+      components: Record<string, SwaggerComponent>;
+      wrapComponents: WrapComponents;
+      fn: { resolveSubtree: ResolveSubtree };
+    })[];
     layout: string;
     onComplete: () => void;
   };

@@ -7,7 +7,7 @@ import { hasEnded, type KeyframeClient, KeyframeError, type ListedProject } from
 import { useKeyframe } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
-import { RenameProject } from "./ProjectModal.tsx";
+import { RenameProject } from "./RenameProject.tsx";
 import { runningOf } from "./prediction-cache.ts";
 import { editLists } from "./project-queries.ts";
 

@@ -10,7 +10,7 @@ import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { EmptyState, PageHead } from "../ui/page-parts.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
-import { NewProject } from "./ProjectModal.tsx";
+import { NewProject } from "./NewProject.tsx";
 import classes from "./projects.module.css";
 import { projectKeys, runningOf, steadyProject } from "./prediction-cache.ts";
 

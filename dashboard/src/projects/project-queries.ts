@@ -17,8 +17,8 @@ import {
   withPrediction,
 } from "./prediction-cache.ts";
 
-/** Shows predictions started elsewhere within this time. */
-const LOOK_MS = 15_000;
+/** Shows predictions started elsewhere within this time. A hidden page does not ask. */
+const LOOK_MS = 4_000;
 
 export function useProject(projectId: string) {
   const keyframe = useKeyframe();

@@ -5,7 +5,7 @@ import { useNavigate } from "react-router";
 import { useServices } from "../services.ts";
 import { SessionFrame } from "./guards.tsx";
 import { focusFirstError, PasswordField, SessionForm } from "./SessionForm.tsx";
-import { useSession } from "./SessionProvider.tsx";
+import { useSession } from "./use-session.ts";
 import { checkNewPassword, useAuthForm } from "./use-auth-form.ts";
 
 /** Opened by the link in a reset email. */

@@ -1,10 +1,10 @@
 import { notifications } from "@mantine/notifications";
-import type { Session } from "@supabase/auth-js";
 import { useQueryClient } from "@tanstack/react-query";
-import { createContext, Fragment, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useServices } from "../services.ts";
 import { keepDraftsOf } from "./use-draft.ts";
 import { type AuthLink, ENDED, LINK_FAILED, type Notice, type TakenUp } from "./start-session.ts";
+import { SessionContext, type SessionState } from "./use-session.ts";
 
 type Props = { link: AuthLink; takenUp: TakenUp; children: ReactNode };
 
@@ -63,24 +63,4 @@ export function SessionProvider({ link, takenUp, children }: Props) {
       <Fragment key={session?.user.id ?? "nobody"}>{children}</Fragment>
     </SessionContext>
   );
-}
-
-type SessionState = {
-  /** Null when nobody is signed in. */
-  session: Session | null;
-  notice: Notice;
-  /** True after a reset link until a new password is set. */
-  isRecovering: boolean;
-  /** Signed out on purpose: the next user starts at the projects, not at this page. */
-  hasLeft: boolean;
-  signOut: () => Promise<void>;
-  endRecovery: () => void;
-};
-
-const SessionContext = createContext<SessionState | null>(null);
-
-export function useSession(): SessionState {
-  const state = useContext(SessionContext);
-  if (state === null) throw new Error("useSession is for what stands inside SessionProvider.");
-  return state;
 }

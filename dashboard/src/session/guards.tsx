@@ -2,7 +2,7 @@ import { Alert, Container, Group, Paper, Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Navigate, Outlet, useLocation, useSearchParams } from "react-router";
 import { Brand } from "../ui/Brand.tsx";
-import { useSession } from "./SessionProvider.tsx";
+import { useSession } from "./use-session.ts";
 
 /** Sends users who are not signed in to the sign-in page and back. */
 export function SignedIn() {

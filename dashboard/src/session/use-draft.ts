@@ -1,5 +1,5 @@
 import { useSessionStorage } from "@mantine/hooks";
-import { useSession } from "./SessionProvider.tsx";
+import { useSession } from "./use-session.ts";
 
 const PREFIX = "keyframe-draft";
 const keyOf = (userId: string, name: string) => [PREFIX, userId, name].join(" ");

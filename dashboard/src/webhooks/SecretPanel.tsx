@@ -8,7 +8,8 @@ import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Panel } from "../ui/page-parts.tsx";
 import { exactTime } from "../ui/format-time.ts";
-import { HowToVerify, SecretText } from "./SecretText.tsx";
+import { HowToVerify } from "./HowToVerify.tsx";
+import { SecretText } from "./SecretText.tsx";
 
 /** Shows the secret on request. */
 export function SecretPanel({ webhookId }: { webhookId: string }) {

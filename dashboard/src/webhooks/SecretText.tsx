@@ -1,5 +1,4 @@
-import { Anchor, Box, Stack, Text } from "@mantine/core";
-import { Link } from "react-router";
+import { Box } from "@mantine/core";
 import { CopyButton } from "../ui/CopyButton.tsx";
 import classes from "./webhooks.module.css";
 
@@ -11,37 +10,5 @@ export function SecretText({ secret }: { secret: string }) {
       </Box>
       <CopyButton text={secret} label="Copy secret" size="xs" mt="xs" />
     </div>
-  );
-}
-
-const SAMPLE = `import { Webhook } from "standardwebhooks";
-
-const webhook = new Webhook(process.env.WEBHOOK_SECRET);
-// body: the bytes as they came, before any JSON.parse
-const event = webhook.verify(body, request.headers); // throws: answer 401`;
-
-export function HowToVerify() {
-  return (
-    <Stack gap="xs">
-      <Text size="sm">
-        Give it to your server as <code>WEBHOOK_SECRET</code>, like a password. Each request is signed with it, by{" "}
-        <Anchor inherit underline="always" href="https://www.standardwebhooks.com" target="_blank" rel="noreferrer">
-          Standard Webhooks
-        </Anchor>
-        : verify the raw body, store the event under its <code>webhook-id</code>, answer 204, and work afterwards.
-      </Text>
-      <pre className={classes.sample}>{SAMPLE}</pre>
-      <Text size="sm" c="dimmed">
-        Whole receivers in Node, Deno, Python, Go, Ruby and PHP:{" "}
-        <Anchor inherit underline="always" component={Link} to="/docs/webhooks">
-          Receive webhooks
-        </Anchor>
-        . The operations are in the{" "}
-        <Anchor inherit underline="always" component={Link} to="/docs">
-          API reference
-        </Anchor>
-        .
-      </Text>
-    </Stack>
   );
 }

@@ -7,12 +7,13 @@ import type { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice, notify } from "../ui/messages.tsx";
 import { useFocusOnMount } from "../ui/window-focus.ts";
-import { eventWords, isLocalStack } from "./endpoint.ts";
+import { isLocalStack } from "./endpoint.ts";
 import { EventName } from "./EventName.tsx";
 import { useChangeWebhook } from "./webhook-queries.ts";
 import {
   changesOf,
   EVENT_CHOICES,
+  EVENT_WORDS,
   fieldErrors,
   fromValues,
   isSame,
@@ -131,7 +132,7 @@ function EventChoice({ form }: { form: EndpointForm }) {
         <Checkbox.Group aria-label="Events to send" {...chosen} ml="xl">
           <Stack gap={8}>
             {EVENT_CHOICES.map((type) => (
-              <Checkbox key={type} value={type} label={<EventName type={type} />} description={eventWords(type)} />
+              <Checkbox key={type} value={type} label={<EventName type={type} />} description={EVENT_WORDS[type]} />
             ))}
           </Stack>
         </Checkbox.Group>

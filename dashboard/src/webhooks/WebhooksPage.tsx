@@ -9,7 +9,8 @@ import { EmptyState, PageHead } from "../ui/page-parts.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { EndpointCard } from "./EndpointCard.tsx";
 import { useHealth } from "./health.ts";
-import { HowToVerify, SecretText } from "./SecretText.tsx";
+import { HowToVerify } from "./HowToVerify.tsx";
+import { SecretText } from "./SecretText.tsx";
 import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
 import classes from "./webhooks.module.css";
 

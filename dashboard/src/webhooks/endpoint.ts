@@ -1,5 +1,4 @@
 import type { Webhook } from "../../../client/index.ts";
-import type { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
 import type { Config } from "../config.ts";
 import type { HealthSums } from "./health.ts";
 
@@ -38,7 +37,7 @@ const DISABLED: Record<NonNullable<Webhook["disabledReason"]>, Trouble> = {
     whatToDo: "Correct the URL or fix your server, enable the endpoint, then recover what it missed.",
   },
   failing: {
-    title: "Disabled: every attempt failed for five days",
+    title: "Disabled: every attempt failed for too long",
     whatToDo: "See the answers under Deliveries. Fix your server, enable the endpoint, then recover what it missed.",
   },
 };
@@ -46,7 +45,7 @@ const DISABLED: Record<NonNullable<Webhook["disabledReason"]>, Trouble> = {
 const FAILING: Trouble = {
   title: "Every attempt is failing",
   whatToDo:
-    "See the answers under Deliveries. A failed delivery is tried ten times over about 76 hours. After five days of failures the endpoint is disabled.",
+    "See the answers under Deliveries. Failed deliveries are retried, each time after a longer wait. If every attempt keeps failing, the endpoint is disabled.",
 };
 
 /** One or two failures pass by themselves; after this time the third attempt has failed too. */
@@ -56,15 +55,6 @@ export function troubleWords({ disabledReason, enabled, failingSince }: Webhook,
   if (!enabled) return DISABLED[disabledReason ?? "by_owner"];
   return failingSince !== null && now - Date.parse(failingSince) > WORTH_TELLING_MS ? FAILING : null;
 }
-
-export const EVENT_WORDS: Record<(typeof EVENT_TYPES)[number], string> = {
-  "project.created": "A project was saved.",
-  "generation.succeeded": "A frame or a video is finished and stored.",
-  "generation.failed": "A frame or a video failed.",
-};
-
-/** Types that only SQL can set have none. */
-export const eventWords = (type: string): string => (EVENT_WORDS as Record<string, string>)[type] ?? "";
 
 const LOOPBACK = ["localhost", "127.0.0.1", "[::1]"];
 

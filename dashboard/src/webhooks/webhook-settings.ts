@@ -1,8 +1,13 @@
 import { KeyframeError, type Webhook } from "../../../client/index.ts";
 import type { EVENT_TYPES } from "../../../shared/contract/webhooks.ts";
-import { EVENT_WORDS } from "./endpoint.ts";
 
 type EventType = (typeof EVENT_TYPES)[number];
+
+export const EVENT_WORDS: Record<EventType, string> = {
+  "project.created": "A project was saved.",
+  "generation.succeeded": "A frame or a video is finished and stored.",
+  "generation.failed": "A frame or a video failed.",
+};
 
 /** The events to choose from. Not the contract's own list: its schemas would be most of what this page loads. */
 export const EVENT_CHOICES = Object.keys(EVENT_WORDS) as EventType[]; // its keys, which Object.keys forgets

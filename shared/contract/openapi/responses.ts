@@ -93,7 +93,8 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   not_found: "There is nothing at this path, or nothing of yours with this identifier.",
   method_not_allowed: "The path does not support this method. `Allow` lists the methods it supports.",
   request_timeout: "The body did not arrive in time: it paused for 10 s, or took too long. Send it again.",
-  frame_not_ready: "A frame this step builds on has not succeeded yet. Generate it, or wait for it.",
+  frame_not_ready:
+    "The first frame or last frame that the request uses has not succeeded. If it is running, repeat the request once it has succeeded. Otherwise generate the frame, or name one that succeeded.",
   generation_in_progress: "A generation of the project is still running. Cancel it, or wait for its end.",
   generation_ended: "The prediction has ended already; there is nothing to cancel.",
   precondition_failed: "It has changed since you read it. Read it again, then repeat your request with the new ETag.",

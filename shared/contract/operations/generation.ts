@@ -76,7 +76,7 @@ export const generationOperations = {
     ...start,
     at: "/projects/generate/video",
     summary: "Generate the video between the frames",
-    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded. \`frame_not_ready\` means that a frame it needs has not succeeded: generate that frame first.${PAID}`,
+    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.${PAID}`,
     body: startVideoBody,
     errors: ["not_found", "frame_not_ready", "unsupported_input"],
     examples: [

@@ -5,11 +5,11 @@ import type { Operation } from "../../../shared/contract/operations/operation.ts
 import { METRICS_TYPE } from "../../../shared/contract/service.ts";
 import { ApiError } from "../../../shared/http/errors.ts";
 import type { Log } from "../../../shared/platform/log.ts";
-import type { Answer, Deps } from "./call.ts";
+import type { Deps } from "./call.ts";
 import type { Caller } from "./auth/verify-session.ts";
 import { internal } from "./failures.ts";
 import { type AnyCall, readCall } from "./http/read-call.ts";
-import { respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
+import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
 import { HANDLERS, listRoutes } from "./routes/routes.ts";
 import { readMetrics } from "./routes/metrics.ts";
 

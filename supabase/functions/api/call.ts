@@ -2,15 +2,17 @@ import type { AnswerOf, BodyOf, OperationId, QueryOf } from "../../../shared/con
 import type { Log } from "../../../shared/platform/log.ts";
 import type { BodyReader } from "../../../shared/http/read-body.ts";
 import type { Database } from "./rows/database.ts";
+import type { HoldClock } from "./http/hold-answer.ts";
 import type { Idempotency } from "./http/idempotency.ts";
 import type { UnreadUpload } from "./http/read-upload.ts";
+import type { Answer } from "./http/respond.ts";
 import type { Storage } from "./rows/storage.ts";
 import type { UploadTurns } from "./http/upload-turns.ts";
 import type { ManagerVerifier, ProjectVerifier } from "./auth/project-key.ts";
 import type { SessionVerifier } from "./auth/verify-session.ts";
 
 /** The dependencies of the handlers. */
-export type Deps = {
+export type Deps = HoldClock & {
   database: Database;
   storage: Storage;
   /** Reads JSON bodies. */
@@ -27,10 +29,6 @@ export type Deps = {
   openApi: (mount: string) => Promise<string>;
   log: Log;
   now: () => Date;
-  /** Milliseconds of a monotonic clock. */
-  elapsed: () => number;
-  /** Resolves after `ms`, or at once when the signal aborts; never rejects. */
-  sleep: (ms: number, signal: AbortSignal) => Promise<void>;
 };
 
 type Image = "uploadReferenceImage";
@@ -49,9 +47,6 @@ export type Call<Id extends OperationId> = {
   /** Aborts when the caller disconnects. */
   signal: AbortSignal;
 };
-
-/** `data` undefined: 304, the caller's copy is current. */
-export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };
 
 /** Makes one database call and answers. Throws ApiError. */
 export type Handler<Id extends OperationId> = (call: Call<Id>, deps: Deps) => Promise<Answer<AnswerOf<Id>>>;

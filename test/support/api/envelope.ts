@@ -52,6 +52,14 @@ export async function readReply(response: Response): Promise<Reply> {
   return { status, headers, data: null, error: body.error };
 }
 
+/** The data of a call that has to succeed. */
+export function dataOf(reply: Reply, status: number): unknown {
+  if (reply.error || reply.status !== status) {
+    throw new Error(`Expected ${status}, got ${reply.status}: ${JSON.stringify(reply.error ?? reply.data)}`);
+  }
+  return reply.data;
+}
+
 /** The headers of every answer, with a body or without. */
 export function expectOpenHeaders(headers: Headers): void {
   expect(headers.get("x-request-id")).toMatch(/^[A-Za-z0-9._-]{1,128}$/);

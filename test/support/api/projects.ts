@@ -1,13 +1,8 @@
 import { z } from "zod";
 import { STEPS } from "../../../shared/contract/fields.ts";
-import { prediction } from "../../../shared/contract/predictions.ts";
-import { project } from "../../../shared/contract/projects.ts";
-import type { User } from "./user.ts";
-import { dataOf } from "./webhooks.ts";
+import { dataOf } from "./envelope.ts";
+import { exactPrediction, exactProject, type User } from "./user.ts";
 
-// As the contract has it, and nothing more: a field that leaks out of the row fails the test.
-export const exactPrediction = z.strictObject(prediction.shape);
-export const exactProject = z.strictObject(project.shape);
 const ofEachStep = z.strictObject(
   Object.fromEntries(STEPS.map((step) => [step, exactPrediction.nullable()])) as Record<
     (typeof STEPS)[number],

@@ -1,11 +1,11 @@
 import type postgres from "postgres";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
 import type { CallOptions } from "./call.ts";
-import type { Reply } from "./envelope.ts";
+import { dataOf, type Reply } from "./envelope.ts";
 import { drawImage } from "../media/images.ts";
 import { startStuck } from "./stuck.ts";
 import { signUp, type User } from "./user.ts";
-import { dataOf, exactDelivery, type Manager, register } from "./webhooks.ts";
+import { exactDelivery, type Manager, register } from "./webhooks.ts";
 
 /** What requests are about: a project with a first frame, a last frame that runs, a video that failed, and an endpoint with a delivery. */
 export type Scene = Ids & {

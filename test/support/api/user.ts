@@ -2,12 +2,15 @@ import { createClient } from "@supabase/supabase-js";
 import { inject } from "vitest";
 import { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
-import { type Prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
+import { type Prediction, prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
+import { project } from "../../../shared/contract/projects.ts";
 import { type CallOptions, callApi } from "./call.ts";
-import type { Reply } from "./envelope.ts";
-import { exactPrediction, exactProject } from "./projects.ts";
-import { dataOf } from "./webhooks.ts";
+import { dataOf, type Reply } from "./envelope.ts";
 import { until } from "../until.ts";
+
+// As the contract has it, and nothing more: a field that leaks out of the row fails the test.
+export const exactPrediction = z.strictObject(prediction.shape);
+export const exactProject = z.strictObject(project.shape);
 
 /** Somebody who is signed in, and what they do with the API. Each of the last five fails the test unless it succeeds. */
 export type User = {

@@ -8,7 +8,7 @@ import {
   webhookSecretAnswer,
 } from "../../../shared/contract/webhooks.ts";
 import { type CallOptions, callApi } from "./call.ts";
-import type { Reply } from "./envelope.ts";
+import { dataOf } from "./envelope.ts";
 import type { User } from "./user.ts";
 
 /** As the contract has it, and nothing more: a field that leaks out of the row fails the test. */
@@ -59,11 +59,3 @@ export const rotateSecret = async (by: Manager, id: string, body: object = {}) =
 
 export const listDeliveries = async (by: Manager, id: string, query: Record<string, string> = {}) =>
   exactPage.parse(dataOf(await by.call(`/api/webhooks/${id}/deliveries?${new URLSearchParams(query)}`), 200));
-
-/** The data of a call that has to succeed. */
-export function dataOf(reply: Reply, status: number): unknown {
-  if (reply.error || reply.status !== status) {
-    throw new Error(`Expected ${status}, got ${reply.status}: ${JSON.stringify(reply.error ?? reply.data)}`);
-  }
-  return reply.data;
-}

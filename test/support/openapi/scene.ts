@@ -4,7 +4,8 @@ import { SAMPLE } from "../../../shared/contract/samples.ts";
 import { drawImage } from "../media/images.ts";
 import { startStuck } from "../api/stuck.ts";
 import { signUp, type User } from "../api/user.ts";
-import { dataOf, exactDelivery, register } from "../api/webhooks.ts";
+import { dataOf } from "../api/envelope.ts";
+import { exactDelivery, register } from "../api/webhooks.ts";
 import { type FlowReceiver, startFlowReceiver } from "../receiver/receiver.ts";
 
 /** What stands in an example → what is there in its place. */

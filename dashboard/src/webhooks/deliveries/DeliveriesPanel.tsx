@@ -161,10 +161,7 @@ const WORDS: Record<StatusChoice, [title: string, text: string]> = {
   all: ["No deliveries yet", "Send a test or save a project: the event appears here with your server's answer."],
   pending: ["No pending deliveries", "Deliveries that wait to be sent or retried appear here."],
   delivered: ["No successful deliveries yet", "Deliveries that your server answered with 200 to 299 appear here."],
-  exhausted: [
-    "No failed deliveries",
-    "Deliveries that failed ten times over about 76 hours appear here. You can send them again.",
-  ],
+  exhausted: ["No failed deliveries", "Deliveries whose every attempt failed appear here. You can send them again."],
 };
 
 function NoDeliveries({ status, eventType }: DeliveryFilter) {

@@ -40,7 +40,7 @@ function RecoverForm({ webhook, onClose }: { webhook: Webhook; onClose: () => vo
       <Stack>
         <Text size="sm">
           Sends failed deliveries again, and events missed while the endpoint was disabled. Repeated events keep their{" "}
-          <code>webhook-id</code>. Events are kept for 30 days.
+          <code>webhook-id</code>. Events that were removed because of their age cannot be sent again.
         </Text>
         <TextInput
           label="Since"

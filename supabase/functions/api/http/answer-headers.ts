@@ -1,24 +1,7 @@
-import { z } from "zod";
-
-/** A class of requests, as named in the RateLimit headers. */
-export const policyName = z.string().regex(/^[a-z0-9_-]+$/);
-
-/** The caller's token bucket, from keyframe_private.rate_state; null for a class without a limit. */
-export const rateState = z
-  .object({
-    policy: policyName,
-    limit: z.int(),
-    remaining: z.int(),
-    reset_seconds: z.int(),
-    window_seconds: z.int(),
-  })
-  .nullable();
-
-/** What every SQL function returns with its rows; `replayed` where an Idempotency-Key is accepted. */
-export const answerBase = z.object({ rate: rateState, replayed: z.boolean().optional() });
+import type { AnswerBase } from "../rows/database.ts";
 
 /** RateLimit fields (draft-ietf-httpapi-ratelimit-headers) and Idempotency-Replayed. */
-export function answerHeaders({ rate, replayed }: z.infer<typeof answerBase>): Record<string, string> {
+export function answerHeaders({ rate, replayed }: AnswerBase): Record<string, string> {
   return {
     ...(replayed ? { "Idempotency-Replayed": "true" } : {}),
     ...(rate

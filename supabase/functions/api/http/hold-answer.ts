@@ -1,5 +1,4 @@
 import { ApiError, type ErrorCode } from "../../../../shared/http/errors.ts";
-import type { Deps } from "../call.ts";
 
 /** Far below the platform's time limit for an answer. */
 const MAX_SECONDS = 25;
@@ -14,6 +13,13 @@ export function readWait(prefer: string | null): number {
   return Math.min(Number(seconds ?? 0), MAX_SECONDS);
 }
 
+export type HoldClock = {
+  /** Milliseconds of a monotonic clock. */
+  elapsed: () => number;
+  /** Resolves after `ms`, or at once when the signal aborts; never rejects. */
+  sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+};
+
 type Hold<State> = {
   seconds: number;
   /** Reads the state again. The failures in ENDS_THE_WAIT end the wait without failing the request. */
@@ -26,7 +32,7 @@ type Hold<State> = {
 export async function holdAnswer<State>(
   first: State,
   { seconds, readAgain, isDone, signal }: Hold<State>,
-  { sleep, elapsed }: Pick<Deps, "sleep" | "elapsed">,
+  { sleep, elapsed }: HoldClock,
 ): Promise<State> {
   const end = elapsed() + seconds * 1000;
   let state = first;

@@ -1,5 +1,7 @@
 import { type ApiError, type Envelope, failed, succeeded } from "../../../../shared/http/errors.ts";
-import type { Answer } from "../call.ts";
+
+/** `data` undefined: 304, the caller's copy is current. */
+export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };
 
 /** Any web page may call, because sessions are sent in a header, never in a cookie. */
 const ALWAYS = {

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import type { Project } from "../../../../shared/contract/projects.ts";
-import type { Answer, Handler } from "../call.ts";
-import { answerBase, answerHeaders } from "../http/answer-headers.ts";
+import type { Handler } from "../call.ts";
+import type { Answer } from "../http/respond.ts";
+import { answerHeaders } from "../http/answer-headers.ts";
+import { answerBase } from "../rows/database.ts";
 import { readVersions, versionOf } from "../http/entity-tag.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";

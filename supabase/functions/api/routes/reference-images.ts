@@ -2,7 +2,8 @@ import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { type Image, sniffImage } from "../../../../shared/media/sniff-image.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
-import { answerBase, answerHeaders } from "../http/answer-headers.ts";
+import { answerHeaders } from "../http/answer-headers.ts";
+import { answerBase } from "../rows/database.ts";
 import type { Handler } from "../call.ts";
 import { hashRequest, type Idempotency } from "../http/idempotency.ts";
 

@@ -1,8 +1,25 @@
 import { z } from "zod";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
 import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
-import { policyName } from "../http/answer-headers.ts";
 import type { PlatformClient } from "./platform-client.ts";
+
+/** A class of requests, as named in the RateLimit headers. */
+const policyName = z.string().regex(/^[a-z0-9_-]+$/);
+
+/** The caller's token bucket, from keyframe_private.rate_state; null for a class without a limit. */
+const rateState = z
+  .object({
+    policy: policyName,
+    limit: z.int(),
+    remaining: z.int(),
+    reset_seconds: z.int(),
+    window_seconds: z.int(),
+  })
+  .nullable();
+
+/** What every SQL function returns with its rows; `replayed` where an Idempotency-Key is accepted. */
+export const answerBase = z.object({ rate: rateState, replayed: z.boolean().optional() });
+export type AnswerBase = z.infer<typeof answerBase>;
 
 /** SQL functions that change nothing except the rate limit of their caller. */
 const READS = /^(read|list)_/;

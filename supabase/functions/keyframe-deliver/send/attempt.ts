@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { lookup } from "node:dns/promises";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { type AddressRules, checkUrl } from "../../../../shared/webhooks/check-url.ts";
@@ -54,7 +55,7 @@ export function createAttempt({
       return notSent("not_signed");
     }
     const posted = await post(url, headers, body);
-    return { ...posted, excerpt: withoutSignatures(posted.excerpt, headers["webhook-signature"] ?? "") };
+    return { ...posted, excerpt: keptExcerpt(posted.excerpt, headers["webhook-signature"] ?? "") };
   }
 }
 
@@ -62,23 +63,36 @@ function notSent(error: ErrorClass): Posted {
   return { statusCode: null, error, excerpt: null, retryAfter: undefined };
 }
 
-/** Shorter parts of a signature are of no use. */
-const MIN_PART = 6;
+const REPEATS_SIGNATURE = "Not kept: the answer repeats the signature of the request.";
+
+/** So many letters and digits in a row are no coincidence, and fewer are of no use. */
+const REPEATED = 8;
+
+const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "").toLowerCase();
 
 /**
- * A receiver that echoes the request must not leave a valid signature in the row: the owner's session can read it. The parts of a
- * signature between its + and / are removed one by one, however these are escaped, and a part that the end of the excerpt cuts off.
+ * A receiver that echoes the request must not leave a valid signature in the row: the owner's session can read it. Looks for parts of a
+ * signature as text, in hex and in base64, whatever stands between the characters: escapes, line breaks, colons.
  */
-function withoutSignatures(excerpt: string | null, signatures: string): string | null {
-  if (excerpt === null) return null;
-  const parts = signatures.split(/[^A-Za-z0-9]+/).filter(({ length }) => length >= MIN_PART);
-  let text = parts.reduce((rest, part) => rest.replaceAll(part, "…"), excerpt);
-  for (const part of parts) {
-    let cut = part.length - 1;
-    while (cut >= MIN_PART && !text.endsWith(part.slice(0, cut))) cut -= 1;
-    if (cut >= MIN_PART) text = `${text.slice(0, -cut)}…`;
-  }
-  return text;
+function keptExcerpt(excerpt: string | null, header: string): string | null {
+  const text = lettersAndDigits(excerpt ?? "");
+  const repeats = signaturesOf(header).some((signature) => {
+    for (let at = 0; at + REPEATED <= signature.length; at++)
+      if (text.includes(signature.slice(at, at + REPEATED))) return true;
+    return false;
+  });
+  return repeats ? REPEATS_SIGNATURE : excerpt;
+}
+
+/** Each signature of a header, and what an encoding makes of it. */
+function signaturesOf(header: string): string[] {
+  return header.split(" ").flatMap((one) => {
+    const signature = one.slice(one.indexOf(",") + 1);
+    // In base64 a text looks different at each of three offsets. Its last characters depend on what follows.
+    const again = [0, 1, 2].map((offset) => Buffer.from(signature.slice(offset)).toString("base64").slice(0, -4));
+    const hex = [Buffer.from(signature), Buffer.from(signature, "base64")].map((bytes) => bytes.toString("hex"));
+    return [signature, ...hex, ...again].map(lettersAndDigits);
+  });
 }
 
 /** One value of a Retry-After header: a number of seconds or an HTTP date, which contains a comma. */

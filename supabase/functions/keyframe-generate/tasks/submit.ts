@@ -2,8 +2,8 @@ import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build
 import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
 import type { Reason } from "../database.ts";
 import type { Deps } from "../deps.ts";
-import { recordOrphans, SearchTooLong } from "../provider/find-orphan.ts";
-import { inputFileUrl, wantedFiles } from "../files/input-files.ts";
+import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
+import { inputFileUrl, wantedFiles } from "./input-files.ts";
 import { ProviderError } from "../provider/provider-error.ts";
 import { createVerdict, retryVerdict, type Verdict } from "../provider/provider-verdict.ts";
 import { StorageError } from "../files/storage.ts";

@@ -1,7 +1,7 @@
 import { describeError } from "../../../../shared/platform/log.ts";
 import type { Claimed } from "../database.ts";
 import type { Deps } from "../deps.ts";
-import { recordOrphans, SearchTooLong } from "../provider/find-orphan.ts";
+import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { ProviderError } from "../provider/provider-error.ts";
 import { retryVerdict } from "../provider/provider-verdict.ts";
 import { removeFiles } from "./remove-files.ts";

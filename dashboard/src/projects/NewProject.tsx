@@ -1,15 +1,12 @@
-import { Button, Group, Modal, Skeleton, Stack, TextInput } from "@mantine/core";
+import { Modal, Skeleton } from "@mantine/core";
 import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, lazy, Suspense, useState } from "react";
+import { lazy, Suspense } from "react";
 import { useNavigate } from "react-router";
-import type { Project, ProjectPage } from "../../../client/index.ts";
+import type { ProjectPage } from "../../../client/index.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice } from "../ui/messages.tsx";
 import type { ProjectTexts } from "./ProjectForm.tsx";
 import { eachStep, projectKeys } from "./prediction-cache.ts";
-import { useChangeProject } from "./project-queries.ts";
 
 const ProjectForm = lazy(() => import("./ProjectForm.tsx"));
 
@@ -71,46 +68,4 @@ function useCreateProject(onCreated: (projectId: string) => void) {
       onCreated(project.projectId);
     },
   });
-}
-
-type RenameProjectProps = { project: Project; isOpen: boolean; onClose: () => void };
-
-export function RenameProject({ project, isOpen, onClose }: RenameProjectProps) {
-  const [typed, setTyped] = useState<string | null>(null);
-  const change = useChangeProject(project.projectId);
-  const title = typed ?? project.title;
-  const close = () => {
-    change.reset();
-    setTyped(null);
-    onClose();
-  };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (title.trim() !== "") change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: close });
-  };
-  return (
-    <Modal opened={isOpen} onClose={close} title="Rename project">
-      <form noValidate onSubmit={submit}>
-        <Stack>
-          <TextInput
-            label="Title"
-            data-autofocus
-            maxLength={200}
-            value={title}
-            error={title.trim() === "" ? "Enter a title." : null}
-            onChange={({ currentTarget }) => setTyped(currentTarget.value)}
-          />
-          {change.error !== null && <ErrorNotice title="Could not rename the project" error={change.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <BusyButton type="submit" isBusy={change.isPending} isOff={title.trim() === ""}>
-              Rename
-            </BusyButton>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
-  );
 }

@@ -1,9 +1,9 @@
 import { buildInput } from "../../../../shared/replicate/build-input.ts";
 import type { FoundBy, RecordOutcome } from "../../../../shared/replicate/provider-prediction.ts";
 import type { Deps } from "../deps.ts";
-import type { ListedPrediction, Provider } from "./provider.ts";
-import type { SoughtTask } from "../tasks/task.ts";
-import { wantedFiles } from "../files/input-files.ts";
+import type { ListedPrediction, Provider } from "../provider/provider.ts";
+import type { SoughtTask } from "./task.ts";
+import { wantedFiles } from "./input-files.ts";
 
 /** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */
 const SLACK_MS = 11 * 60_000;

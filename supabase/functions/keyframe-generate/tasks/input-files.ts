@@ -1,6 +1,6 @@
 import type { Provider } from "../provider/provider.ts";
-import type { SoughtTask } from "../tasks/task.ts";
-import type { Storage, StoredFile } from "./storage.ts";
+import type { SoughtTask } from "./task.ts";
+import type { Storage, StoredFile } from "../files/storage.ts";
 
 /** As long as a provider run may wait for its start. No longer, because signed URLs cannot be revoked. */
 const SIGNED_FOR_SECONDS = 3600;
