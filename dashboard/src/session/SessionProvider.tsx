@@ -81,6 +81,6 @@ const SessionContext = createContext<SessionState | null>(null);
 
 export function useSession(): SessionState {
   const state = useContext(SessionContext);
-  if (state === null) throw new Error("useSession is for what stands inside SessionProvider.");
+  if (state === null) throw new Error("useSession must be called inside SessionProvider.");
   return state;
 }
