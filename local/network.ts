@@ -5,7 +5,7 @@ const FREE_PORTS = { from: 11_000, below: 32_768 };
 
 /**
  * A port on 127.0.0.1 that is free now. Another process may take it before the caller does, which is unlikely: systems give these ports
- * to nobody who does not ask for them.
+ * only to processes that ask for one of them by number.
  */
 export function freePort(): number {
   for (;;) {

@@ -80,7 +80,7 @@ export const ServicesContext = createContext<Services | null>(null);
 
 export function useServices(): Services {
   const services = useContext(ServicesContext);
-  if (services === null) throw new Error("useServices is called outside of App.");
+  if (services === null) throw new Error("useServices must be called inside App.");
   return services;
 }
 
@@ -95,7 +95,7 @@ export function useRepeatKey() {
     if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
     return sent.current.key;
   };
-  /** Answered: the same request again is meant to happen again. */
+  /** To call after an answer: the same request sent again is then a new one. */
   const forget = () => {
     sent.current = null;
   };

@@ -2,7 +2,7 @@
 export type Change = {
   ownerId: string;
   projectId: string;
-  /** Which fields it speaks of. Of two events about the same part of a project, the one that happened later counts. */
+  /** What the event is about. Of two events about the same part of a project, the one that happened later counts. */
   part: "project" | "first-frame" | "last-frame" | "video";
   /** When it happened: ISO 8601 in UTC with milliseconds, so that texts sort as times do. */
   at: string;

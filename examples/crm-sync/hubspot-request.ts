@@ -5,7 +5,7 @@ const DEFAULT_WAIT_SECONDS = 10;
 /** What HubSpot answered; `id` of the object, when it is one. */
 export type HubSpotAnswer = { ok: boolean; status: number; id: string; says: string };
 
-/** One request. Resolves for 2xx, 400, 404 and 409; throws CrmUnavailable for all that may go by, and the signal's reason. */
+/** One request. Resolves for 2xx, 400, 404 and 409; throws CrmUnavailable for what a retry may solve, and the signal's reason. */
 export type Ask = (method: string, path: string, body: unknown, signal: AbortSignal) => Promise<HubSpotAnswer>;
 
 /** @param baseUrl `https://api.hubapi.com`, without a slash at its end */

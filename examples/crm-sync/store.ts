@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Change } from "./crm.ts";
 
-/** Keyframe keeps events for 30 days and can send them again so long. */
+/** Keyframe keeps events for 30 days and can send them again until then. */
 const REMEMBERED_DAYS = 35;
 
 /**
@@ -33,7 +33,7 @@ export function openStore(file: string): Store {
     begin exclusive; commit;
   `);
   const done = database.prepare("select 1 from done where webhook_id = ?");
-  // Two events of one millisecond: any order will do, so long as it is always the same.
+  // Two events of one millisecond: any order will do if it is always the same.
   const claim = database.prepare(`
     insert into latest (project_id, part, at, webhook_id) values (?, ?, ?, ?)
     on conflict (project_id, part) do update set at = excluded.at, webhook_id = excluded.webhook_id

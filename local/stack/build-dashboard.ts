@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { PROJECT_ROOT } from "./project-root.ts";
 
-const SOURCES = ["dashboard", "client", "shared"];
+const SOURCES = ["dashboard", "client", "shared", "docs"]; // the guides are built in
 const NOT_SOURCES = new Set(["dist", "node_modules"]);
 
 export const DASHBOARD_FOLDER = join(PROJECT_ROOT, "dashboard", "dist");

@@ -115,12 +115,6 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     expect(await run("Run one again that failed", { prediction_id: succeeded.id })).toEqual([]);
   },
 
-  "Change a model": async () => {
-    await run("Change a model");
-    const rows = await db.sql`select model from keyframe.models where step = 'video' and is_default`;
-    expect([...rows]).toEqual([{ model: "google/veo-3.1" }]);
-  },
-
   "Let each owner run more at once": async () => {
     await db.sql`delete from keyframe.predictions`;
     for (let i = 0; i < 9; i++) await start(db, world);

@@ -87,20 +87,11 @@ describe("the guide's sample takes what is genuine and refuses the rest", () => 
     );
   });
 
-  test("Python, without a library", async ({ skip }) => {
-    if (!(await succeeds("python3", ["--version"]))) loudly(skip, "there is no python3 here");
-    await expectToVerify(await run("python-stdlib", "stdlib.py", "python3", []));
-  });
-
-  test("Python, with the library", async ({ skip }) => {
-    if (!(await succeeds("python3", ["-c", "import standardwebhooks"]))) {
-      loudly(skip, "python3 has no standardwebhooks here (pip install standardwebhooks)");
+  test("Python", async ({ skip }) => {
+    if (!(await succeeds("python3", ["--version"]))) {
+      console.warn("NOT TESTED: there is no python3 here.");
+      skip("there is no python3 here");
     }
     await expectToVerify(await run("python", "receiver.py", "python3", []));
   });
 });
-
-function loudly(skip: (note: string) => never, reason: string): never {
-  console.warn(`NOT TESTED: ${reason}.`);
-  skip(reason);
-}

@@ -15,7 +15,7 @@ async function letTimePass(): Promise<void> {
     if (isDirectory) for await (const { name } of Deno.readDir(path)) await age(join(path, name));
     await Deno.utime(path, past, past);
   };
-  for (const name of ["dashboard", "client", "shared", "package-lock.json"]) await age(join(root, name));
+  for (const name of ["dashboard", "client", "shared", "docs", "package-lock.json"]) await age(join(root, name));
   await Deno.utime(page(), new Date(past.getTime() + 1_000), new Date(past.getTime() + 1_000));
 }
 
@@ -28,7 +28,7 @@ async function builtScript(): Promise<string> {
 
 beforeAll(async () => {
   root = await Deno.makeTempDir({ prefix: "kf-dashboard-build-" });
-  for (const name of ["dashboard", "client", "shared"]) await Deno.mkdir(join(root, name));
+  for (const name of ["dashboard", "client", "shared", "docs"]) await Deno.mkdir(join(root, name));
   await Deno.writeTextFile(join(root, "package.json"), "{}");
   await Deno.writeTextFile(join(root, "package-lock.json"), "{}");
   await Deno.writeTextFile(join(root, "client", "index.ts"), "");
@@ -54,6 +54,7 @@ test("all sources are older → not built again", async () => {
 
 test.each([
   ["a source of the dashboard was changed", () => Deno.writeTextFile(source(), "document.title = 'changed';")],
+  ["a guide was written", () => Deno.writeTextFile(join(root, "docs", "guide.md"), "# Guide")],
   ["a file of the client was removed", () => Deno.remove(join(root, "client", "index.ts"))],
 ])("%s → built again", async (_, change) => {
   await letTimePass();

@@ -22,7 +22,7 @@ type Example = { path?: Record<string, unknown>; query?: Record<string, unknown>
 type Body = { content: Record<string, { examples?: Record<string, unknown> }> };
 type Operation = { tags?: string[]; parameters?: { name?: string }[]; requestBody?: Body; "x-examples"?: Example[] };
 type ApiDocument = { tags?: { name: string }[]; paths: Record<string, Record<string, Operation>> };
-/** What stands in the examples → the reader's own. */
+/** An identifier of the examples → the reader's own. */
 type Own = Partial<Record<keyof typeof SAMPLE | "activeId", string>>;
 
 /** The API reference: Swagger UI over the service's own openapi.json, signed in as the person who reads it. */

@@ -33,7 +33,7 @@ export function stepWords(latest: Prediction, take: Prediction | null): string {
   return status === "succeeded" ? "Done, newest not used" : `Done, last run ${STATUS_WORD[status].toLowerCase()}`;
 }
 
-/** Whose time stands beside these words: the take's where they begin with its “Done”. */
+/** The prediction whose time is shown with these words: the take when they begin with “Done”. */
 export const timedOf = (latest: Prediction, take: Prediction | null): Prediction =>
   take !== null && isEarlier(latest, take) && !isRunning(latest) ? take : latest;
 

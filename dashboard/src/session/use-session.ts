@@ -18,6 +18,6 @@ export const SessionContext = createContext<SessionState | null>(null);
 
 export function useSession(): SessionState {
   const state = useContext(SessionContext);
-  if (state === null) throw new Error("useSession is called outside of SessionProvider.");
+  if (state === null) throw new Error("useSession must be called inside SessionProvider.");
   return state;
 }

@@ -9,7 +9,7 @@ const UNITS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["minute", 60],
 ];
 
-/** So far a device's clock may be behind the service's. */
+/** A time this little in the future counts as now, because a device's clock may be behind the service's. */
 const CLOCK_ERROR_S = 2;
 
 /** Such as "5 minutes ago" or "in 2 hours". */

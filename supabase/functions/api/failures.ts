@@ -26,7 +26,7 @@ export const schemaOutdated = (cause: unknown): ApiError =>
     { cause, headers: retryAfter() },
   );
 
-/** `sentence` says what is wrong with the session; it contains nothing of the token. */
+/** `sentence` says what is wrong with the session; it contains no part of the token. */
 export const unauthorized = (sentence: string, cause?: UpstreamFailure): ApiError =>
   new ApiError("unauthorized", `${sentence} Sign in and send the session token as Authorization: Bearer <token>.`, {
     cause,

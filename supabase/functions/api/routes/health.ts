@@ -60,7 +60,7 @@ const SOON_SECONDS = 20;
 /** Calls take milliseconds. Their figure is the worker's last word, so it counts only while the worker is there. */
 const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
-/** Of 400. A few slow receivers are nobody's trouble. */
+/** Of 400. A few slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
 
 /** What does not work although the service answers, and what to do about it. Empty when all is well. */
