@@ -63,10 +63,12 @@ async function add(source: Source, disk?: Disk, at = folder): Promise<void> {
   await applyChanges(app, await planAdd(source, app, { functionName: undefined, force: false, now }), disk);
 }
 
-async function remove(source: Source, disk?: Disk, at = folder): Promise<void> {
+async function remove(source: Source, disk?: Disk, at = folder, drop: string[] = []): Promise<void> {
   const app = await readApp(at, source);
-  await applyChanges(app, await planRemove(source, app, { force: false, now, drop: [] }), disk);
+  await applyChanges(app, await planRemove(source, app, { force: false, now, drop }), disk);
 }
+
+const forget = async (force = false) => await planForget(await readApp(folder, version1), version1, force);
 
 /** Path → text of every file; migrations without their time, which an interruption may make later. */
 async function files(at = folder): Promise<[path: string, text: string][]> {
@@ -182,10 +184,157 @@ test("add, remove, add, remove → two removals, each behind the copies that it 
     .map((file) => file.replace(/^\d+_keyframe_|\.sql$/g, ""));
   const copies = [...version1.migrations.keys()];
   expect(names).toEqual([...copies, "remove", ...copies, "remove"]);
-  const { versions } = planForget(await readApp(folder, version1));
+  const { versions } = await forget();
   expect(versions).toHaveLength(names.length);
   await add(version1);
   expect(await readdir(join(folder, MIGRATIONS))).toHaveLength(names.length + copies.length);
+});
+
+test("an older add after an upgrade that was killed → leaves no unfinished file", async () => {
+  await add(version1);
+  const before = await files();
+  for (const changes of [1, 3]) {
+    await add(version2, fullAfter(changes).disk).catch(() => undefined);
+    expect(String(await files())).toContain(".keyframe-unfinished");
+    await add(version1);
+    expect(await files()).toEqual(before);
+  }
+});
+
+describe("a removal that no database has yet", () => {
+  const names = async () =>
+    (await readdir(join(folder, MIGRATIONS))).sort().map((file) => file.replace(/^\d+_(keyframe_)?|\.sql$/g, ""));
+  const removal = async () => (await files()).find(([path]) => path.endsWith("/keyframe_remove.sql"))?.[1];
+  beforeEach(async () => {
+    await add(version1);
+    await remove(version1);
+  });
+
+  test("nothing came after it → a second remove says that it is there", async () => {
+    await expect(remove(version1)).rejects.toThrow(/removed already.*_keyframe_remove\.sql.*supabase db push/);
+  });
+
+  test("a migration of the app came after it → a second remove puts it behind that one, with what it may drop", async () => {
+    await remove(version1, undefined, folder, ["view public.titles"]);
+    const text = await removal();
+    expect(text).toContain("array['view public.titles']");
+    await put(folder, `${MIGRATIONS}/20991231235959_drop_titles.sql`, "drop view public.titles;\n");
+    await expect(remove(version1, fullAfter(1).disk)).rejects.toThrow("run the same command again");
+    await remove(version1);
+    expect(await names()).toEqual([...version1.migrations.keys(), "drop_titles", "remove"]);
+    expect(await removal()).toBe(text);
+  });
+});
+
+test.each([
+  ["create our schemas, as a squash leaves them", 'CREATE SCHEMA IF NOT EXISTS "keyframe_private";\n'],
+  ["use ours", "create view public.titles as select title from keyframe.projects;\n"],
+])(
+  "remove --migrations while migrations of the app %s → refused by their names; --force deletes ours all the same",
+  async (_what, sql) => {
+    await add(version1);
+    await put(folder, `${MIGRATIONS}/20270101000000_app.sql`, sql);
+    await remove(version1);
+    await expect(forget()).rejects.toThrow(`${MIGRATIONS}/20270101000000_app.sql. Run \`supabase migration squash\``);
+    await put(folder, `${MIGRATIONS}/20270101000000_app.sql`, "-- once keyframe.projects\n");
+    expect(await forget()).toEqual(await forget(true));
+  },
+);
+
+describe("the first add, with SQL of the app", () => {
+  const own = "supabase/migrations/20250102030405_own.sql";
+
+  test.each([
+    "create schema keyframe_worker",
+    'Create Schema If Not Exists "keyframe_worker" Authorization postgres;',
+    "create schema if not exists authorization keyframe_worker;",
+    "CREATE/* ours */SCHEMA -- yes\n KEYFRAME_WORKER;",
+    "alter schema cinema rename to keyframe_worker;",
+    "do $$ begin\n  create schema keyframe_worker;\nend $$;",
+    "select e'it\\'s' as a, 'it''s' as b, $q$ ' $q$ as c; create schema keyframe_worker;",
+  ])("%j → the schema is taken", async (sql) => {
+    await put(folder, own, sql);
+    await expect(add(version1)).rejects.toThrow(`The schema keyframe_worker is the app's (${own})`);
+  });
+
+  test.each([
+    "insert into storage.buckets (id, name) values ('projects', 'projects');",
+    "INSERT INTO \"storage\" . \"buckets\" /* ; */ (id, name) VALUES ('a', 'b'), ('projects', 'p');",
+  ])("%j → the bucket is taken", async (sql) => {
+    await put(folder, own, sql);
+    await expect(add(version1)).rejects.toThrow(`The bucket projects is the app's (${own})`);
+  });
+
+  test.each([
+    "/* create schema keyframe; /* create schema keyframe; */ create schema keyframe; */",
+    "comment on schema public is 'not create schema keyframe; e''s';",
+    "comment on schema public is e'\\'create schema keyframe;';",
+    "create function a() returns text language sql as $a$ select 'create schema keyframe' $a$;",
+    'create table "create schema keyframe" ();',
+    'create schema "KEYFRAME"; create schema "keyframe x"; create schema keyframe_of_the_app; create schema a authorization keyframe;',
+    "insert into storage.buckets (id) values ('a'); insert into films values ('projects');",
+    "select 'insert into storage.buckets values (''projects'')';",
+  ])("%j → takes no name of ours", async (sql) => {
+    await put(folder, own, sql);
+    await add(version1);
+  });
+});
+
+describe("what stands where files of ours belong", () => {
+  test.each([
+    ["a file", "supabase/functions/api"],
+    ["a file", "supabase/functions/_shared"],
+    ["a file", "supabase/functions"],
+    ["a file", MIGRATIONS],
+    ["a folder", "supabase/functions/api/index.ts"],
+    ["a folder", "supabase/config.toml"],
+    ["a folder", "supabase/config.toml.before-keyframe"],
+    ["a folder", RECORD],
+  ])("%s is %s → add names it before it writes", async (what, path) => {
+    await rm(join(folder, path), { force: true });
+    if (what === "a file") await put(folder, path, "the app's\n");
+    else await mkdir(join(folder, path), { recursive: true });
+    const before = await files();
+    await expect(add(version1)).rejects.toThrow(new RegExp(`Nothing was changed.*${path} \\(${what}\\).*[Mm]ove`));
+    expect(await files()).toEqual(before);
+  });
+
+  test.each(["supabase/functions/api/index.ts", "supabase/config.toml.before-keyframe"])(
+    "a folder took the place of %s → remove names it before it removes anything",
+    async (path) => {
+      await add(version1);
+      await rm(join(folder, path));
+      await mkdir(join(folder, path));
+      const before = await files();
+      await expect(remove(version1)).rejects.toThrow(`${path} (a folder)`);
+      expect(await files()).toEqual(before);
+    },
+  );
+
+  test("a config.toml that is not UTF-8 → every command refuses before it writes", async () => {
+    for (const prepare of [async () => undefined, () => add(version1)]) {
+      await prepare();
+      const config = join(folder, "supabase/config.toml");
+      const text = await readFile(config);
+      const latin1 = Uint8Array.from([...text, ...new TextEncoder().encode("# caf"), 0xe9, 0x0a]);
+      await writeFile(config, latin1);
+      for (const command of [add, remove]) await expect(command(version1)).rejects.toThrow("not UTF-8");
+      expect(new Uint8Array(await readFile(config))).toEqual(latin1);
+      await writeFile(config, text);
+    }
+  });
+});
+
+test("config.toml was written anew without our marks → remove names what of ours is left, and changes nothing", async () => {
+  await add(version1);
+  const config = join(folder, "supabase/config.toml");
+  const text = await readFile(config, "utf8");
+  await writeFile(config, text.replaceAll(/^#.*\n/gm, "").replace(/^\[api\]\nschemas/m, '[api]\n"schemas"'));
+  const before = await files();
+  await expect(remove(version1)).rejects.toThrow(
+    /Nothing was changed.*\[functions\.api\], .*\[functions\.keyframe-deliver\].*, keyframe, keyframe_worker.*take these out/,
+  );
+  expect(await files()).toEqual(before);
 });
 
 describe("symbolic links", () => {
@@ -213,7 +362,7 @@ describe("symbolic links", () => {
   test.each(whole)(
     "%s leads out of the app's folder, or nowhere → refused by every command, nothing changed",
     async (path) => {
-      const commands = [add, remove, async () => void planForget(await readApp(folder, version1))];
+      const commands = [add, remove, () => forget()];
       const behind = join(await mkdtemp(join(parent, "behind-")), "source");
       for (const prepare of [async () => undefined, () => add(version1), () => remove(version1)]) {
         await prepare();

@@ -1,0 +1,46 @@
+import { readText } from "./source.ts";
+
+const HIDDEN = new RegExp(
+  [
+    /--.*/, // a comment
+    /\/\*(?:\/\*(?:(?!\*\/)[\s\S])*\*\/|(?!\*\/|\/\*)[\s\S])*\*\//, // another, which may contain comments
+    /\bdo\s+(?:language\s+\w+\s+)?\$(?<tag>\w*)\$(?<run>[\s\S]*?)\$\k<tag>\$/, // SQL that runs
+    /\$(?<quote>(?!\d)\w*)\$[\s\S]*?\$\k<quote>\$/, // a string
+    /\be'(?:[^'\\]|\\[\s\S]|'')*'/, // another
+    /'(?:[^']|'')*'/, // another
+    /"(?:[^"]|"")*"/, // a name
+    /[A-Z]+/,
+  ]
+    .map(({ source }) => source)
+    .join("|"),
+  "gi",
+);
+
+/** SQL without comments, in small letters, with a space for any gap. Of strings and quoted names, only plain words are left. */
+function plainSql(sql: string): string {
+  const plain = sql.replaceAll(HIDDEN, (found: string, _tag?: string, run?: string) => {
+    if (run !== undefined) return `do ${plainSql(run)}`;
+    if (/^(--|\/\*)/.test(found)) return " ";
+    if (/^"[a-z_]\w*"$/.test(found)) return found.slice(1, -1);
+    if (found.startsWith('"')) return '""';
+    if (/['$]/.test(found)) return /^'[\w-]+'$/.test(found) ? found : "''";
+    return found.toLowerCase();
+  });
+  return plain.replaceAll(/\s+/g, " ");
+}
+
+type Names = { schemas: Set<string>; buckets: Set<string>; used: Set<string> };
+
+/** The names of schemas and buckets that a file of SQL creates, and of the schemas whose objects it names. A link may lead nowhere. */
+export async function namesInFile(...path: string[]): Promise<Names> {
+  const plain = plainSql(await readText(...path).catch(() => ""));
+  const all = (pattern: RegExp, text = plain) => Array.from(text.matchAll(pattern), ([, name = ""]) => name);
+  const inserts = all(/\binsert into storage ?\. ?buckets([^;]*)/g);
+  return {
+    schemas: new Set(
+      all(/\b(?:create schema(?: if not exists)?(?: authorization)?|alter schema \S+ rename to) ([^\s;]+)/g),
+    ),
+    buckets: new Set(inserts.flatMap((values) => all(/'([^']*)'/g, values))),
+    used: new Set(all(/([\w$]+) ?\./g)),
+  };
+}
