@@ -74,6 +74,11 @@ async function main(): Promise<number> {
     const from = app.record === undefined ? "" : `, from ${app.record.version}`;
     console.log(`Keyframe ${source.version}${from}, in ${app.folder}`);
     if (changes.write.size + changes.remove.length === 0) console.log("Everything is there already.");
+    if (app.record === undefined && app.removed.length > 0) {
+      console.log(
+        `${app.removed.at(-1)} comes first, and a database that has it not yet loses all data of Keyframe with it. To keep these, restore the folder from your version control.`,
+      );
+    }
     await carryOut(app, changes, isDryRun);
     if (!isDryRun) console.log(NEXT_AFTER_ADD);
     return 0;

@@ -153,6 +153,19 @@ test("an upgrade that was interrupted → the next version's add completes it to
   expect(JSON.parse(await readFile(join(folder, RECORD), "utf8"))).toMatchObject({ version: "3" });
 });
 
+test("add after a removal that no database has → says that the removal comes first, and how to undo it", async () => {
+  await add(version1);
+  await remove(version1);
+  const script = join(PROJECT_ROOT, "tools/install.ts");
+  const { code, said } = await runProgram(Deno.execPath(), ["run", "-A", script, "add", folder]).ended;
+  expect([code, said]).toEqual([
+    0,
+    expect.stringMatching(
+      /_keyframe_remove\.sql comes first.*loses all data.*restore the folder from your version control/,
+    ),
+  ]);
+});
+
 test("a first add that was interrupted before it copied a migration, then remove → the folder as it was", async () => {
   const before = await files();
   await add(version1, fullAfter(4).disk).catch(() => undefined);
@@ -271,6 +284,7 @@ describe("the first add, with SQL of the app", () => {
     "comment on schema public is e'\\'create schema keyframe;';",
     "create function a() returns text language sql as $a$ select 'create schema keyframe' $a$;",
     'create table "create schema keyframe" ();',
+    "insert into storage.buckets (id) values ('Projects');",
     'create schema "KEYFRAME"; create schema "keyframe x"; create schema keyframe_of_the_app; create schema a authorization keyframe;',
     "insert into storage.buckets (id) values ('a'); insert into films values ('projects');",
     "select 'insert into storage.buckets values (''projects'')';",
@@ -289,7 +303,6 @@ describe("what stands where files of ours belong", () => {
     ["a folder", "supabase/functions/api/index.ts"],
     ["a folder", "supabase/config.toml"],
     ["a folder", "supabase/config.toml.before-keyframe"],
-    ["a folder", RECORD],
   ])("%s is %s → add names it before it writes", async (what, path) => {
     await rm(join(folder, path), { force: true });
     if (what === "a file") await put(folder, path, "the app's\n");
@@ -323,6 +336,12 @@ describe("what stands where files of ours belong", () => {
       await writeFile(config, text);
     }
   });
+});
+
+test("a dump with a literal of 20 MB, and a comment without an end → read all the same", async () => {
+  const sql = `insert into films values ('${"x".repeat(20_000_000)}'); /* ${"/* a */ ".repeat(10_000)}`;
+  await put(folder, "supabase/seed.sql", `${sql}\n`);
+  await add(version1);
 });
 
 test("config.toml was written anew without our marks → remove names what of ours is left, and changes nothing", async () => {

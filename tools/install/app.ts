@@ -52,7 +52,7 @@ export async function readApp(folder: string, source: Source): Promise<App> {
     );
   }
   const links = await findFolderLinks(folder);
-  await refuseObstacles(folder, [CONFIG, BACKUP, RECORD, `${MIGRATIONS}/any`]);
+  await refuseObstacles(folder, [CONFIG, `${MIGRATIONS}/any`]);
   const record = await readRecord(folder);
   const names = new Set([...source.migrations.keys(), ...(record?.migrations ?? [])]);
   const copyName = (file: string) => /^keyframe_(.+)$/.exec(migrationName(file) ?? "")?.[1] ?? "";

@@ -9,6 +9,7 @@ import {
   editedFiles,
   migrationsBefore,
   MIGRATIONS,
+  RECORD,
   refuseObstacles,
   SHARED,
 } from "./app.ts";
@@ -30,7 +31,7 @@ export async function planAdd(source: Source, app: App, { functionName, force, n
   );
 
   const obsolete = copiedPaths(app).filter((path) => !files.has(path));
-  await refuseObstacles(app.folder, [...files.keys(), ...obsolete]);
+  await refuseObstacles(app.folder, [...files.keys(), ...obsolete, RECORD, BACKUP]);
   const squashed = app.record === undefined ? [] : await squashedInto(app);
   const taken = [
     ...(await takenFunctions(app, Object.keys(functions), files, source)),

@@ -33,7 +33,7 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   const removeSql = removalSql(source, drop);
   if (app.record === undefined) return await planRepeatedRemove(app, drop.length === 0 ? undefined : removeSql, now);
   const copied = copiedPaths(app);
-  await refuseObstacles(app.folder, copied);
+  await refuseObstacles(app.folder, [...copied, BACKUP]);
   const edited = force ? [] : await editedFiles(app);
   if (edited.length > 0) {
     throw new InstallError(`Edited since they were copied: ${edited.join(", ")}. --force removes these files too.`);

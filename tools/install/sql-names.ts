@@ -1,32 +1,30 @@
 import { readText } from "./source.ts";
 
+/** Written so that neither a literal of megabytes nor a comment without an end needs much memory or time. */
 const HIDDEN = new RegExp(
   [
     /--.*/, // a comment
-    /\/\*(?:\/\*(?:(?!\*\/)[\s\S])*\*\/|(?!\*\/|\/\*)[\s\S])*\*\//, // another, which may contain comments
+    /\/\*[^*/]*(?:(?:\*(?!\/)|\/(?!\*)|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)[^*/]*)*\*\//, // another, which may contain comments
     /\bdo\s+(?:language\s+\w+\s+)?\$(?<tag>\w*)\$(?<run>[\s\S]*?)\$\k<tag>\$/, // SQL that runs
     /\$(?<quote>(?!\d)\w*)\$[\s\S]*?\$\k<quote>\$/, // a string
-    /\be'(?:[^'\\]|\\[\s\S]|'')*'/, // another
-    /'(?:[^']|'')*'/, // another
-    /"(?:[^"]|"")*"/, // a name
-    /[A-Z]+/,
+    /\be'[^'\\]*(?:(?:''|\\[\s\S])[^'\\]*)*'/, // another
+    /'[^']*(?:''[^']*)*'/, // another
+    /"[^"]*(?:""[^"]*)*"/, // a name
   ]
     .map(({ source }) => source)
     .join("|"),
   "gi",
 );
 
-/** SQL without comments, in small letters, with a space for any gap. Of strings and quoted names, only plain words are left. */
+/** SQL in small letters, with one space for a gap or comment. Of strings and quoted names, only plain words are left. */
 function plainSql(sql: string): string {
   const plain = sql.replaceAll(HIDDEN, (found: string, _tag?: string, run?: string) => {
     if (run !== undefined) return `do ${plainSql(run)}`;
     if (/^(--|\/\*)/.test(found)) return " ";
-    if (/^"[a-z_]\w*"$/.test(found)) return found.slice(1, -1);
-    if (found.startsWith('"')) return '""';
-    if (/['$]/.test(found)) return /^'[\w-]+'$/.test(found) ? found : "''";
-    return found.toLowerCase();
+    if (/^"[a-z_][a-z0-9_]*"$/.test(found)) return found.slice(1, -1);
+    return /^'[a-z0-9_-]{1,63}'$/.test(found) ? found : "''";
   });
-  return plain.replaceAll(/\s+/g, " ");
+  return plain.toLowerCase().replaceAll(/\s+/g, " ");
 }
 
 type Names = { schemas: Set<string>; buckets: Set<string>; used: Set<string> };
@@ -41,6 +39,6 @@ export async function namesInFile(...path: string[]): Promise<Names> {
       all(/\b(?:create schema(?: if not exists)?(?: authorization)?|alter schema \S+ rename to) ([^\s;]+)/g),
     ),
     buckets: new Set(inserts.flatMap((values) => all(/'([^']*)'/g, values))),
-    used: new Set(all(/([\w$]+) ?\./g)),
+    used: new Set(all(/\b(\w+) ?\./g)),
   };
 }
