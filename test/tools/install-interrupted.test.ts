@@ -242,6 +242,10 @@ describe("a removal that no database has yet", () => {
 test.each([
   ["create our schemas, as a squash leaves them", 'CREATE SCHEMA IF NOT EXISTS "keyframe_private";\n'],
   ["use ours", "create view public.titles as select title from keyframe.projects;\n"],
+  [
+    "use ours in a function",
+    "create function f() returns text language sql as $$ select title from keyframe.projects $$;\n",
+  ],
 ])(
   "remove --migrations while migrations of the app %s → refused by their names; --force deletes ours all the same",
   async (_what, sql) => {

@@ -5,7 +5,7 @@ const HIDDEN = new RegExp(
   [
     /--.*/, // a comment
     /\/\*[^*/]*(?:(?:\*(?!\/)|\/(?!\*)|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\/)[^*/]*)*\*\//, // another, which may contain comments
-    /\bdo\s+(?:language\s+\w+\s+)?\$(?<tag>\w*)\$(?<run>[\s\S]*?)\$\k<tag>\$/, // SQL that runs
+    /\b(?:do|as)\s+(?:language\s+\w+\s+)?\$(?<tag>\w*)\$(?<run>[\s\S]*?)\$\k<tag>\$/, // SQL that runs, or a function's body
     /\$(?<quote>(?!\d)\w*)\$[\s\S]*?\$\k<quote>\$/, // a string
     /\be'[^'\\]*(?:(?:''|\\[\s\S])[^'\\]*)*'/, // another
     /'[^']*(?:''[^']*)*'/, // another
@@ -19,7 +19,7 @@ const HIDDEN = new RegExp(
 /** SQL in small letters, with one space for a gap or comment. Of strings and quoted names, only plain words are left. */
 function plainSql(sql: string): string {
   const plain = sql.replaceAll(HIDDEN, (found: string, _tag?: string, run?: string) => {
-    if (run !== undefined) return `do ${plainSql(run)}`;
+    if (run !== undefined) return ` ${plainSql(run)}`;
     if (/^(--|\/\*)/.test(found)) return " ";
     if (/^"[a-z_][a-z0-9_]*"$/.test(found)) return found.slice(1, -1);
     return /^'[a-z0-9_-]{1,63}'$/.test(found) ? found : "''";
