@@ -11,12 +11,13 @@ import { planForget, planRemove } from "./install/plan-remove.ts";
 import { InstallError, readSource } from "./install/source.ts";
 
 const HELP = `add [folder]      copies Keyframe's migrations and functions into the app's supabase folder; again: upgrades
-remove [folder]   takes them out, and writes a migration that drops what Keyframe has in the database
+remove [folder]   takes them out, and writes a migration that drops what Keyframe has in the database; again, if a database
+                  refused that one: puts it behind the app's newer migrations
 
   folder                 the folder that has supabase/config.toml (default: this one)
   --dry-run              print what would be written and removed, and change nothing
   --function-name NAME   add: the name of the API's function, where the app has a function named api
-  --force                replace or remove copied files that were edited
+  --force                replace or remove copied files that were edited; with --migrations: also if migrations of yours name ours
   --drop OBJECT          remove: this object of the app may go too, as the migration's error names it; may be repeated
   --yes                  remove: do it, all data of Keyframe go with the migration
   --migrations           remove, after its migration is applied everywhere: delete the migrations' files too
@@ -73,12 +74,17 @@ async function main(): Promise<number> {
     const from = app.record === undefined ? "" : `, from ${app.record.version}`;
     console.log(`Keyframe ${source.version}${from}, in ${app.folder}`);
     if (changes.write.size + changes.remove.length === 0) console.log("Everything is there already.");
+    if (app.record === undefined && app.removed.length > 0) {
+      console.log(
+        `${app.removed.at(-1)} comes first, and a database that has it not yet loses all data of Keyframe with it. To keep these, restore the folder from your version control.`,
+      );
+    }
     await carryOut(app, changes, isDryRun);
     if (!isDryRun) console.log(NEXT_AFTER_ADD);
     return 0;
   }
   if (given.migrations) {
-    const { versions, ...changes } = planForget(app);
+    const { versions, ...changes } = await planForget(app, source, given.force);
     await carryOut(app, changes, isDryRun);
     console.log(`Take them out of each database's history:
   supabase migration repair --status reverted ${versions.join(" ")} --remote=<ref>`);
@@ -86,6 +92,7 @@ async function main(): Promise<number> {
   }
   const changes = await planRemove(source, app, { ...options, drop: given.drop });
   console.log(WHAT_GOES);
+  if (app.record === undefined) console.log("A removal is there already. Continue only if no database has it.");
   await carryOut(app, changes, isDryRun || !given.yes);
   if (!isDryRun && !given.yes) throw new InstallError("Nothing was changed: run the command again with --yes.");
   return 0;

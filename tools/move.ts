@@ -1,14 +1,20 @@
 import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
+import { isDeepStrictEqual } from "node:util";
 import postgres from "postgres";
 import { installExtensions } from "../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../local/platform/bootstrap-platform.ts";
 import { applyMigrations } from "../local/stack/apply-migrations.ts";
+import { oneLine } from "../local/stack/command-line.ts";
 import { claimData } from "../local/stack/data-folder.ts";
 import { openDatabase } from "../local/stack/open-database.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
+import { readMigrations } from "../local/stack/read-migrations.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
+import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 import { parseOptions, runMain } from "./command-line.ts";
+import { migrationDigest } from "./deploy/migrations.ts";
+import { othersThanRelease } from "./release-migration.ts";
 
 const HELP = `npm run move -- --from <url> [options]   copies a stack's data from your own Postgres into the embedded one
 
@@ -35,9 +41,73 @@ async function main(): Promise<number> {
   if (!/^postgres(ql)?:$/.test(URL.parse(values.from ?? "")?.protocol ?? "")) {
     throw new Error("--from must be an address such as postgres://user:password@127.0.0.1:5432/film.");
   }
-  const dataDir = resolve(values.data);
+  const { rows, unread } = await readFrom(values.from ?? "", (from) =>
+    writeInto(resolve(values.data), (to, demoUser) => copyData(from, to, demoUser)),
+  );
+  console.log(`${rows} rows are copied. Start the stack without KEYFRAME_DATABASE_URL: npm start`);
+  if (unread.length > 0) {
+    console.log(
+      `The secrets of these webhook endpoints cannot be read and are not copied: ${unread.join(", ")}. Their deliveries fail with not_signed until you rotate the secret and give the new one to the receiver (docs/administer.md).`,
+    );
+  }
+  return 0;
+}
+
+type Moved = { rows: number; unread: string[] };
+
+/** Runs `work` on one state of the source, once that is seen to be one that can be moved. */
+async function readFrom(url: string, work: (from: postgres.TransactionSql) => Promise<Moved>): Promise<Moved> {
+  const source = await connect(url);
+  try {
+    return await source.begin("isolation level repeatable read read only", async (from) => {
+      await checkSource(from);
+      return await work(from);
+    });
+  } catch (error) {
+    if (!(error instanceof postgres.PostgresError)) throw error;
+    throw new Error(
+      `Nothing was copied, because Postgres refused (${oneLine(error)}). --from takes the superuser of KEYFRAME_DATABASE_URL: compare them, and run the command again.`,
+    );
+  } finally {
+    await source.end({ timeout: 1 });
+  }
+}
+
+async function connect(url: string): Promise<postgres.Sql> {
+  try {
+    const sql = postgres(url, { max: 1, connect_timeout: 10, onnotice: () => undefined });
+    await sql`select 1`;
+    return sql;
+  } catch (error) {
+    throw new Error(
+      `The Postgres of --from cannot be reached (${oneLine(error)}): start it, or compare the address with KEYFRAME_DATABASE_URL.`,
+    );
+  }
+}
+
+async function checkSource(from: postgres.TransactionSql): Promise<void> {
+  const [known] = await from`select to_regclass('keyframe_private.installation') is not null as installed`;
+  if (!known?.installed) throw new Error("That Postgres has no Keyframe: compare --from with KEYFRAME_DATABASE_URL.");
+  const [stack] = await from`select from pg_stat_activity
+    where datname = current_database() and application_name = 'keyframe-platform'`;
+  if (stack)
+    throw new Error("A stack still runs on that Postgres: stop it first, or its workers change what is copied.");
+  const installed = await from<{ migrations: Record<string, string> }[]>`
+    select migrations from keyframe_private.installation`;
+  const ours = othersThanRelease(await readMigrations(), SCHEMA_VERSION);
+  const digests = await Promise.all(ours.map(async ({ name, text }) => [name, await migrationDigest(text)]));
+  const noted = Object.assign({}, ...installed.map(({ migrations }) => migrations));
+  if (!isDeepStrictEqual(noted, Object.fromEntries(digests))) {
+    throw new Error("That Postgres has the migrations of another version: start this checkout on it once, then move.");
+  }
+}
+
+/** Runs `work` on the embedded Postgres of a data folder, in a transaction. */
+async function writeInto(
+  dataDir: string,
+  work: (to: postgres.TransactionSql, demoUser: string) => Promise<Moved>,
+): Promise<Moved> {
   const claim = claimData(dataDir);
-  const source = postgres(values.from ?? "", { max: 1, connect_timeout: 10, onnotice: () => undefined });
   try {
     const target = await openDatabase({ dataDir, port: 0 });
     const sql = postgres(target.url, { max: 1, onnotice: () => undefined });
@@ -47,39 +117,18 @@ async function main(): Promise<number> {
       await bootstrapPlatform(sql, { postgresPassword });
       await installExtensions(sql);
       await applyMigrations(await target.migrationUrl(postgresPassword), join(dataDir, "cli-home"));
-      const { rows, unread } = await source.begin("isolation level repeatable read read only", (from) =>
-        sql.begin((to) => copyData(from, to, demoUserOf(keys).email)),
-      );
-      console.log(`${rows} rows are copied. Start the stack without KEYFRAME_DATABASE_URL: npm start`);
-      if (unread.length > 0) {
-        console.log(
-          `The secrets of these webhook endpoints cannot be read and are not copied: ${unread.join(", ")}. Their deliveries fail with not_signed until you rotate the secret and give the new one to the receiver (docs/administer.md).`,
-        );
-      }
+      return await sql.begin((to) => work(to, demoUserOf(keys).email));
     } finally {
       await sql.end({ timeout: 1 });
       await target.stop();
     }
   } finally {
-    await source.end({ timeout: 1 });
     claim.release();
   }
-  return 0;
 }
 
-/** `rows`: how many were copied. `unread`: endpoints with a secret that was not. Throws before it changes anything, or changes nothing. */
-async function copyData(
-  from: postgres.TransactionSql,
-  to: postgres.TransactionSql,
-  demoUser: string,
-): Promise<{ rows: number; unread: string[] }> {
-  const [stack] = await from`select from pg_stat_activity
-    where datname = current_database() and application_name = 'keyframe-platform'`;
-  if (stack)
-    throw new Error("A stack still runs on that Postgres: stop it first, or its workers change what is copied.");
-  if ((await versionOf(from)) !== (await versionOf(to))) {
-    throw new Error("That Postgres has the migrations of another version: start this checkout on it once, then move.");
-  }
+/** `rows`: how many were copied. `unread`: endpoints with a secret that was not. */
+async function copyData(from: postgres.TransactionSql, to: postgres.TransactionSql, demoUser: string): Promise<Moved> {
   const [there] = await to`select exists (select from keyframe.projects)
     or exists (select from auth.users where email <> ${demoUser}) as used`;
   if (there?.used) {
@@ -103,13 +152,6 @@ async function copyData(
   }
   await copySequences(from, to);
   return { rows, unread: await copyWebhookSecrets(from, to) };
-}
-
-async function versionOf(sql: postgres.TransactionSql): Promise<string> {
-  const [known] = await sql`select to_regclass('keyframe_private.installation') is not null as installed`;
-  if (!known?.installed) throw new Error("That Postgres has no Keyframe: compare --from with KEYFRAME_DATABASE_URL.");
-  const rows = await sql`select version, migrations::text from keyframe_private.installation order by version`;
-  return JSON.stringify(rows);
 }
 
 const OURS = "('auth', 'storage', 'keyframe', 'keyframe_private')";

@@ -1,14 +1,11 @@
 import { join } from "node:path";
-import postgres from "postgres";
-import { installExtensions } from "../local/extensions/install-extensions.ts";
-import { bootstrapPlatform } from "../local/platform/bootstrap-platform.ts";
-import { startPostgres } from "../local/postgres/start-postgres.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { readMigrations } from "../local/stack/read-migrations.ts";
 import { argumentsOrHelp, runMain } from "./command-line.ts";
 import { describeRights } from "./describe-rights.ts";
 import { describeSchema } from "./describe-schema.ts";
 import { othersThanRelease, releaseMigration } from "./release-migration.ts";
+import { onThrowAwayDatabase } from "./throw-away-database.ts";
 
 const HELP = `npm run schema   writes the version's last migration and docs/schema.sql anew, after a change of the migrations
 
@@ -20,12 +17,7 @@ async function main(): Promise<number> {
   const { version } = JSON.parse(await read("package.json")) as { version: string };
   const migrations = await readMigrations();
 
-  const folder = await Deno.makeTempDir({ prefix: "keyframe-schema-" });
-  const server = await startPostgres({ dataDir: join(folder, "data"), durable: false });
-  const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
-  try {
-    await bootstrapPlatform(sql);
-    await installExtensions(sql, { useReal: false });
+  await onThrowAwayDatabase(async (sql) => {
     for (const { text } of othersThanRelease(migrations, version)) await sql.begin((each) => each.unsafe(text));
     const release = await releaseMigration(migrations, version, await read("CHANGELOG.md"), await describeRights(sql));
     for (const file of release.replaced) await Deno.remove(join(PROJECT_ROOT, "supabase/migrations", file));
@@ -42,11 +34,7 @@ export const SCHEMA_VERSION = "${version}";
     const file = new URL("../docs/schema.sql", import.meta.url);
     await Deno.writeTextFile(file, await describeSchema(sql));
     console.log(`${file.pathname} is current.`);
-  } finally {
-    await sql.end();
-    await server.stop();
-    await Deno.remove(folder, { recursive: true });
-  }
+  });
   return 0;
 }
 

@@ -154,6 +154,10 @@ test("what is added outside our three schemas → bears our name, and nothing of
   expect(added.filter((entry) => !ours.test(entry))).toEqual([]);
 });
 
+/** As a shell takes them. */
+const quoteForShell = (names: (string | undefined)[]) =>
+  names.map((name) => `'${name?.replaceAll("'", `'\\''`)}'`).join(" --drop ");
+
 /** What an app builds on our schemas, by the names that Postgres gives to it. */
 const BUILT: [name: string, statement: string][] = [
   ["view public.titles", "create view public.titles as select title, text_prompt from keyframe.projects"],
@@ -191,6 +195,12 @@ const BUILT: [name: string, statement: string][] = [
     "table column public.notes.is_video",
     "alter table public.notes add is_video boolean generated always as (step = 'video') stored",
   ],
+  [
+    "table public.cuts",
+    "create table public.cuts (step keyframe.generation_step, length int) partition by list (step)",
+  ],
+  ["table public.cuts_video", "create table public.cuts_video partition of public.cuts for values in ('video')"],
+  [`view public."director's cut"`, `create view public."director's cut" as select id from keyframe.projects`],
   ["publication relation keyframe.projects in publication feed", "create publication feed for table keyframe.projects"],
 ];
 
@@ -205,7 +215,7 @@ test("the app has built on our schemas → remove.sql names each and changes not
   const refusal = String(await remove().catch(String));
   const listed = [...refusal.matchAll(/^- (.*)$/gm)].map(([, name]) => name);
   expect(listed.sort()).toEqual(BUILT.map(([name]) => name).sort());
-  expect(refusal).toContain("--drop 'view public.titles'");
+  expect(refusal).toContain(`remove --yes --drop ${quoteForShell(listed)}`);
   expect(await readEverything(sql)).toEqual(built);
 
   const names = BUILT.map(([name]) => name);
@@ -218,7 +228,7 @@ test("the app has built on our schemas → remove.sql names each and changes not
     expect([...(await session`select * from public.notes`)]).toEqual([{ id: 1, project_id: null }]);
   });
   await sql.unsafe(`drop publication feed; drop trigger tell on keyframe.projects; drop function public.tell, public.newest, public.describe;
-    drop table public.notes, public.drafts; drop materialized view public.counted; drop view public.titles`);
+    drop table public.notes, public.drafts; drop materialized view public.counted; drop view public.titles, public."director's cut"; drop table public.cuts`);
   expect(await readEverything(sql)).toEqual(unbuilt);
 });
 

@@ -16,6 +16,8 @@ const CONFIGS: [what: string, text: string, exposed: string[]][] = [
   ["no schemas", "[api]\nmax_rows = 7\n\n[api.tls]\nenabled = false\n", ["public", "graphql_public"]],
   ["no table of the API", 'project_id = "a" # with a comment\n[db]\nport = 2', ["public", "graphql_public"]],
   ["an empty list", "[api]\nschemas = []\n", []],
+  ["an empty list with a comment", "[api]\nschemas = [ # none\n]\n", []],
+  ["comments that name ours", '[api]\nschemas = [\n  "public", # "keyframe", not yet\n]\n', ["public"]],
   ["functions of the app", '[functions.mail]\nverify_jwt = true\n[api]\nschemas = ["public",]\n', ["public"]],
   ["nothing", "", ["public", "graphql_public"]],
   ["line ends of Windows", '[api]\r\nschemas = ["public"] # ours\r\n\r\n[db]\r\nport = 2\r\n', ["public"]],
@@ -82,6 +84,10 @@ test.each<[what: string, edit: (text: string) => string]>([
   ["without a begin", (text) => text.replace(/# keyframe: begin.*/, "")],
   ["twice", (text) => `${text}# keyframe: begin\n`],
   ["with a setting changed", (text) => text.replace("enabled = true", "enabled = false")],
+  [
+    "with a key behind its end, which belongs to its last table",
+    (text) => `${text}\n# mine\nverify_jwt = true\n[db]\nport = 2\n`,
+  ],
   ["with a function of the app", (text) => text.replace("# keyframe: end", "[functions.mail]\n# keyframe: end")],
 ])("our block %s → add and remove refuse with what to do", (_what, edit) => {
   for (const command of [() => addToConfig(edit(added), ours), () => removeFromConfig(edit(added), schemas)]) {

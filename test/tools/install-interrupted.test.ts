@@ -1,113 +1,32 @@
-import { lstat, mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { MIGRATIONS, readApp, RECORD, SHARED } from "../../tools/install/app.ts";
-import { applyChanges, type Disk } from "../../tools/install/apply-changes.ts";
+import { MIGRATIONS, readApp, RECORD } from "../../tools/install/app.ts";
 import { nextVersions } from "../../tools/install/migration-versions.ts";
-import { planAdd } from "../../tools/install/plan-add.ts";
-import { planForget, planRemove } from "../../tools/install/plan-remove.ts";
-import { readSource, type Source } from "../../tools/install/source.ts";
+import type { Disk } from "../../tools/install/apply-changes.ts";
+import {
+  add,
+  files,
+  folder,
+  forget,
+  freshApp,
+  fullAfter,
+  put,
+  remove,
+  useAppFolder,
+  version1,
+  version2,
+} from "../support/tools/app-folder.ts";
 import { runProgram } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
 
-// What needs neither the Supabase CLI nor a database: the files that add and remove write.
+// What needs neither the Supabase CLI nor a database: the files that add and remove write, also after an interruption.
 vi.setConfig({ testTimeout: 120_000 });
-
-const now = new Date("2026-12-01T10:00:00Z");
-let parent: string;
-let folder: string;
-let version1: Source;
-let version2: Source;
-beforeAll(async () => {
-  parent = await mkdtemp(join(tmpdir(), "keyframe-interrupted-"));
-  const whole = await readSource(PROJECT_ROOT);
-  // A few files of each kind show what all would.
-  const few = <T>(map: Map<string, T>, wanted: RegExp) => new Map([...map].filter(([path]) => wanted.test(path)));
-  const code = few(whole.code, /(index\.ts|deno\.json|shared\/platform\/[a-d].*)$/);
-  version1 = { ...whole, version: "1", code, migrations: new Map([...whole.migrations].slice(0, 4)) };
-  const [first = "", second = "", ...kept] = code.keys();
-  version2 = {
-    ...whole,
-    version: "2",
-    code: new Map([
-      [first, "// changed\n"],
-      [`${dirname(second)}/added.ts`, "// added\n"],
-      ...kept.map((path) => [path, code.get(path) ?? ""] as const),
-    ]),
-    migrations: new Map([...whole.migrations].slice(0, 6)),
-  };
-});
-afterAll(() => rm(parent, { recursive: true }));
-beforeEach(async () => {
-  folder = await freshApp();
-});
+useAppFolder();
 
 /** An installed.json that is whole, as far as its parts are. */
 const RECORDED = { version: "1", functionName: "api", migrations: [], files: {} };
-
-async function freshApp(): Promise<string> {
-  const made = await mkdtemp(join(parent, "app-"));
-  await put(made, "supabase/config.toml", '[api]\nschemas = ["public"]\n');
-  return made;
-}
-
-async function put(root: string, path: string, text: string): Promise<void> {
-  await mkdir(dirname(join(root, path)), { recursive: true });
-  await writeFile(join(root, path), text);
-}
-
-async function add(source: Source, disk?: Disk, at = folder): Promise<void> {
-  const app = await readApp(at, source);
-  await applyChanges(app, await planAdd(source, app, { functionName: undefined, force: false, now }), disk);
-}
-
-async function remove(source: Source, disk?: Disk, at = folder): Promise<void> {
-  const app = await readApp(at, source);
-  await applyChanges(app, await planRemove(source, app, { force: false, now, drop: [] }), disk);
-}
-
-/** Path → text of every file; migrations without their time, which an interruption may make later. */
-async function files(at = folder): Promise<[path: string, text: string][]> {
-  const entries = await readdir(at, { recursive: true, withFileTypes: true });
-  const paths = entries.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
-  const read = paths.map(
-    async (path): Promise<[string, string]> => [
-      path.slice(at.length + 1).replace(/\/\d{14}_/, "/"),
-      await readFile(path, "utf8"),
-    ],
-  );
-  return (await Promise.all(read)).sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-/** A disk that is full after this many changes: the next write leaves half a file under its unfinished name. */
-function fullAfter(changes: number): { disk: Disk; isUsed: () => boolean } {
-  let left = changes;
-  let used = false;
-  const count = () => {
-    if (left-- > 0) return;
-    used = true;
-    throw new Error("ENOSPC: no space left on device");
-  };
-  return {
-    isUsed: () => used,
-    disk: {
-      write: async (path, text) => {
-        const unfinished = join(dirname(path), ".keyframe-unfinished");
-        await mkdir(dirname(path), { recursive: true });
-        await writeFile(unfinished, text.slice(0, text.length / 2));
-        count();
-        await writeFile(unfinished, text);
-        await rename(unfinished, path);
-      },
-      remove: async (path) => {
-        count();
-        await rm(path, { force: true });
-      },
-    },
-  };
-}
 
 const CASES: [what: string, prepare: () => Promise<void>, command: (disk?: Disk) => Promise<void>][] = [
   ["a first add", async () => undefined, (disk) => add(version1, disk)],
@@ -123,7 +42,7 @@ test.each(CASES)(
     const whole = await files();
     let interruptions = 0;
     for (let changes = 0; ; changes++) {
-      folder = await freshApp();
+      await freshApp();
       await prepare();
       const { disk, isUsed } = fullAfter(changes);
       const ended = await command(disk).catch((error: Error) => error.message);
@@ -151,6 +70,19 @@ test("an upgrade that was interrupted → the next version's add completes it to
   expect(JSON.parse(await readFile(join(folder, RECORD), "utf8"))).toMatchObject({ version: "3" });
 });
 
+test("add after a removal that no database has → says that the removal comes first, and how to undo it", async () => {
+  await add(version1);
+  await remove(version1);
+  const script = join(PROJECT_ROOT, "tools/install.ts");
+  const { code, said } = await runProgram(Deno.execPath(), ["run", "-A", script, "add", folder]).ended;
+  expect([code, said]).toEqual([
+    0,
+    expect.stringMatching(
+      /_keyframe_remove\.sql comes first.*loses all data.*restore the folder from your version control/,
+    ),
+  ]);
+});
+
 test("a first add that was interrupted before it copied a migration, then remove → the folder as it was", async () => {
   const before = await files();
   await add(version1, fullAfter(4).disk).catch(() => undefined);
@@ -167,9 +99,10 @@ test("add is killed while it writes → the next one completes it, as if it had 
   killed.kill("SIGKILL");
   await killed.ended;
   expect(await start().ended).toMatchObject({ code: 0 });
+  const first = folder;
   const other = await freshApp();
   await runProgram(Deno.execPath(), ["run", "-A", script, "add", other]).ended;
-  expect(await files()).toEqual(await files(other));
+  expect(await files(first)).toEqual(await files(other));
 });
 
 test("add, remove, add, remove → two removals, each behind the copies that it removes; all can be forgotten, and a third add copies anew", async () => {
@@ -182,119 +115,45 @@ test("add, remove, add, remove → two removals, each behind the copies that it 
     .map((file) => file.replace(/^\d+_keyframe_|\.sql$/g, ""));
   const copies = [...version1.migrations.keys()];
   expect(names).toEqual([...copies, "remove", ...copies, "remove"]);
-  const { versions } = planForget(await readApp(folder, version1));
+  const { versions } = await forget();
   expect(versions).toHaveLength(names.length);
   await add(version1);
   expect(await readdir(join(folder, MIGRATIONS))).toHaveLength(names.length + copies.length);
 });
 
-describe("symbolic links", () => {
-  const links: [what: string, path: string][] = [
-    ["the folder of a function", "supabase/functions/api"],
-    ["a file of a function", "supabase/functions/keyframe-generate/index.ts"],
-    ["the folder of shared code", SHARED],
-    ["config.toml", "supabase/config.toml"],
-  ];
-  test.each(links)("%s → refused by its path, and what it leads to stays as it is", async (_what, path) => {
-    const isFile = /\.\w+$/.test(path);
-    const source = join(await mkdtemp(join(parent, "behind-")), "source");
-    if (isFile) await writeFile(source, '[api]\nschemas = ["public"]\n');
-    else await put(source, "index.ts", "// the app's\n");
-    await rm(join(folder, path), { force: true });
-    await mkdir(dirname(join(folder, path)), { recursive: true });
-    await symlink(source, join(folder, path));
-    const before = await files(dirname(source));
-    await expect(add(version1)).rejects.toThrow(new RegExp(`symbolic links.*: ${path}\\.`));
-    expect(await files(dirname(source))).toEqual(before);
-  });
-
-  const whole = ["supabase", "supabase/functions", MIGRATIONS];
-
-  test.each(whole)(
-    "%s leads out of the app's folder, or nowhere → refused by every command, nothing changed",
-    async (path) => {
-      const commands = [add, remove, async () => void planForget(await readApp(folder, version1))];
-      const behind = join(await mkdtemp(join(parent, "behind-")), "source");
-      for (const prepare of [async () => undefined, () => add(version1), () => remove(version1)]) {
-        await prepare();
-        await mkdir(join(folder, path), { recursive: true });
-        await rename(join(folder, path), behind);
-        await symlink(behind, join(folder, path));
-        const before = await files(behind);
-        for (const command of commands) {
-          await expect(command(version1)).rejects.toThrow(new RegExp(`symbolic links.*: ${path} → .*/source\\.`));
-        }
-        expect(await files(behind)).toEqual(before);
-        await rm(join(folder, path));
-        await rename(behind, join(folder, path));
-      }
-      if (path === "supabase") return;
-      await rm(join(folder, path), { recursive: true, force: true });
-      await symlink(join(folder, "nowhere"), join(folder, path));
-      await expect(add(version1)).rejects.toThrow(`${path} → nothing`);
-    },
-  );
-
-  test.each(whole)(
-    "%s leads to a folder of the app → named; add writes there, and remove leaves the folder",
-    async (path) => {
-      const elsewhere = join(folder, "elsewhere");
-      await mkdir(join(folder, path), { recursive: true });
-      await rename(join(folder, path), elsewhere);
-      await symlink(elsewhere, join(folder, path));
-      expect((await readApp(folder, version1)).links).toEqual([`${path} → elsewhere`]);
-      const before = await files(elsewhere);
-      await add(version1);
-      const added = (await files(elsewhere)).length;
-      expect(added).toBeGreaterThan(before.length + 3);
-      await remove(version1);
-      expect(await files(elsewhere)).toEqual(expect.arrayContaining(before));
-      expect((await lstat(join(folder, path))).isSymbolicLink()).toBe(true);
-    },
-  );
-
-  test("supabase/migrations leads to a folder of the app → names in its migrations are seen as taken", async () => {
-    await put(folder, "elsewhere/20250102030405_own.sql", "create schema keyframe;\n");
-    await symlink("../elsewhere", join(folder, MIGRATIONS));
-    await expect(add(version1)).rejects.toThrow(
-      "The schema keyframe is the app's (supabase/migrations/20250102030405_own.sql)",
-    );
-  });
-
-  test("a function of the app that consists of links only → seen as taken; a link that leads nowhere is no obstacle", async () => {
-    await put(folder, "behind/handler.ts", "// the app's\n");
-    await mkdir(join(folder, "supabase/functions/keyframe-generate"), { recursive: true });
-    await symlink(join(folder, "behind/handler.ts"), join(folder, "supabase/functions/keyframe-generate/handler.ts"));
-    await symlink(join(folder, "nowhere.sql"), join(folder, "supabase/seed.sql"));
-    await expect(add(version1)).rejects.toThrow("The function keyframe-generate exists: rename yours.");
-    await rm(join(folder, "supabase/functions/keyframe-generate"), { recursive: true });
+test("an older add after an upgrade that was killed → leaves no unfinished file", async () => {
+  await add(version1);
+  const before = await files();
+  for (const changes of [1, 3]) {
+    await add(version2, fullAfter(changes).disk).catch(() => undefined);
+    expect(String(await files())).toContain(".keyframe-unfinished");
     await add(version1);
+    expect(await files()).toEqual(before);
+  }
+});
+
+describe("a removal that no database has yet", () => {
+  const names = async () =>
+    (await readdir(join(folder, MIGRATIONS))).sort().map((file) => file.replace(/^\d+_(keyframe_)?|\.sql$/g, ""));
+  const removal = async () => (await files()).find(([path]) => path.endsWith("/keyframe_remove.sql"))?.[1];
+  beforeEach(async () => {
+    await add(version1);
+    await remove(version1);
   });
 
-  test("one with the temporary name of a file that is written → what it leads to stays as it is", async () => {
-    const behind = join(await mkdtemp(join(parent, "behind-")), "source");
-    await writeFile(behind, "the app's\n");
-    const paths = ["supabase", MIGRATIONS, SHARED];
-    for (const path of paths) {
-      await mkdir(join(folder, path), { recursive: true });
-      await symlink(behind, join(folder, path, ".keyframe-unfinished"));
-    }
-    await add(version1);
-    expect(await readFile(behind, "utf8")).toBe("the app's\n");
-    const isRegular = await Promise.all(
-      ["supabase/config.toml", RECORD].map(async (path) => (await lstat(join(folder, path))).isFile()),
-    );
-    expect(isRegular).toEqual([true, true]);
+  test("nothing came after it → a second remove says that it is there", async () => {
+    await expect(remove(version1)).rejects.toThrow(/removed already.*_keyframe_remove\.sql.*supabase db push/);
   });
 
-  test("one that took the place of copied code → neither add nor remove touches what is behind it", async () => {
-    await add(version1);
-    const source = join(await mkdtemp(join(parent, "behind-")), "api");
-    await rename(join(folder, "supabase/functions/api"), source);
-    await symlink(source, join(folder, "supabase/functions/api"));
-    const before = await files(source);
-    for (const command of [add, remove]) await expect(command(version1)).rejects.toThrow("supabase/functions/api");
-    expect(await files(source)).toEqual(before);
+  test("a migration of the app came after it → a second remove puts it behind that one, with what it may drop", async () => {
+    await remove(version1, undefined, folder, ["view public.titles"]);
+    const text = await removal();
+    expect(text).toContain("array['view public.titles']");
+    await put(folder, `${MIGRATIONS}/20991231235959_drop_titles.sql`, "drop view public.titles;\n");
+    await expect(remove(version1, fullAfter(1).disk)).rejects.toThrow("run the same command again");
+    await remove(version1);
+    expect(await names()).toEqual([...version1.migrations.keys(), "drop_titles", "remove"]);
+    expect(await removal()).toBe(text);
   });
 });
 

@@ -17,8 +17,7 @@ async function provider(change?: Change) {
 }
 const today = "2026-12-24";
 const lines = async (change: Change, rows = [imageRow(), videoRow()]) => {
-  const { findings, notes } = await runCheck({ rows, today, provider: (await provider(change)).provider });
-  return { findings, notes: notes.map(({ text }) => text) };
+  return await runCheck({ rows, today, provider: (await provider(change)).provider });
 };
 
 test("the provider publishes what is recorded → no findings, no drift; each model is asked for once", async () => {
@@ -26,7 +25,7 @@ test("the provider publishes what is recorded → no findings, no drift; each mo
   const rows = [imageRow(), imageRow({ step: "last-frame" }), videoRow()];
   const { checked, findings, notes } = await runCheck({ rows, today, provider: replicate });
   expect(findings).toEqual([]);
-  expect(notes.filter(({ text }) => text.includes("recorded"))).toEqual([]);
+  expect(notes).toEqual([]);
   expect(asked.sort()).toEqual(["google/nano-banana", "kwaivgi/kling-v2.1"]);
   expect(checked.map(({ origin }) => origin)).toEqual(
     Array(3).fill(expect.stringMatching(/^Replicate, version [0-9a-f]{8}$/)),
@@ -46,7 +45,7 @@ test("an enum behind a reference has changed, a field is gone, one is new, one i
   );
   expect(notes.join("\n")).toContain("aspect_ratio is now required; output_format is gone; size is new (text).");
   expect(notes).toContain(
-    'the recorded schema is not the published one: mode takes one of "standard", "max", recorded is one of "standard", "pro". Run with --record to write it anew.',
+    'kwaivgi/kling-v2.1: the recorded schema is not the published one: mode takes one of "standard", "max", recorded is one of "standard", "pro". Run with --record to write it anew.',
   );
 });
 
@@ -55,7 +54,7 @@ test("other words, another order → no drift", async () => {
     if (mode) mode.enum = ["pro", "standard"];
     if (Input) Input.properties = Object.fromEntries(Object.entries(Object(Input.properties)).reverse());
   });
-  expect(notes.filter((text) => text.includes("recorded"))).toEqual([]);
+  expect(notes).toEqual([]);
 });
 
 test("a model that is gone, without a version, or without a record where there is no token → a finding", async () => {
@@ -127,7 +126,7 @@ test("--record → every model is written anew with its source, twice the same b
     // The model of the row is new, the one that is recorded is in no row: both are written.
     const options = { rows: [imageRow()], today, provider: replicate, folder, record: true };
     const { notes } = await runCheck(options);
-    expect(notes.filter(({ text }) => text.endsWith("Written anew."))).toHaveLength(2);
+    expect(notes.filter((note) => note.endsWith("Written anew."))).toHaveLength(2);
     const first = readRecordedSchemas(folder);
     expect(Object.keys(first)).toEqual(["google/nano-banana", "kwaivgi/kling-v2.1"]);
     expect(first["kwaivgi/kling-v2.1"]).toMatchObject({
@@ -136,7 +135,7 @@ test("--record → every model is written anew with its source, twice the same b
     });
     expect(Object.keys(first["kwaivgi/kling-v2.1"]?.components.schemas ?? {})).not.toContain("PredictionRequest");
     const bytes = await Deno.readTextFile(recordedFile("kwaivgi/kling-v2.1", folder));
-    expect((await runCheck(options)).notes.filter(({ text }) => text.includes("recorded schema"))).toEqual([]);
+    expect((await runCheck(options)).notes).toEqual([]);
     expect(await Deno.readTextFile(recordedFile("kwaivgi/kling-v2.1", folder))).toBe(bytes);
   } finally {
     await Deno.remove(root, { recursive: true });

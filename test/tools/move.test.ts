@@ -106,16 +106,34 @@ test("move → users, rows to the microsecond, sequences, jobs and webhook secre
   expect(await move()).toMatchObject({ code: 1, error: expect.stringContaining("has projects or users already") });
 });
 
-test("a stack still runs on the source, a Postgres without Keyframe, no address → refused in one line", async () => {
+test("a source that cannot be moved → refused in one line that says what to do, before anything of the target is made", async () => {
+  const data = join(folder, "untouched");
+  const refused = async (from: string, said: RegExp) => {
+    expect(await runCommand("tools/move.ts", ["--from", from, "--data", data]).ended).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(new RegExp(`^${said.source}.*\n$`)),
+    });
+    await expect(Deno.stat(data)).rejects.toThrow(Deno.errors.NotFound);
+  };
+  const other = (parts: Partial<URL>) => Object.assign(new URL(server.url), parts).href;
   const stack = postgres(server.url, { max: 1, connection: { application_name: "keyframe-platform" } });
   await stack`select 1`;
-  expect(await move()).toMatchObject({
-    code: 1,
-    error: expect.stringMatching(/^A stack still runs .*stop it first.*\n$/),
-  });
+  await refused(server.url, /A stack still runs .*stop it first/);
   await stack.end({ timeout: 1 });
   await sql`create database empty`;
-  const empty = Object.assign(new URL(server.url), { pathname: "/empty" }).href;
-  expect(await move(empty)).toMatchObject({ code: 1, error: expect.stringContaining("has no Keyframe") });
-  expect(await move("film")).toMatchObject({ code: 1, error: expect.stringContaining("--from must be an address") });
+  await refused(other({ pathname: "/empty" }), /That Postgres has no Keyframe: compare --from/);
+  await refused("film", /--from must be an address/);
+  await refused(
+    other({ port: "1" }),
+    /The Postgres of --from cannot be reached \(.*ECONNREFUSED.*\): start it, or compare/,
+  );
+  await refused(other({ pathname: "/missing" }), /.* cannot be reached \(database "missing" does not exist\): /);
+  await refused(other({ password: "%" }), /.* cannot be reached \(.*\): /);
+  await sql`create role reader login password 'reader'`;
+  await refused(
+    other({ username: "reader", password: "reader" }),
+    /Nothing was copied, because Postgres refused \(permission denied .*\)\. --from takes the superuser/,
+  );
+  await sql`update keyframe_private.installation set migrations = migrations || '{"foundation": "other"}'`;
+  await refused(server.url, /.* migrations of another version: start this checkout on it once, then move/);
 });

@@ -8,7 +8,7 @@ import { readVersions } from "./function-stages.ts";
 import { compareMigrations, migrationDigest } from "./migrations.ts";
 import { DeployError } from "./output.ts";
 import type { Deployment, Stage } from "./stage.ts";
-import { parseJson } from "./supabase-cli.ts";
+import { parseJson } from "../parse-json.ts";
 
 const listed = z.object({
   secrets: z.array(z.object({ name: z.string(), value: z.string() })),

@@ -5,7 +5,7 @@ import { z } from "zod";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { DeployError } from "./output.ts";
 import type { Stage } from "./stage.ts";
-import { parseJson } from "./supabase-cli.ts";
+import { parseJson } from "../parse-json.ts";
 
 const compared = z.object({
   changes: z.array(

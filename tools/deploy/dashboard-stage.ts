@@ -4,7 +4,7 @@ import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { DeployError } from "./output.ts";
 import { runCommand } from "./run-command.ts";
 import type { Deployment, Stage } from "./stage.ts";
-import { parseJson } from "./supabase-cli.ts";
+import { parseJson } from "../parse-json.ts";
 
 const LIMIT_MS = 15 * 60_000;
 

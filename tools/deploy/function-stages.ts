@@ -5,7 +5,8 @@ import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { secretsToSet } from "./migrations.ts";
 import { DeployError } from "./output.ts";
 import type { Deployment, Stage } from "./stage.ts";
-import { parseJson, type SupabaseCli } from "./supabase-cli.ts";
+import { parseJson } from "../parse-json.ts";
+import type { SupabaseCli } from "./supabase-cli.ts";
 
 const answered = z.object({ count: z.number() });
 

@@ -38,7 +38,13 @@ export async function runCommand(
     signal: options.stop === undefined ? limit : AbortSignal.any([limit, options.stop]),
   });
   const child = spawn(command);
-  if (options.input !== undefined) await feed(child, options.input);
+  if (options.input !== undefined) {
+    // A program that ends before it has read everything reports the reason itself.
+    await new Blob([options.input])
+      .stream()
+      .pipeTo(child.stdin)
+      .catch(() => undefined);
+  }
   const { code, stdout, stderr } = await child.output();
   const decoder = new TextDecoder();
   return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr), isTooLate: limit.aborted };
@@ -53,13 +59,4 @@ function spawn(command: Deno.Command): Deno.ChildProcess {
     }
     throw error;
   }
-}
-
-async function feed(child: Deno.ChildProcess, input: string): Promise<void> {
-  const writer = child.stdin.getWriter();
-  // A program that ends before it has read everything reports the reason itself.
-  await writer
-    .write(new TextEncoder().encode(input))
-    .then(() => writer.close())
-    .catch(() => undefined);
 }

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
+import { parseJson } from "../parse-json.ts";
 import { DeployError, type Progress } from "./output.ts";
 import { type Ended, runCommand } from "./run-command.ts";
 
@@ -91,15 +92,6 @@ function refuseWarnings(doing: string, { stdout, stderr }: Ended): void {
   );
 }
 
-/** The parsed JSON, or undefined. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
 const LONGEST = 500;
 
 /** What the CLI printed → what to do. The first match counts. */
@@ -178,15 +170,11 @@ function whatItSaid(stdout: string, stderr: string): string {
   const began = lines.findLastIndex((line) => line.startsWith("Applying migration"));
   const context = began === -1 ? [] : lines.slice(began);
   const said =
-    message === undefined ? (context.length > 0 ? context : lines.slice(-8)) : [...context, unescaped(message)];
+    message === undefined
+      ? context.length > 0
+        ? context
+        : lines.slice(-8)
+      : [...context, String(parseJson(`"${message}"`) ?? message)];
   const line = said.join(" ").replace(/\s+/g, " ").trim();
   return line === "" ? "nothing" : line.slice(0, LONGEST);
-}
-
-function unescaped(text: string): string {
-  try {
-    return String(JSON.parse(`"${text}"`));
-  } catch {
-    return text;
-  }
 }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { lstat, readdir, readFile, readlink, realpath } from "node:fs/promises";
+import { lstat, readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { InstallError, listFiles, migrationName, readText, type Source } from "./source.ts";
 
@@ -52,6 +52,7 @@ export async function readApp(folder: string, source: Source): Promise<App> {
     );
   }
   const links = await findFolderLinks(folder);
+  await refuseObstacles(folder, [CONFIG, `${MIGRATIONS}/any`]);
   const record = await readRecord(folder);
   const names = new Set([...source.migrations.keys(), ...(record?.migrations ?? [])]);
   const copyName = (file: string) => /^keyframe_(.+)$/.exec(migrationName(file) ?? "")?.[1] ?? "";
@@ -63,8 +64,7 @@ export async function readApp(folder: string, source: Source): Promise<App> {
   return {
     folder,
     links,
-    // As it is: line ends and a byte order mark stay.
-    config: await readFile(join(folder, CONFIG), "utf8"),
+    config: await readConfig(folder),
     record,
     files: await listFiles(folder, "supabase/functions"),
     migrations,
@@ -79,6 +79,21 @@ export async function readApp(folder: string, source: Source): Promise<App> {
   };
 }
 
+/** As it is: line ends and a byte order mark stay. */
+async function readConfig(folder: string): Promise<string> {
+  const bytes = await readFile(join(folder, CONFIG));
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new InstallError(
+      `${CONFIG} is not UTF-8, so nothing was changed: save it as UTF-8, and run the command again.`,
+    );
+  }
+}
+
+/** These folders may be symbolic links. */
+const WHOLE = ["supabase", "supabase/functions", MIGRATIONS];
+
 /**
  * A whole folder may be a symbolic link, if it leads to another folder of the app: its version control shows each change. Refuses one that
  * leads elsewhere.
@@ -87,7 +102,7 @@ async function findFolderLinks(folder: string): Promise<string[]> {
   const root = await realpath(folder);
   const inside: string[] = [];
   const refused: string[] = [];
-  for (const path of ["supabase", "supabase/functions", MIGRATIONS]) {
+  for (const path of WHOLE) {
     const target = await readlink(join(folder, path)).catch(() => undefined);
     if (target === undefined) continue; // no link, or nothing
     const real = await realpath(join(folder, path)).catch(() => undefined);
@@ -128,22 +143,31 @@ const areTexts = (values: unknown): boolean =>
 /** `remove` deletes these files, so a path may not lead out of the functions' folder. */
 const isCopied = (path: string): boolean => path.startsWith("supabase/functions/") && !path.split("/").includes("..");
 
-/** Refuses symbolic links among paths below supabase/functions, and config.toml. Writing would change what is behind them. */
-export async function refuseLinks(folder: string, paths: Iterable<string>): Promise<void> {
-  const steps = new Set([CONFIG]);
-  for (const path of paths) {
-    const parts = path.split("/");
-    for (let end = 3; end <= parts.length; end++) steps.add(parts.slice(0, end).join("/"));
+/**
+ * Refuses what stands where these files or their folders belong: a symbolic link, because writing would change what is behind it, a file
+ * in place of a folder, and a folder in place of a file.
+ */
+export async function refuseObstacles(folder: string, files: Iterable<string>): Promise<void> {
+  const steps = new Map<string, "file" | "folder">();
+  for (const file of files) {
+    const parts = file.split("/");
+    for (let end = 1; end < parts.length; end++) steps.set(parts.slice(0, end).join("/"), "folder");
+    steps.set(file, "file");
   }
   const links: string[] = [];
-  for (const step of steps) {
-    const isLink = await lstat(join(folder, step)).then(
-      (found) => found.isSymbolicLink(),
-      () => false,
-    );
-    if (isLink) links.push(step);
+  const others: string[] = [];
+  for (const [step, wanted] of steps) {
+    const found = await (WHOLE.includes(step) ? stat : lstat)(join(folder, step)).catch(() => undefined);
+    if (found?.isSymbolicLink()) links.push(step);
+    else if (found && wanted === "file" && !found.isFile()) others.push(`${step} (a folder)`);
+    else if (found && wanted === "folder" && !found.isDirectory()) others.push(`${step} (a file)`);
   }
   if (links.length > 0) refuse(links, "Put a file or a folder of its own there.");
+  if (others.length > 0) {
+    throw new InstallError(
+      `Nothing was changed, because these stand where Keyframe's belong: ${others.join(", ")}. Rename or move them, and run the command again.`,
+    );
+  }
 }
 
 function refuse(links: string[], remedy: string): never {

@@ -1,6 +1,6 @@
 import { lstat, mkdir, readdir, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { type App, copiedPaths, type InstallRecord, migrationsBefore, RECORD } from "./app.ts";
+import { type App, CONFIG, copiedPaths, type InstallRecord, migrationsBefore, MIGRATIONS, RECORD } from "./app.ts";
 import { InstallError } from "./source.ts";
 
 /** What a command does to the app's folder. */
@@ -49,7 +49,9 @@ export async function applyChanges(app: App, { write, remove, record }: Changes,
     await continuable(path, disk.remove(join(folder, path)));
     await removeEmpty(folder, dirname(path));
   }
-  for (const path of new Set([...writes.map(([path]) => path), ...remove].map(dirname))) {
+  // Also where another version's interrupted `add` wrote.
+  const paths = [...writes.map(([path]) => path), ...remove, ...copiedPaths(app), CONFIG, `${MIGRATIONS}/any`];
+  for (const path of new Set(paths.map(dirname))) {
     await rm(join(folder, path, UNFINISHED), { force: true });
     await removeEmpty(folder, path);
   }

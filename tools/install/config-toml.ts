@@ -4,12 +4,15 @@ import { parse } from "smol-toml";
 import { InstallError, type Source } from "./source.ts";
 
 // No library: of those that keep comments, @decimalturn/toml-patch 3.3.0 moves the app's own [functions.…] under dotted keys at
-// the top and makes mixed line ends equal; the others write the whole file anew.
+// the top and makes mixed line ends equal; the others write the whole file anew. toml-eslint-parser 1.0.3 only finds places, refuses a
+// byte order mark, and would be a second parser.
 const BEGIN = "# keyframe: begin. Written by `add`; `remove` takes it out.";
 const END = "# keyframe: end";
 const MARK = /^[ \t]*# keyframe: (?:begin|end)/m;
 /** Editors move the marks a little: they are found all the same. */
 const BLOCK = /(?:\r?\n|^)[ \t]*# keyframe: begin[^\n]*\n([\s\S]*?)\n[ \t]*# keyframe: end[ \t]*(\w*)[ \t\r]*(?:\n|$)/;
+/** A setting before the next table: it belongs to the last table of our block. */
+const SETTING = /^(?:[ \t\r]*(?:#[^\n]*)?\n)*[ \t]*[^\s#[]/;
 const OWN_LINE = "# keyframe: this line";
 const DEFAULT_SCHEMAS = ["public", "graphql_public"];
 
@@ -72,17 +75,17 @@ function isEqual(text: string, wanted: Config): boolean {
 /** The config without what `addToConfig` wrote. */
 export function removeFromConfig(text: string, schemas: string[]): string {
   const without = text.replace(BLOCK, (block, body: string, sum: string, at: number) => {
-    if (checksum(body) !== sum) refuseEdited();
+    if (checksum(body) !== sum || SETTING.test(text.slice(at + block.length))) refuseEdited();
     return at === 0 || text[at - 1] === "\n" || at + block.length === text.length ? "" : lineEnd(text);
   });
   if (MARK.test(without)) refuseEdited();
   const array = findSchemas(without);
   if (array === undefined) return without;
-  const names = `(["'])(?:${schemas.join("|")})\\1`;
+  const name = `["'](?:${schemas.join("|")})["']`;
+  // Ours go with one comma; strings and comments of the app stay, whatever they contain.
   const list = without
     .slice(array.start, array.end)
-    .replace(new RegExp(`,\\s*${names}`, "g"), "")
-    .replace(new RegExp(`${names}\\s*,?\\s*`, "g"), "");
+    .replace(new RegExp(`,\\s*${name}|${name}(?:\\s*,\\s*)?|(${TOKEN.source})`, "g"), (_found, kept = "") => kept);
   const head = without.slice(0, array.start) + list;
   const tail = without.slice(array.end).replace(new RegExp(`^\\] ${OWN_LINE}`), "]");
   const isOwn = tail !== without.slice(array.end);
@@ -98,7 +101,7 @@ const checksum = (body: string) => createHash("sha256").update(body.replace(/\s/
 
 function refuseEdited(): never {
   throw new InstallError(
-    "Keyframe's part of supabase/config.toml was edited, so nothing was changed. Move what is yours out of it, delete the rest from `# keyframe: begin` to `# keyframe: end`, and run the command again.",
+    "Keyframe's part of supabase/config.toml was edited, so nothing was changed. Move what is yours out of it, and a setting behind its end into a table of yours, delete the rest from `# keyframe: begin` to `# keyframe: end`, and run the command again.",
   );
 }
 
@@ -114,6 +117,9 @@ function exposeSchemas(text: string, missing: string[], all: string[]): string {
   return text.replace(API_TABLE, (header) => `${header}${assignment("schemas", all)} ${OWN_LINE}${lineEnd(text)}`);
 }
 
+/** A string or a comment. */
+const TOKEN = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*/;
+
 /** A byte order mark may stand before it. */
 const API_TABLE = /^\ufeff?[ \t]*\[[ \t]*api[ \t]*\][^\n]*\n/m;
 
@@ -128,7 +134,7 @@ function findSchemas(text: string): { start: number; end: number; last: number |
   if (key === null) return undefined;
   const start = tableStart + key.index + key[0].length;
   let last: number | undefined;
-  const token = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*|\]/g;
+  const token = new RegExp(`${TOKEN.source}|\\]`, "g");
   token.lastIndex = start;
   for (let found = token.exec(text); found !== null; found = token.exec(text)) {
     if (found[0] === "]") return { start, end: found.index, last };

@@ -10,13 +10,14 @@ import {
   migrationsBefore,
   MIGRATIONS,
   RECORD,
-  refuseLinks,
+  refuseObstacles,
   SHARED,
 } from "./app.ts";
 import { type Changes, UNFINISHED } from "./apply-changes.ts";
 import { addToConfig, parseConfig, removeFromConfig } from "./config-toml.ts";
 import { nextVersions } from "./migration-versions.ts";
 import { InstallError, listFiles, readText, type Source } from "./source.ts";
+import { namesInFile } from "./sql-names.ts";
 
 type AddOptions = { functionName: string | undefined; force: boolean; now: Date };
 
@@ -30,7 +31,7 @@ export async function planAdd(source: Source, app: App, { functionName, force, n
   );
 
   const obsolete = copiedPaths(app).filter((path) => !files.has(path));
-  await refuseLinks(app.folder, [...files.keys(), ...obsolete, RECORD]);
+  await refuseObstacles(app.folder, [...files.keys(), ...obsolete, RECORD, BACKUP]);
   const squashed = app.record === undefined ? [] : await squashedInto(app);
   const taken = [
     ...(await takenFunctions(app, Object.keys(functions), files, source)),
@@ -113,17 +114,11 @@ async function takenFunctions(
   return taken;
 }
 
-const creates = (sql: string, schema: string) =>
-  new RegExp(`create\\s+schema\\s+(?:if\\s+not\\s+exists\\s+)?"?${schema}"?(?![\\w-])`, "i").test(sql);
-
-/** A link may lead nowhere. */
-const readSql = async (...path: string[]) => (await readText(...path).catch(() => "")).replaceAll(/--.*$/gm, "");
-
 /** The app's own migrations that have ours in them, as `supabase migration squash` leaves them. */
 async function squashedInto({ folder, own }: App): Promise<string[]> {
   const found: string[] = [];
   for (const file of own) {
-    if (creates(await readSql(folder, MIGRATIONS, file), "keyframe_private")) found.push(file);
+    if ((await namesInFile(folder, MIGRATIONS, file)).schemas.has("keyframe_private")) found.push(file);
   }
   return found;
 }
@@ -145,14 +140,9 @@ async function takenNames(app: App, { schemas }: Source): Promise<string[]> {
     ...app.migrations.map((file) => `${MIGRATIONS}/${file}`),
   ])) {
     if (!path.endsWith(".sql") || ours.has(path)) continue;
-    const sql = await readSql(app.folder, path);
-    for (const name of schemas.concat("keyframe_private")) {
-      if (creates(sql, name)) say("schema", name, path);
-    }
-    for (const name of buckets) {
-      const made = new RegExp(`insert\\s+into\\s+"?storage"?\\s*\\.\\s*"?buckets"?[^;]*'${name}'`, "i");
-      if (made.test(sql)) say("bucket", name, path);
-    }
+    const created = await namesInFile(app.folder, path);
+    for (const name of schemas.concat("keyframe_private")) if (created.schemas.has(name)) say("schema", name, path);
+    for (const name of buckets) if (created.buckets.has(name)) say("bucket", name, path);
   }
   const declared = parseConfig(app.config).storage?.buckets ?? {};
   for (const name of buckets) if (name in declared) say("bucket", name, CONFIG);

@@ -9,13 +9,14 @@ import {
   migrationsBefore,
   MIGRATIONS,
   RECORD,
-  refuseLinks,
+  refuseObstacles,
   REMOVAL,
 } from "./app.ts";
 import type { Changes } from "./apply-changes.ts";
 import { parseConfig, removeFromConfig } from "./config-toml.ts";
 import { nextVersions } from "./migration-versions.ts";
 import { InstallError, migrationName, readText, type Source } from "./source.ts";
+import { namesInFile } from "./sql-names.ts";
 
 type RemoveOptions = {
   force: boolean;
@@ -30,16 +31,9 @@ type RemoveOptions = {
  */
 export async function planRemove(source: Source, app: App, { force, now, drop }: RemoveOptions): Promise<Changes> {
   const removeSql = removalSql(source, drop);
-  if (app.record === undefined) {
-    const last = app.removed.at(-1) ?? "";
-    if (app.copies.size > 0 || migrationName(last) !== REMOVAL || drop.length === 0) {
-      throw new InstallError(`Keyframe is not installed in ${app.folder}.`);
-    }
-    // The removal was refused by a database, and so is not applied there.
-    return { write: new Map([[`${MIGRATIONS}/${last}`, removeSql]]), remove: [] };
-  }
+  if (app.record === undefined) return await planRepeatedRemove(app, drop.length === 0 ? undefined : removeSql, now);
   const copied = copiedPaths(app);
-  await refuseLinks(app.folder, copied);
+  await refuseObstacles(app.folder, [...copied, BACKUP]);
   const edited = force ? [] : await editedFiles(app);
   if (edited.length > 0) {
     throw new InstallError(`Edited since they were copied: ${edited.join(", ")}. --force removes these files too.`);
@@ -69,6 +63,26 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   };
 }
 
+/** For a removal that a database has refused, and so has not: puts it behind the app's newer migrations, with `sql` when it is given. */
+async function planRepeatedRemove(app: App, sql: string | undefined, now: Date): Promise<Changes> {
+  const { folder, copies, removed, own } = app;
+  const last = removed.at(-1);
+  if (copies.size > 0 || last === undefined) throw new InstallError(`Keyframe is not installed in ${folder}.`);
+  // An interruption may have left two.
+  const removals = removed.slice(removed.findLastIndex((file) => migrationName(file) !== REMOVAL) + 1);
+  const target = own.length > 0 ? `${nextVersions(app, now).next().value}_${REMOVAL}.sql` : last;
+  const obsolete = removals.filter((file) => file !== target).map((file) => `${MIGRATIONS}/${file}`);
+  if (sql === undefined && target === last && obsolete.length === 0) {
+    throw new InstallError(
+      `Keyframe is removed already: ${MIGRATIONS}/${last} drops it from each database. Next: supabase db push --remote`,
+    );
+  }
+  return {
+    write: new Map([[`${MIGRATIONS}/${target}`, sql ?? (await readText(folder, MIGRATIONS, last))]]),
+    remove: obsolete,
+  };
+}
+
 /** The migration, with the objects of the app that may go. */
 export const removalSql = ({ removeSql }: Pick<Source, "removeSql">, drop: string[]): string =>
   removeSql.replace("'{}'", () => `array[${drop.map(quote).join(", ")}]::text[]`);
@@ -76,16 +90,33 @@ export const removalSql = ({ removeSql }: Pick<Source, "removeSql">, drop: strin
 const quote = (name: string) => `'${name.replaceAll("'", "''")}'`;
 
 /** Removes the migrations too, once the removal is applied to every database of the app. */
-export function planForget(app: App): Changes & { versions: string[] } {
-  if (app.record !== undefined || app.copies.size > 0) {
+export async function planForget(
+  { folder, record, copies, removed, migrations }: App,
+  { schemas }: Source,
+  force: boolean,
+): Promise<Changes & { versions: string[] }> {
+  if (record !== undefined || copies.size > 0) {
     throw new InstallError(
       "Keyframe is still installed: run `remove --yes`, push its migration to every database, then this.",
     );
   }
-  if (app.removed.length === 0) throw new InstallError(`${app.folder} has no migrations of Keyframe.`);
+  if (removed.length === 0) throw new InstallError(`${folder} has no migrations of Keyframe.`);
+  const left: string[] = [];
+  for (const file of migrations) {
+    if (removed.includes(file)) continue;
+    const names = await namesInFile(folder, MIGRATIONS, file);
+    if (schemas.concat("keyframe_private").some((name) => names.schemas.has(name) || names.used.has(name))) {
+      left.push(`${MIGRATIONS}/${file}`);
+    }
+  }
+  if (left.length > 0 && !force) {
+    throw new InstallError(
+      `Nothing was changed, because migrations of yours create or use Keyframe's schemas, and without ours a new database would fail at them or get these schemas again: ${left.join(", ")}. Run \`supabase migration squash\`, which leaves neither, or take that SQL out of them, and run the command again; --force deletes ours all the same.`,
+    );
+  }
   return {
     write: new Map(),
-    remove: app.removed.map((file) => `${MIGRATIONS}/${file}`),
-    versions: app.removed.map((file) => file.slice(0, file.indexOf("_"))),
+    remove: removed.map((file) => `${MIGRATIONS}/${file}`),
+    versions: removed.map((file) => file.slice(0, file.indexOf("_"))),
   };
 }

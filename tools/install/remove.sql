@@ -20,7 +20,8 @@ begin
     select d.classid, d.objid, d.objsubid, coalesce(min(c.type || ' ' || c.identity), o.type || ' ' || o.identity) as name,
       coalesce(min(format('%s %s %s', d.refclassid, d.refobjid, d.refobjsubid)) filter (where c.type is not null),
         format('%s %s %s', d.classid, d.objid, d.objsubid)) as id,
-      array_agg(format('%s %s %s', d.refclassid, d.refobjid, d.refobjsubid)) filter (where d.deptype = 'a')
+      -- A partition is a part of its table, and has data: it is named too.
+      array_agg(format('%s %s %s', d.refclassid, d.refobjid, d.refobjsubid)) filter (where d.deptype = 'a' and o.type !~ 'table$')
         || case when d.objsubid > 0 then format('%s %s 0', d.classid, d.objid) end as part_of
     from pg_catalog.pg_depend d cross join lateral pg_catalog.pg_identify_object(d.classid, d.objid, d.objsubid) o
       -- The expression of a generated column is an internal part of it, and takes the column along.
@@ -47,8 +48,8 @@ begin
     and not exists (select from pg_temp.keyframe_objects whole where whole.id = any (o.part_of));
   drop table pg_temp.keyframe_objects;
   if lost is not null then
-    raise exception e'Keyframe is not removed, because these of the app would go with it:\n- %\nChange or drop them in a migration of your own that comes before this one, or let them go, by name: remove --yes --drop ''%''',
-      array_to_string(lost, e'\n- '), array_to_string(lost, ''' --drop ''');
+    raise exception e'Keyframe is not removed, because these of the app would go with it:\n- %\nChange or drop them in a migration of your own and run remove --yes again, which puts this one behind it, or let them go, by name: remove --yes%',
+      array_to_string(lost, e'\n- '), (select string_agg(' --drop ''' || replace(name, '''', '''\''''') || '''', '' order by name) from unnest(lost) name);
   end if;
 end
 $$;

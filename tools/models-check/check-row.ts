@@ -17,13 +17,6 @@ export function findingLine({ step, model, column, row, schema, todo }: Finding)
   return `${step}  ${model}  ${column}: the row says ${row}; the schema says ${schema}. ${todo}`;
 }
 
-/** Information for people; notes do not fail the check. */
-export type Note = { step: string; model: string; text: string };
-
-export function noteLine({ step, model, text }: Note): string {
-  return `${step === "" ? "" : `${step}  `}${model}: ${text}`;
-}
-
 /** A finding without the row it is about. */
 type Complaint = Omit<Finding, "step" | "model">;
 

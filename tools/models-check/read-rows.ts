@@ -1,14 +1,11 @@
-import { join } from "node:path";
 import postgres from "postgres";
 import { z } from "zod";
-import { installExtensions } from "../../local/extensions/install-extensions.ts";
-import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
-import { startPostgres } from "../../local/postgres/start-postgres.ts";
-import { applyMigrations } from "../../local/stack/apply-migrations.ts";
 import { oneLine } from "../../local/stack/command-line.ts";
-import { removeData } from "../../local/stack/data-folder.ts";
+import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { step } from "../../shared/contract/fields.ts";
 import { modelSettings } from "../../shared/replicate/build-input.ts";
+import { parseJson } from "../parse-json.ts";
+import { onThrowAwayDatabase } from "../throw-away-database.ts";
 
 /** The source of the rows to check. */
 export type RowSource =
@@ -57,9 +54,7 @@ const modelColumns = Object.keys(modelRow.shape);
 async function rowsFromDatabase(databaseUrl: string): Promise<ModelRow[]> {
   const sql = postgres(databaseUrl, { max: 1, connect_timeout: 15, onnotice: () => undefined });
   try {
-    const rows = await sql`
-      select ${sql(modelColumns)} from keyframe.models order by step, is_default desc, model`;
-    return z.array(modelRow).parse([...rows]);
+    return await selectRows(sql);
   } catch (error) {
     throw new CheckFailed(`models cannot be read from the database: ${oneLine(error)}`);
   } finally {
@@ -67,30 +62,20 @@ async function rowsFromDatabase(databaseUrl: string): Promise<ModelRow[]> {
   }
 }
 
-/** Reads the rows that the migrations insert, from a throw-away Postgres, which is removed also on abort. */
-async function rowsFromMigrations(signal: AbortSignal): Promise<ModelRow[]> {
-  const folder = await Deno.makeTempDir({ prefix: "keyframe-models-check-" });
-  const server = await startPostgres({ dataDir: join(folder, "postgres"), durable: false });
-  try {
-    signal.throwIfAborted();
-    const postgresPassword = crypto.randomUUID();
-    const sql = postgres(server.url, { max: 1, onnotice: () => undefined });
-    try {
-      await bootstrapPlatform(sql, { postgresPassword });
-      await installExtensions(sql, { useReal: false });
-    } finally {
-      await sql.end({ timeout: 1 });
-    }
-    const url = new URL(server.url);
-    url.username = "postgres";
-    url.password = postgresPassword;
-    await applyMigrations(url.href, join(folder, "cli-home"), signal);
-    return await rowsFromDatabase(url.href);
-  } finally {
-    await server.stop();
-    await removeData(folder);
-  }
+async function selectRows(sql: postgres.Sql): Promise<ModelRow[]> {
+  const rows = await sql`select ${sql(modelColumns)} from keyframe.models order by step, is_default desc, model`;
+  return z.array(modelRow).parse([...rows]);
 }
+
+/** Reads the rows that the migrations insert. */
+const rowsFromMigrations = (signal: AbortSignal): Promise<ModelRow[]> =>
+  onThrowAwayDatabase(async (sql) => {
+    for (const { text } of await readMigrations()) {
+      signal.throwIfAborted();
+      await sql.begin((each) => each.unsafe(text));
+    }
+    return await selectRows(sql);
+  });
 
 const TIMEOUT_MS = 30_000;
 
@@ -133,12 +118,3 @@ export function abortable(signal: AbortSignal): typeof fetch {
 
 /** The check was not possible, which says nothing about the rows: no network, a wrong token, no such database. */
 export class CheckFailed extends Error {}
-
-/** The parsed JSON, or null. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
-}

@@ -6,7 +6,7 @@ import {
   recordedFolder,
   type RecordedSchema,
 } from "../../local/simulator/model-schemas.ts";
-import { checkRow, describeField, type Finding, findingLine, type Note, noteLine } from "./check-row.ts";
+import { checkRow, describeField, type Finding, findingLine } from "./check-row.ts";
 import type { ModelRow } from "./read-rows.ts";
 import { type Found, fromProvider, fromRecords, type Provider, recordSchema } from "./schemas.ts";
 
@@ -22,7 +22,8 @@ type CheckOptions = {
 };
 
 type Checked = { row: ModelRow; origin: string; findings: Finding[] };
-type CheckResult = { checked: Checked[]; findings: Finding[]; notes: Note[] };
+/** `notes` are for people; they do not fail the check. */
+type CheckResult = { checked: Checked[]; findings: Finding[]; notes: string[] };
 
 /** Compares every row with its model's schema. Throws CheckFailed when the provider cannot be asked. */
 export async function runCheck({
@@ -50,17 +51,15 @@ function checkOne(row: ModelRow, found: Found | undefined): Checked {
 }
 
 /** Differences between recorded and published schemas: the simulator then differs from the provider too. */
-function drift(found: Map<string, Found>, recorded: Record<string, RecordedSchema>, record: boolean): Note[] {
+function drift(found: Map<string, Found>, recorded: Record<string, RecordedSchema>, record: boolean): string[] {
   const ending = record ? "Written anew." : "Run with --record to write it anew.";
-  return [...found].flatMap(([model, live]): Note[] => {
+  return [...found].flatMap(([model, live]) => {
     if (!("schema" in live)) return [];
     const before = recorded[model];
-    if (!before) return [{ step: "", model, text: `no schema of it is recorded. ${ending}` }];
+    if (!before) return [`${model}: no schema of it is recorded. ${ending}`];
     const changes = compareSchemas(readInputSchema(before), live.schema);
     if (changes.length === 0) return [];
-    return [
-      { step: "", model, text: `the recorded schema is not the published one: ${changes.join("; ")}. ${ending}` },
-    ];
+    return [`${model}: the recorded schema is not the published one: ${changes.join("; ")}. ${ending}`];
   });
 }
 
@@ -108,7 +107,7 @@ export function report({ checked, findings, notes }: CheckResult, rowsFrom: stri
       : `${findings.length} ${findings.length === 1 ? "finding" : "findings"} in ${sum}.`;
   const blocks = [
     table(checked),
-    notes.map((note) => `Note: ${noteLine(note)}`).join("\n"),
+    notes.map((note) => `Note: ${note}`).join("\n"),
     findings.map((finding) => `Wrong: ${findingLine(finding)}`).join("\n"),
     verdict,
   ];

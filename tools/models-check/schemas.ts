@@ -7,7 +7,8 @@ import {
   sourceKinds,
   writeSchema,
 } from "../../local/simulator/model-schemas.ts";
-import { CheckFailed, getText, parseJson } from "./read-rows.ts";
+import { parseJson } from "../parse-json.ts";
+import { CheckFailed, getText } from "./read-rows.ts";
 
 /** A model's schema and its origin, or why there is none and what to do. */
 export type Found =

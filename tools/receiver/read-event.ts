@@ -2,6 +2,7 @@ import type { Webhook } from "standardwebhooks";
 import { type WebhookEvent, webhookEvent } from "../../shared/contract/events.ts";
 import { ApiError } from "../../shared/http/errors.ts";
 import { bodyClock, createBodyReader, decodeBody } from "../../shared/http/read-body.ts";
+import { parseJson } from "../parse-json.ts";
 
 /** Three times the limit of an event. */
 const LIMITS = { maxBytes: 64 * 1024, maxMs: 15_000 };
@@ -58,14 +59,6 @@ function checkSignature(webhooks: readonly Webhook[], headers: Record<string, st
     }
   }
   throw new Refused(401, reason);
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Remembers the last `most` identifiers, so that memory is bounded. */

@@ -1,4 +1,5 @@
 import { Webhook } from "standardwebhooks";
+import { pause } from "../../shared/platform/pause.ts";
 import { readEvent, RecentIds, Refused, type SignedEvent } from "./read-event.ts";
 
 const REMEMBERED_IDS = 10_000;
@@ -100,17 +101,4 @@ function listen(port: number, answer: (request: Request) => Promise<Response>): 
     if (!(error instanceof Deno.errors.AddrInUse)) throw error;
     throw new Error(`Port ${port} is taken. Choose another one, or 0 for a free one.`, { cause: error });
   }
-}
-
-/** Waits so long, or until the signal is aborted. */
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    const end = () => {
-      clearTimeout(timer);
-      resolve();
-    };
-    if (signal.aborted) end();
-    else signal.addEventListener("abort", end, { once: true });
-  });
 }

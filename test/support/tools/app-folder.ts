@@ -1,0 +1,112 @@
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { readApp } from "../../../tools/install/app.ts";
+import { applyChanges, type Changes, type Disk } from "../../../tools/install/apply-changes.ts";
+import { planAdd } from "../../../tools/install/plan-add.ts";
+import { planForget, planRemove } from "../../../tools/install/plan-remove.ts";
+import { readSource, type Source } from "../../../tools/install/source.ts";
+
+// An app's folder for each test, and two versions of a few of our files. It needs neither the Supabase CLI nor a database.
+
+export const now = new Date("2026-12-01T10:00:00Z");
+/** For folders outside the app's. */
+export let parent: string;
+/** The app's. */
+export let folder: string;
+export let version1: Source;
+export let version2: Source;
+
+export function useAppFolder(): void {
+  beforeAll(async () => {
+    parent = await mkdtemp(join(tmpdir(), "keyframe-app-folder-"));
+    const whole = await readSource(PROJECT_ROOT);
+    // A few files of each kind show what all would.
+    const few = <T>(map: Map<string, T>, wanted: RegExp) => new Map([...map].filter(([path]) => wanted.test(path)));
+    const code = few(whole.code, /(index\.ts|deno\.json|shared\/platform\/[a-d].*)$/);
+    version1 = { ...whole, version: "1", code, migrations: new Map([...whole.migrations].slice(0, 4)) };
+    const [first = "", second = "", ...kept] = code.keys();
+    version2 = {
+      ...whole,
+      version: "2",
+      code: new Map([
+        [first, "// changed\n"],
+        [`${dirname(second)}/added.ts`, "// added\n"],
+        ...kept.map((path) => [path, code.get(path) ?? ""] as const),
+      ]),
+      migrations: new Map([...whole.migrations].slice(0, 6)),
+    };
+  });
+  afterAll(() => rm(parent, { recursive: true }));
+  beforeEach(async () => void (await freshApp()));
+}
+
+/** A new folder, which becomes `folder`. */
+export async function freshApp(): Promise<string> {
+  const made = await mkdtemp(join(parent, "app-"));
+  await put(made, "supabase/config.toml", '[api]\nschemas = ["public"]\n');
+  folder = made;
+  return made;
+}
+
+export async function put(root: string, path: string, text: string): Promise<void> {
+  await mkdir(dirname(join(root, path)), { recursive: true });
+  await writeFile(join(root, path), text);
+}
+
+export async function add(source: Source, disk?: Disk, at = folder): Promise<void> {
+  const app = await readApp(at, source);
+  await applyChanges(app, await planAdd(source, app, { functionName: undefined, force: false, now }), disk);
+}
+
+export async function remove(source: Source, disk?: Disk, at = folder, drop: string[] = []): Promise<void> {
+  const app = await readApp(at, source);
+  await applyChanges(app, await planRemove(source, app, { force: false, now, drop }), disk);
+}
+
+export async function forget(force = false): Promise<Changes & { versions: string[] }> {
+  return await planForget(await readApp(folder, version1), version1, force);
+}
+
+/** Path → text of every file; migrations without their time, which an interruption may make later. */
+export async function files(at = folder): Promise<[path: string, text: string][]> {
+  const entries = await readdir(at, { recursive: true, withFileTypes: true });
+  const paths = entries.filter((entry) => !entry.isDirectory()).map(({ parentPath, name }) => join(parentPath, name));
+  const read = paths.map(
+    async (path): Promise<[string, string]> => [
+      path.slice(at.length + 1).replace(/\/\d{14}_/, "/"),
+      await readFile(path, "utf8"),
+    ],
+  );
+  return (await Promise.all(read)).sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+/** A disk that is full after this many changes: the next write leaves half a file under its unfinished name. */
+export function fullAfter(changes: number): { disk: Disk; isUsed: () => boolean } {
+  let left = changes;
+  let used = false;
+  const count = () => {
+    if (left-- > 0) return;
+    used = true;
+    throw new Error("ENOSPC: no space left on device");
+  };
+  return {
+    isUsed: () => used,
+    disk: {
+      write: async (path, text) => {
+        const unfinished = join(dirname(path), ".keyframe-unfinished");
+        await mkdir(dirname(path), { recursive: true });
+        await writeFile(unfinished, text.slice(0, text.length / 2));
+        count();
+        await writeFile(unfinished, text);
+        await rename(unfinished, path);
+      },
+      remove: async (path) => {
+        count();
+        await rm(path, { force: true });
+      },
+    },
+  };
+}
