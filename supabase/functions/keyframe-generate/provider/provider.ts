@@ -1,4 +1,3 @@
-import Replicate from "replicate";
 import { z } from "zod";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
 import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
@@ -54,72 +53,66 @@ export type ProviderSettings = {
   now(): number;
 };
 
-export function createProvider(settings: ProviderSettings): Provider {
+/**
+ * Without the package replicate, which sends what had no answer again, also a create (six paid runs instead of one), and has no option
+ * against it.
+ */
+export function createProvider({ token, baseUrl, fetch, now }: ProviderSettings): Provider {
+  async function call<Shape extends z.ZodType>(
+    shape: Shape,
+    path: string,
+    signal: AbortSignal,
+    init: RequestInit = {},
+  ): Promise<z.infer<Shape>> {
+    const headers = new Headers(init.headers);
+    headers.set("authorization", `Bearer ${token}`);
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+    let answer: unknown;
+    try {
+      const response = await fetch(baseUrl + path, { ...init, headers, redirect: "manual", signal: bounded });
+      if (!response.ok) throw await readRefusal(response, now());
+      answer = await response.json();
+    } catch (cause) {
+      throw cause instanceof ProviderError ? cause : new ProviderError(null, { cause });
+    }
+    return parse(shape, answer);
+  }
+
   return {
     create: async ({ model, input, cancelAfterSeconds, webhook }, signal) => {
-      // replicate.predictions.create cannot send Cancel-After.
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
-      const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
-      const data = { input, ...callback };
-      const options = { method: "POST", headers, data };
-      const ask = async (replicate: Replicate) =>
-        (await replicate.request(`/models/${model}/predictions`, options)).json();
-      return parse(accepted, await once(settings, signal, ask));
+      const headers = { "content-type": "application/json", "cancel-after": `${cancelAfterSeconds}s` };
+      const body = unrepeatableBody(JSON.stringify({ input, ...callback }));
+      return await call(accepted, `/models/${model}/predictions`, signal, { method: "POST", headers, ...body });
     },
-    get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
-    cancel: async (id, signal) => void (await once(settings, signal, (r) => r.predictions.cancel(id))),
+    get: async (id, signal) => await call(providerPrediction, `/predictions/${id}`, signal),
+    cancel: async (id, signal) =>
+      void (await call(z.unknown(), `/predictions/${id}/cancel`, signal, { method: "POST" })),
     async list(since, query, signal) {
-      // replicate.predictions.list takes no parameters. Only the query of `next` is used, so that the token goes to no other host.
+      // Only the query of `next` is used, so that the token goes to no other host.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
-      const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
-      const { next, results } = parse(page, await once(settings, signal, ask));
+      const { next, results } = await call(page, `/predictions${search}`, signal);
       // An entry of another shape is not a run of ours.
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
-    upload: async (file, prediction, signal) =>
-      parse(uploaded, await once(settings, signal, (r) => r.files.create(file, { prediction }))).urls.get,
+    async upload(file, prediction, signal) {
+      const body = new FormData();
+      body.append("content", file);
+      body.append("metadata", new Blob([JSON.stringify({ prediction })], { type: "application/json" }));
+      return (await call(uploaded, "/files", signal, { method: "POST", body })).urls.get;
+    },
     async uploadedFor(address, signal) {
       const [, id] = /\/files\/([A-Za-z0-9_-]{1,100})$/.exec(address) ?? [];
       if (id === undefined) return null;
       try {
-        return parse(described, await once(settings, signal, (r) => r.files.get(id))).metadata?.prediction ?? null;
+        return (await call(described, `/files/${id}`, signal)).metadata?.prediction ?? null;
       } catch (error) {
         if (error instanceof ProviderError && error.status === 404) return null;
         throw error;
       }
     },
   };
-}
-
-/**
- * Makes the SDK send one request only. By itself it repeats every request that threw (also a create whose answer was lost: six paid
- * runs instead of one) and every 429, up to five times without a pause. So its fetch never throws: it returns a success as it is, and
- * 418, which the SDK does not repeat, for everything else. The real error is thrown afterwards.
- */
-async function once<Answer>(
-  { token, baseUrl, fetch, now }: ProviderSettings,
-  signal: AbortSignal,
-  call: (replicate: Replicate) => Promise<Answer>,
-): Promise<Answer> {
-  let failure: ProviderError | null = null;
-  const bounded = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-  const single: typeof fetch = async (input, init) => {
-    try {
-      const body = unrepeatableBody(init?.body);
-      const response = await fetch(input, { ...init, ...body, redirect: "manual", signal: bounded });
-      if (response.ok) return response;
-      failure = await readRefusal(response, now());
-    } catch (cause) {
-      failure = new ProviderError(null, { cause });
-    }
-    return new Response(null, { status: 418 });
-  };
-  try {
-    return await call(new Replicate({ auth: token, baseUrl, fetch: single }));
-  } catch (cause) {
-    throw failure ?? new ProviderError(null, { cause });
-  }
 }
 
 /** An answer of another shape does not show whether the call had its effect, so it counts as unanswered. */
