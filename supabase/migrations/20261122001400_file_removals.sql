@@ -258,12 +258,12 @@ declare
   queued integer := 0;
 begin
   for owner, names in
-    select o.owner_id, array_agg(o.name) from (
-      select i.owner_id, i.name from (
-        -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
-        select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
-        from storage.objects b where b.bucket_id = 'projects'
-      ) i
+    with images as (
+      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
+      select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
+      from storage.objects b where b.bucket_id = 'projects'
+    ), unused as (
+      select i.owner_id, i.name from images i
       where i.owner_id is not null
         and (
           i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
@@ -273,16 +273,16 @@ begin
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
       order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: nobody's thousands hold up another's
       limit max_images
-    ) o
-    group by o.owner_id order by o.owner_id
+    )
+    select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
     -- recorded. An owner's open transaction leaves them to the next run.
     continue when not keyframe_private.lock_references(owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
-    select 'projects', unused.name from unnest(names) as unused (name)
-    where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
-      and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || unused.name)
+    select 'projects', image.name from unnest(names) as image (name)
+    where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || image.name)
+      and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || image.name)
     on conflict do nothing;
     get diagnostics added = row_count;
     queued := queued + added;
