@@ -1,10 +1,10 @@
-import { createClient } from "@supabase/supabase-js";
 import { inject } from "vitest";
 import { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
 import { type Prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
 import { type CallOptions, callApi } from "./call.ts";
 import type { Reply } from "./envelope.ts";
+import { type DataClient, signUpAt } from "./sign-up.ts";
 import { exactPrediction, exactProject } from "./projects.ts";
 import { dataOf } from "./webhooks.ts";
 import { until } from "../until.ts";
@@ -23,24 +23,9 @@ export type User = {
   upload(image: Uint8Array<ArrayBuffer>, contentType?: string): Promise<string>;
 };
 
-export type DataClient = ReturnType<typeof createDataClient>;
-
-/** supabase-js as an app uses it: for Auth and the Data API, as nobody until somebody signs in. */
-export function createDataClient() {
-  const { url, publishableKey } = inject("stack");
-  return createClient(url, publishableKey, {
-    db: { schema: "keyframe" },
-    auth: { persistSession: false, autoRefreshToken: false },
-  });
-}
-
-/** Signs a new user up through Auth, which signs them in, as an app does. */
 export async function signUp(): Promise<User> {
-  const supabase = createDataClient();
-  const credentials = { email: `${crypto.randomUUID()}@keyframe.local`, password: crypto.randomUUID() };
-  const { data, error } = await supabase.auth.signUp(credentials);
-  if (error || !data.session) throw error ?? new Error("Signing up gave no session.");
-  const { access_token: token, user } = data.session;
+  const { supabase, session } = await signUpAt(inject("stack"));
+  const { access_token: token, user } = session;
 
   const call: User["call"] = (path, options = {}) => callApi(path, { token, ...options });
   const post: User["post"] = (path, json, headers = {}) => call(path, { json, headers });

@@ -1,9 +1,9 @@
-import { createClient } from "@supabase/supabase-js";
 import { apiCaller, type Call } from "./call.ts";
 import type { Step } from "../../../shared/contract/fields.ts";
 import { type Prediction, prediction } from "../../../shared/contract/predictions.ts";
 import { project } from "../../../shared/contract/projects.ts";
 import type { FlowStack } from "../stack/own-stack.ts";
+import { signUpAt } from "../api/sign-up.ts";
 import { until } from "../until.ts";
 
 /** A new user with one project, who works through Auth and the HTTP API as an app does. */
@@ -23,13 +23,8 @@ export type FilmMaker = {
 const hasEnded = ({ status }: Prediction) => status === "succeeded" || status === "failed" || status === "canceled";
 
 export async function newFilmMaker(stack: FlowStack): Promise<FilmMaker> {
-  const client = createClient(stack.url, stack.publishableKey, {
-    auth: { persistSession: false, autoRefreshToken: false },
-  });
-  const email = `flow-${crypto.randomUUID()}@keyframe.local`;
-  const { data, error } = await client.auth.signUp({ email, password: crypto.randomUUID() });
-  if (error || !data.session) throw new Error(`Signing up failed: ${error?.message ?? "no session"}`);
-  const { access_token: accessToken, user } = data.session;
+  const { session } = await signUpAt(stack);
+  const { access_token: accessToken, user } = session;
   const call = apiCaller(`${stack.url}/functions/v1`, accessToken);
   const { projectId } = await call(project, "POST", "/api/projects", {
     title: "Harbour",
