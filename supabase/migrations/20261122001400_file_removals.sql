@@ -33,6 +33,19 @@ as $$
   from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
 $$;
 
+-- Whether a prediction or a project uses a reference image.
+create function keyframe_private.is_reference_used(path text)
+returns boolean
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return exists (select from keyframe.predictions p where p.reference_image_path = path)
+    or exists (select from keyframe.projects p where p.reference_image_path = path);
+end
+$$;
+
 -- Serialises the first use of an owner's reference image and the check that it is unused, until the transaction ends. False: without
 -- waiting, somebody else holds it.
 create function keyframe_private.lock_references(owner uuid, waits boolean default true)
@@ -109,8 +122,7 @@ begin
   select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
   from deleted d
   where d.reference_image_path is not null
-    and not exists (select from keyframe.predictions p where p.reference_image_path = d.reference_image_path)
-    and not exists (select from keyframe.projects p where p.reference_image_path = d.reference_image_path)
+    and not keyframe_private.is_reference_used(d.reference_image_path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -135,8 +147,7 @@ begin
   perform keyframe_private.lock_references(old.owner_id);
   insert into keyframe_private.file_removals (bucket, name)
   select 'projects', substr(old.reference_image_path, 10)
-  where not exists (select from keyframe.predictions p where p.reference_image_path = old.reference_image_path)
-    and not exists (select from keyframe.projects p where p.reference_image_path = old.reference_image_path)
+  where not keyframe_private.is_reference_used(old.reference_image_path)
   on conflict do nothing;
   return null;
 end
@@ -188,10 +199,7 @@ begin
     return null;
   end if;
   with due as (
-    select r.bucket, r.name,
-      r.bucket = 'projects' and (
-        exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name)
-        or exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || r.name)) as is_needed
+    select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
     from keyframe_private.file_removals r
     where r.due_at <= now()
     order by r.due_at
@@ -268,8 +276,7 @@ begin
         and (
           i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
           or not exists (select from auth.users u where u.id = i.owner_id))
-        and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
-        and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || i.name)
+        and not keyframe_private.is_reference_used('projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
       order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: nobody's thousands hold up another's
       limit max_images
@@ -281,8 +288,7 @@ begin
     continue when not keyframe_private.lock_references(owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', image.name from unnest(names) as image (name)
-    where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || image.name)
-      and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || image.name)
+    where not keyframe_private.is_reference_used('projects/' || image.name)
     on conflict do nothing;
     get diagnostics added = row_count;
     queued := queued + added;
