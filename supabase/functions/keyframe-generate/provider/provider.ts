@@ -75,7 +75,10 @@ export function createProvider({ token, baseUrl, fetch, now }: ProviderSettings)
     } catch (cause) {
       throw cause instanceof ProviderError ? cause : new ProviderError(null, { cause });
     }
-    return parse(shape, answer);
+    const parsed = shape.safeParse(answer);
+    if (parsed.success) return parsed.data;
+    // An answer of another shape does not show whether the call had its effect, so it counts as unanswered.
+    throw new ProviderError(null, { cause: new Error("the answer has another shape", { cause: parsed.error }) });
   }
 
   return {
@@ -113,11 +116,4 @@ export function createProvider({ token, baseUrl, fetch, now }: ProviderSettings)
       }
     },
   };
-}
-
-/** An answer of another shape does not show whether the call had its effect, so it counts as unanswered. */
-function parse<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
-  const parsed = shape.safeParse(answer);
-  if (parsed.success) return parsed.data;
-  throw new ProviderError(null, { cause: new Error("the answer has another shape", { cause: parsed.error }) });
 }
