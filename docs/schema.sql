@@ -412,25 +412,21 @@ CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text,
  SET search_path TO ''
 AS $function$
 declare
-  project uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   created keyframe.projects;
 begin
   perform keyframe_private.require_user();
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into project, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if replayed then
-    select p.* into created from keyframe.projects p where p.id = project and p.owner_id = auth.uid();
+  if request.replayed then
+    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid();
     if not found then
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
   else
     insert into keyframe.projects (id, title, text_prompt, description)
-    values (project, create_project.title, create_project.text_prompt, create_project.description)
+    values (request.resource_id, create_project.title, create_project.text_prompt, create_project.description)
     returning * into created;
   end if;
-  return jsonb_build_object('project', to_jsonb(created), 'replayed', replayed, 'rate', keyframe_private.rate_state('create'));
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
 end
 $function$;
 comment on function keyframe.create_project(text,text,text,text,text) is 'Creates a project of the caller.';
@@ -443,16 +439,12 @@ CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyfr
  SET search_path TO ''
 AS $function$
 declare
-  prediction uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   started keyframe.predictions;
 begin
   perform keyframe_private.require_user();
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into prediction, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if replayed then
-    select p.* into started from keyframe.predictions p where p.id = prediction and p.owner_id = auth.uid();
+  if request.replayed then
+    select p.* into started from keyframe.predictions p where p.id = request.resource_id and p.owner_id = auth.uid();
     if not found then
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
@@ -461,14 +453,14 @@ begin
       id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds
     )
     values (
-      prediction, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
       start_prediction.reference_image_path, start_prediction.first_frame_prediction_id,
       start_prediction.last_frame_prediction_id, start_prediction.duration_seconds
     )
     returning * into started;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(started), 'replayed', replayed, 'rate', keyframe_private.rate_state('generate'));
+    'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 end
 $function$;
 comment on function keyframe.start_prediction(uuid,keyframe.generation_step,text,text,uuid,uuid,integer,text,text) is 'Starts one run of a step of the caller''s project.';
@@ -511,13 +503,10 @@ CREATE OR REPLACE FUNCTION keyframe.cancel_prediction(project_id uuid, predictio
  SET search_path TO ''
 AS $function$
 declare
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   wanted keyframe.predictions;
 begin
-  if idempotency_key is not null then
-    select r.replayed into replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if not replayed then
+  if not request.replayed then
     perform keyframe_private.take_token('change');
   end if;
   select p.* into wanted from keyframe.predictions p
@@ -528,12 +517,12 @@ begin
   elsif wanted.status in ('succeeded', 'failed') then
     perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   end if;
-  if not replayed then
+  if not request.replayed then
     perform keyframe_private.mark_canceled(wanted.id);
     select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(wanted), 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
+    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
 comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
@@ -552,10 +541,7 @@ begin
     file := keyframe_private.set_request_hash(idempotency_key, request_hash);
   end if;
   if file is null then
-    file := gen_random_uuid();
-    if idempotency_key is not null then
-      select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-    end if;
+    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;
@@ -740,23 +726,19 @@ CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, descriptio
  SET search_path TO ''
 AS $function$
 declare
-  endpoint uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   created keyframe.webhook_endpoints;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into endpoint, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if not replayed then
+  if not request.replayed then
     perform keyframe_private.take_token('create');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
-    values (endpoint, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
+    values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
       create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
   end if;
-  created := keyframe_private.managed_endpoint(endpoint);
-  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(endpoint), 'replayed', replayed,
-    'rate', keyframe_private.rate_state('create'));
+  created := keyframe_private.managed_endpoint(request.resource_id);
+  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
+    'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
 end
 $function$;
 comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
@@ -869,33 +851,29 @@ CREATE OR REPLACE FUNCTION keyframe.rotate_webhook_secret(endpoint_id uuid, over
  SET search_path TO ''
 AS $function$
 declare
-  secret_id uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   endpoint keyframe.webhook_endpoints;
   secret text;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into secret_id, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if not replayed then
+  if not request.replayed then
     perform keyframe_private.take_token('change');
   end if;
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not replayed);
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
   end if;
-  if not replayed then
-    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), secret_id);
+  if not request.replayed then
+    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
   end if;
   -- The secret that this rotation made, which may no longer be the current one.
   select v.decrypted_secret into secret
   from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
-  where s.id = secret_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
+  where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
   if not found then
     perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
-  return jsonb_build_object('secret', secret, 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
+  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
 comment on function keyframe.rotate_webhook_secret(uuid,integer,text,text) is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
@@ -909,18 +887,14 @@ CREATE OR REPLACE FUNCTION keyframe.test_webhook_endpoint(endpoint_id uuid, idem
  SET search_path TO ''
 AS $function$
 declare
-  delivery_id uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into delivery_id, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if replayed then
+  if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('create'));
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', keyframe_private.rate_state('create'));
   end if;
   perform keyframe_private.take_token('create');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
@@ -932,7 +906,7 @@ begin
     'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
   returning id into event;
   insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
-  values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
+  values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
@@ -1002,13 +976,10 @@ CREATE OR REPLACE FUNCTION keyframe.redeliver_webhook(delivery_id uuid, idempote
  SET search_path TO ''
 AS $function$
 declare
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   again keyframe.webhook_deliveries;
 begin
-  if idempotency_key is not null then
-    select r.replayed into replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if replayed then
+  if request.replayed then
     return jsonb_build_object(
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('change'));
   end if;
@@ -1033,18 +1004,15 @@ CREATE OR REPLACE FUNCTION keyframe.recover_webhook_endpoint(endpoint_id uuid, s
  SET search_path TO ''
 AS $function$
 declare
-  request record;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
   missed integer;
   recovered integer;
 begin
-  if idempotency_key is not null then
-    select r.* into request from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-    if request.replayed then
-      return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
-    end if;
+  if request.replayed then
+    return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
   end if;
   perform keyframe_private.take_token('change');
   -- The deletion of the endpoint and its other recoveries wait.
@@ -1073,9 +1041,7 @@ begin
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
-  if idempotency_key is not null then
-    perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
-  end if;
+  perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
@@ -1174,7 +1140,10 @@ AS $function$
 begin
   perform from keyframe.predictions p
   where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
-  return found and keyframe_private.mark_failed(prediction_id, code, message, retryable);
+  if not found then
+    return false;
+  end if;
+  return keyframe_private.mark_failed(prediction_id, code, message, retryable);
 end
 $function$;
 comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) is 'active → failed, for the holder of the lease. False: too late.';
@@ -1308,9 +1277,10 @@ begin
     end if;
   end if;
   -- The run that an active prediction follows is recorded already and needs no cancellation.
-  if (not follows_run or row_now.completed_at is not null)
-    and not keyframe_private.record_run(run, row_now.id, attempt, run_is_over) then
-    return 'unknown'; -- it was recorded for another prediction at the same moment
+  if not follows_run or row_now.completed_at is not null then
+    if not keyframe_private.record_run(run, row_now.id, attempt, run_is_over) then
+      return 'unknown'; -- it was recorded for another prediction at the same moment
+    end if;
   end if;
   -- The last submit is answered now, and the list was searched before it: the search has ended.
   if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null and attempt = row_now.attempt then
@@ -2118,8 +2088,8 @@ end
 $function$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text)
- RETURNS TABLE(resource_id uuid, replayed boolean, answer jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb)
+ RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
@@ -2130,6 +2100,11 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
+  if key is null then
+    resource_id := fresh;
+    replayed := false;
+    return;
+  end if;
   -- Keys without a user belong to the secret key. A session that names no user must not use them.
   if caller is null and auth.role() is distinct from 'service_role' then
     perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
@@ -2152,7 +2127,9 @@ begin
       'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
     );
   end if;
-  return query select kept.resource_id, kept.resource_id <> fresh, kept.answer;
+  resource_id := kept.resource_id;
+  replayed := kept.resource_id <> fresh;
+  answer := kept.answer;
 end
 $function$;
 grant execute on function keyframe_private.reserve_idempotency_key(text,text) to authenticated;
@@ -2867,33 +2844,40 @@ CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyfram
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
-declare
-  moved boolean;
 begin
-  moved := case provider_status
-    -- The second run of a prediction that the API shows as processing.
-    when 'starting' then keyframe_private.mark_running(row_now.id,
-      case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null)
-    when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
-      and keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null)
-    when 'succeeded' then case
-      when row_now.status = 'storing' then false
-      when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
-      else keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url) end
-    when 'failed' then row_now.status <> 'storing' and case
-      when not input_unreachable then keyframe_private.mark_failed(row_now.id, 'provider_failed',
-        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true)
-      else keyframe_private.mark_queued_again(row_now.id) or keyframe_private.mark_failed(row_now.id, 'input_unreachable',
-        'The provider could not read the images of this step. Run the step again.', true) end
-    when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
-      'The run was cancelled at the provider. Run the step again.', true)
-    when 'aborted' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_aborted',
-      'The provider gave the run up before it started. Run the step again.', true)
-  end;
-  if moved is null then
-    raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
+  if row_now.status = 'storing' then
+    return false; -- the output is being copied, whatever the run reports now
   end if;
-  return moved;
+  case provider_status
+    when 'starting' then
+      -- The second run of a prediction that the API shows as processing.
+      return keyframe_private.mark_running(row_now.id,
+        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null);
+    when 'processing' then
+      if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
+        return false;
+      end if;
+      return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
+    when 'succeeded' then
+      if output_url is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url);
+      end if;
+      return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
+    when 'failed' then
+      if not input_unreachable then
+        return keyframe_private.mark_failed(row_now.id, 'provider_failed',
+          coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+      elsif keyframe_private.mark_queued_again(row_now.id) then
+        return true;
+      end if;
+      return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+    when 'canceled' then
+      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was cancelled at the provider. Run the step again.', true);
+    when 'aborted' then
+      return keyframe_private.mark_failed(row_now.id, 'provider_aborted', 'The provider gave the run up before it started. Run the step again.', true);
+    else
+      raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
+  end case;
 end
 $function$;
 
@@ -3026,6 +3010,18 @@ AS $function$
   from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_reference_used(path text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return exists (select from keyframe.predictions p where p.reference_image_path = path)
+    or exists (select from keyframe.projects p where p.reference_image_path = path);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.lock_references(owner uuid, waits boolean DEFAULT true)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -3088,8 +3084,7 @@ begin
   select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
   from deleted d
   where d.reference_image_path is not null
-    and not exists (select from keyframe.predictions p where p.reference_image_path = d.reference_image_path)
-    and not exists (select from keyframe.projects p where p.reference_image_path = d.reference_image_path)
+    and not keyframe_private.is_reference_used(d.reference_image_path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -3109,8 +3104,7 @@ begin
   perform keyframe_private.lock_references(old.owner_id);
   insert into keyframe_private.file_removals (bucket, name)
   select 'projects', substr(old.reference_image_path, 10)
-  where not exists (select from keyframe.predictions p where p.reference_image_path = old.reference_image_path)
-    and not exists (select from keyframe.projects p where p.reference_image_path = old.reference_image_path)
+  where not keyframe_private.is_reference_used(old.reference_image_path)
   on conflict do nothing;
   return null;
 end
@@ -3150,10 +3144,7 @@ begin
     return null;
   end if;
   with due as (
-    select r.bucket, r.name,
-      r.bucket = 'projects' and (
-        exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name)
-        or exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || r.name)) as is_needed
+    select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
     from keyframe_private.file_removals r
     where r.due_at <= now()
     order by r.due_at
@@ -3191,31 +3182,29 @@ declare
   queued integer := 0;
 begin
   for owner, names in
-    select o.owner_id, array_agg(o.name) from (
-      select i.owner_id, i.name from (
-        -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
-        select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
-        from storage.objects b where b.bucket_id = 'projects'
-      ) i
+    with images as (
+      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
+      select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
+      from storage.objects b where b.bucket_id = 'projects'
+    ), unused as (
+      select i.owner_id, i.name from images i
       where i.owner_id is not null
         and (
           i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
           or not exists (select from auth.users u where u.id = i.owner_id))
-        and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
-        and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || i.name)
+        and not keyframe_private.is_reference_used('projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
       order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: nobody's thousands hold up another's
       limit max_images
-    ) o
-    group by o.owner_id order by o.owner_id
+    )
+    select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
     -- recorded. An owner's open transaction leaves them to the next run.
     continue when not keyframe_private.lock_references(owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
-    select 'projects', unused.name from unnest(names) as unused (name)
-    where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
-      and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || unused.name)
+    select 'projects', image.name from unnest(names) as image (name)
+    where not keyframe_private.is_reference_used('projects/' || image.name)
     on conflict do nothing;
     get diagnostics added = row_count;
     queued := queued + added;
@@ -3711,30 +3700,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.refuse_used_id()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  if auth.uid() is not null then
-    return null; -- users cannot choose an identifier
-  end if;
-  if exists (
-    select from keyframe.webhook_events v
-    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_runs r where r.prediction_id = new.id)
-    or exists (select from keyframe_private.unanswered_submits s where s.prediction_id = new.id)
-    or exists (
-      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
-    ) then
-    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a run or a file. Leave the identifier out, or take another one.');
-  end if;
-  return null;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.emit_generation_ended()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3754,6 +3719,30 @@ begin
   else
     perform keyframe_private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
       jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable));
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_used_id()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if auth.uid() is not null then
+    return null; -- users cannot choose an identifier
+  end if;
+  if exists (
+    select from keyframe.webhook_events v
+    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
+  ) or exists (select from keyframe_private.provider_runs r where r.prediction_id = new.id)
+    or exists (select from keyframe_private.unanswered_submits s where s.prediction_id = new.id)
+    or exists (
+      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
+    ) then
+    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a run or a file. Leave the identifier out, or take another one.');
   end if;
   return null;
 end
@@ -4611,10 +4600,6 @@ AS $function$
       when a.id is null then 'unanswered'
       when a.status_code = 202 and a.headers ? 'keyframe-function' then 'accepted'
       when a.status_code is not null then 'answered'
-      -- No connection was made, as when nothing listens.
-      when a.error_msg like 'Timeout%, HTTP Request/Response time: 0.000000 ms)' then 'failed'
-      -- Older releases of pg_net leave timed_out null.
-      when a.timed_out or a.error_msg ilike 'timeout%' then 'timed_out'
       else 'failed'
     end,
     'status', a.status_code,
@@ -4626,7 +4611,7 @@ AS $function$
     select m.* from keyframe_private.kicks m where m.function_name = last_kick_figures.function_name order by m.made_at desc limit 1
   ) k on true
   left join lateral (
-    select n.id, n.status_code, n.headers, n.timed_out, n.error_msg
+    select n.id, n.status_code, n.headers, n.error_msg
     from net._http_response n
     -- created is the start of pg_net's transaction, which may be before the kick.
     where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id

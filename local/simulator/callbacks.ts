@@ -1,4 +1,4 @@
-import { Webhook } from "standardwebhooks";
+import { sign } from "../../shared/webhooks/signature.ts";
 import { type EventType, type Prediction, predictionJson } from "./prediction.ts";
 import { cryptoBytes, type RandomBytes, randomId, randomWebhookSecret } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
@@ -123,19 +123,13 @@ export class CallbackSender {
 
   async #attempt({ id, url, body, secret }: Message): Promise<boolean> {
     if (this.#stopped.signal.aborted) return true;
-    // The real time, because receivers compare it with their own clocks.
-    const timestamp = this.#settings.clock.wall();
     this.counts.sent += 1;
     try {
       const response = await this.#settings.fetch(url, {
         method: "POST",
         redirect: "manual",
-        headers: {
-          "content-type": "application/json",
-          "webhook-id": id,
-          "webhook-timestamp": String(Math.floor(timestamp.getTime() / 1000)),
-          "webhook-signature": new Webhook(secret).sign(id, timestamp, body),
-        },
+        // The real time, because receivers compare it with their own clocks.
+        headers: { "content-type": "application/json", ...sign(secret, id, this.#settings.clock.wall(), body) },
         body,
         signal: AbortSignal.any([AbortSignal.timeout(attemptTimeoutMs), this.#stopped.signal]),
       });

@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { z } from "zod";
+import { jsonText } from "../../shared/platform/environment.ts";
 import type { Env } from "./api-routes.ts";
 import { type ArmedFault, faultNames } from "./faults.ts";
 import { Problem } from "./requests.ts";
@@ -83,9 +84,7 @@ export function controlRoutes(control: Control): Hono<Env> {
 }
 
 function parse<Schema extends z.ZodType>(schema: Schema, text: string): z.infer<Schema> {
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (error) {
-    throw new Problem(400, "Bad request", error instanceof z.ZodError ? z.prettifyError(error) : "invalid JSON");
-  }
+  const parsed = jsonText.pipe(schema).safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new Problem(400, "Bad request", z.prettifyError(parsed.error));
 }

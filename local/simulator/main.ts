@@ -4,7 +4,7 @@ import { readSettings, startSimulator } from "./start-simulator.ts";
  * The simulator as a process. It prints `{"ready":true,"port":12345}` when it serves, and ends at SIGTERM or SIGINT.
  */
 async function main(): Promise<void> {
-  const simulator = await startSimulator(readSettings(Deno.env.toObject()));
+  const simulator = await startSimulator(readSettings());
   console.log(JSON.stringify({ ready: true, port: simulator.port }));
 
   const end = async () => {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-
-const maxBodyBytes = 110 * 1024 * 1024;
+import { arrayBuffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 
 /** The connection of a request. */
 export type Connection = {
@@ -41,38 +41,20 @@ export async function serveHttp(handler: Handler, port: number): Promise<HttpSer
 async function answer(handler: Handler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
   const { promise: closed, resolve } = Promise.withResolvers<void>();
   outgoing.once("close", () => resolve());
-  const body = await readBody(incoming);
-  if (body === null) {
-    outgoing.writeHead(413).end();
-    return;
-  }
-  const request = toRequest(incoming, body);
+  const request = toRequest(incoming, await arrayBuffer(incoming));
   const response = await handler(request, { drop: () => incoming.socket.destroy(), closed });
   if (outgoing.destroyed || incoming.socket.destroyed) {
     await response.body?.cancel();
     return;
   }
-  await send(response, outgoing, closed);
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  // Otherwise the headers wait for the first chunk of the body, which a slow response sends late.
+  outgoing.flushHeaders();
+  if (response.body === null) outgoing.end();
+  else await pipeline(response.body, outgoing); // ends the response when the client disconnects
 }
 
-async function readBody(incoming: IncomingMessage): Promise<Uint8Array<ArrayBuffer> | null> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of incoming as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > maxBodyBytes) return null;
-    chunks.push(chunk);
-  }
-  const body = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    body.set(chunk, at);
-    at += chunk.length;
-  }
-  return body;
-}
-
-function toRequest(incoming: IncomingMessage, body: Uint8Array<ArrayBuffer>): Request {
+function toRequest(incoming: IncomingMessage, body: ArrayBuffer): Request {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) {
     for (const one of [value ?? []].flat()) headers.append(name, one);
@@ -81,26 +63,4 @@ function toRequest(incoming: IncomingMessage, body: Uint8Array<ArrayBuffer>): Re
   const bodiless = method === "GET" || method === "HEAD";
   const url = `http://${incoming.headers.host ?? "127.0.0.1"}${incoming.url ?? "/"}`;
   return new Request(url, { method, headers, ...(bodiless ? {} : { body }) });
-}
-
-async function send(response: Response, outgoing: ServerResponse, closed: Promise<void>): Promise<void> {
-  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-  // Otherwise the headers wait for the first chunk of the body, which a slow response sends late.
-  outgoing.flushHeaders();
-  const reader = response.body?.getReader();
-  if (!reader) {
-    outgoing.end();
-    return;
-  }
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    if (outgoing.destroyed) {
-      await reader.cancel();
-      return;
-    }
-    if (outgoing.write(value)) continue;
-    await Promise.race([new Promise<void>((resolve) => outgoing.once("drain", () => resolve())), closed]);
-  }
-  outgoing.end();
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { z } from "zod";
+import { jsonText } from "../../shared/platform/environment.ts";
 import { generateSigningKey, signingKeySchema } from "../platform/session-tokens.ts";
 
 const schema = z.object({
@@ -26,7 +27,7 @@ export async function loadStackKeys(dataDir: string): Promise<StackKeys> {
   const path = join(dataDir, "keys.json");
   const kept = await Deno.readTextFile(path).catch(() => undefined);
   if (kept !== undefined) {
-    const parsed = schema.safeParse(parseJson(kept));
+    const parsed = jsonText.pipe(schema).safeParse(kept);
     if (parsed.success) return parsed.data;
     throw new Error(`${path} cannot be read as keys: --reset deletes the data and starts again.`);
   }
@@ -43,14 +44,6 @@ export async function loadStackKeys(dataDir: string): Promise<StackKeys> {
   };
   await Deno.writeTextFile(path, JSON.stringify(keys, null, 2), { mode: 0o600 });
   return keys;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 const DEMO_EMAIL = "demo@keyframe.local";

@@ -17,9 +17,9 @@ const cronJob = z.object({
 
 const lastKick = z
   .object({
-    outcome: z.enum(["none", "not_made", "unanswered", "accepted", "answered", "timed_out", "failed"]).meta({
+    outcome: z.enum(["none", "not_made", "unanswered", "accepted", "answered", "failed"]).meta({
       description:
-        "none: no kick since the database started. not_made: it could not be made. unanswered: no answer yet, or pg_net no longer has it. accepted: the function accepted it. answered: another status, perhaps from another server. timed_out: no answer in time. failed: no connection, or an incomplete answer.",
+        "none: no kick since the database started. not_made: it could not be made. unanswered: no answer yet, or pg_net no longer has it. accepted: the function accepted it. answered: another status, perhaps from another server. failed: no connection, or no complete answer in time.",
     }),
     status: z.int().nullable().meta({ description: "The HTTP status of its answer." }),
     error: z.string().nullable().meta({ description: "Why it could not be made, or has no answer." }),

@@ -58,3 +58,9 @@ export type Envelope<Data> =
 export const succeeded = <Data>(data: Data): Envelope<Data> => ({ success: true, data, error: null });
 
 export const failed = (error: EnvelopeError): Envelope<never> => ({ success: false, data: null, error });
+
+/** The caller's X-Request-Id when it is safe in headers and logs (1 to 128 plain characters), otherwise a new one. */
+export function readRequestId({ headers }: Request): string {
+  const given = headers.get("x-request-id") ?? "";
+  return /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : crypto.randomUUID();
+}

@@ -48,6 +48,7 @@ type OpenBody = {
  * A reader for bodies of senders that are unknown or not trusted. Its memory follows what has arrived, never what was announced. When
  * all open bodies together hold too much, it refuses the one that has stalled the longest. A body that arrives at once, as kicks and
  * nearly all callbacks do, takes one read and is always read. A slow body, one that takes more reads, needs one of `maxSlow` permits.
+ * Hono's bodyLimit bounds the size of one body only, neither its time nor the memory of all bodies, and the workers load no Hono.
  */
 export function createBodyReader({
   maxTotalBytes,

@@ -5,31 +5,26 @@ import { type MediaReader, UnusableMedia } from "./media.ts";
 const JPEG_HEAD_BYTES = 1024 * 1024;
 /** The size of a PNG or WebP is in the first 33 bytes. */
 const HEAD_BYTES = 64;
-const FIRST_HEAD_BYTES = 64 * 1024;
 
 /** Reads the size of a PNG, JPEG or WebP, and checks that a PNG or WebP is complete. */
 export function createImageReader(contentType: string): MediaReader {
-  const maxHead = contentType === "image/jpeg" ? JPEG_HEAD_BYTES : HEAD_BYTES;
-  let head = new Uint8Array(Math.min(maxHead, FIRST_HEAD_BYTES));
-  let kept = 0;
+  const maxByteLength = contentType === "image/jpeg" ? JPEG_HEAD_BYTES : HEAD_BYTES;
+  const buffer = new ArrayBuffer(0, { maxByteLength });
+  const head = new Uint8Array(buffer); // as long as the buffer is
   let tail = new Uint8Array(0);
   let bytes = 0;
 
   return {
     push(chunk) {
       bytes += chunk.byteLength;
-      const room = Math.min(chunk.byteLength, maxHead - kept);
-      if (kept + room > head.byteLength) {
-        const larger = new Uint8Array(Math.min(maxHead, 2 * (kept + room)));
-        larger.set(head.subarray(0, kept));
-        head = larger;
-      }
-      head.set(chunk.subarray(0, room), kept);
-      kept += room;
+      const kept = head.byteLength;
+      const part = chunk.subarray(0, maxByteLength - kept);
+      buffer.resize(kept + part.byteLength);
+      head.set(part, kept);
       tail = lastBytes(tail, chunk);
     },
     end() {
-      const image = sniffImage(asWhole(head.slice(0, kept), contentType));
+      const image = sniffImage(head);
       if (image === null || image.contentType !== contentType) throw new UnusableMedia("The image's header is broken.");
       if (!isWhole(contentType, head, tail, bytes)) throw new UnusableMedia("The image is cut off.");
       return { width: image.width, height: image.height, durationSeconds: null };
@@ -48,14 +43,6 @@ function lastBytes(former: Uint8Array<ArrayBuffer>, chunk: Uint8Array): Uint8Arr
   both.set(former);
   both.set(chunk, former.byteLength);
   return both.slice(-TAIL_BYTES);
-}
-
-/** sniffImage compares the length of a WebP with the given bytes, here the head alone. isWhole checks the length instead. */
-function asWhole(head: Uint8Array, contentType: string): Uint8Array {
-  if (contentType === "image/webp" && head.byteLength >= 8) {
-    new DataView(head.buffer).setUint32(4, head.byteLength - 8, true);
-  }
-  return head;
 }
 
 function isWhole(contentType: string, head: Uint8Array, tail: Uint8Array, bytes: number): boolean {

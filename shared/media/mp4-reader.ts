@@ -2,20 +2,21 @@ import { type MediaFacts, type MediaReader, UnusableMedia } from "./media.ts";
 
 /** `moov` lists every sample: a few megabytes for an hour of video. */
 const MAX_MOVIE_BYTES = 16 * 1024 * 1024;
-/** Memory for `moov` is allocated as its bytes arrive, so a box that only claims to be large costs nothing. */
-const FIRST_MOVIE_BYTES = 64 * 1024;
 
 /**
  * Reads the size and duration of an MP4, wherever its `moov` is, and checks that it is complete: the last box ends with the file.
  * Reads only the headers of other boxes.
+ * No library bounds its work so: mp4box takes 1.1 GB and 7 s for a hostile file of 416 bytes; mediabunny adds 30 ms and 20 MB to the
+ * start of a function that answers after 80 ms.
  */
 export function createMp4Reader(): MediaReader {
   const header = new DataView(new ArrayBuffer(16));
   let headerFilled = 0;
   /** Remaining bytes of the present box; Infinity when it extends to the end of the file. */
   let left = 0;
-  let movie: Uint8Array<ArrayBuffer> | null = null;
-  let movieFilled = 0;
+  /** Grows as bytes arrive, so a box that only claims to be large costs nothing. */
+  const movie = new ArrayBuffer(0, { maxByteLength: MAX_MOVIE_BYTES });
+  let hasMovie = false;
   let inMovie = false;
   let hasSamples = false;
 
@@ -25,23 +26,15 @@ export function createMp4Reader(): MediaReader {
     headerFilled = 0;
     hasSamples ||= type === "mdat";
     inMovie = type === "moov";
-    if (!inMovie) return;
-    if (movie !== null) throw new UnusableMedia("The video has two headers.");
-    if (size !== null && size > MAX_MOVIE_BYTES) throw new UnusableMedia("The video's header is too large.");
-    movie = new Uint8Array(Math.min(left, FIRST_MOVIE_BYTES));
+    if (inMovie && hasMovie) throw new UnusableMedia("The video has two headers.");
+    hasMovie ||= inMovie;
   }
 
   function keep(part: Uint8Array): void {
-    if (movie === null) return;
-    const needed = movieFilled + part.byteLength;
-    if (needed > MAX_MOVIE_BYTES) throw new UnusableMedia("The video's header is too large.");
-    if (needed > movie.byteLength) {
-      const larger = new Uint8Array(Math.min(2 * needed, MAX_MOVIE_BYTES));
-      larger.set(movie.subarray(0, movieFilled));
-      movie = larger;
-    }
-    movie.set(part, movieFilled);
-    movieFilled = needed;
+    const kept = movie.byteLength;
+    if (kept + part.byteLength > MAX_MOVIE_BYTES) throw new UnusableMedia("The video's header is too large.");
+    movie.resize(kept + part.byteLength);
+    new Uint8Array(movie, kept).set(part);
   }
 
   return {
@@ -62,8 +55,8 @@ export function createMp4Reader(): MediaReader {
     end() {
       if (headerFilled > 0 || (left > 0 && left !== Number.POSITIVE_INFINITY))
         throw new UnusableMedia("The video is cut off.");
-      if (movie === null || !hasSamples) throw new UnusableMedia("The video has no header or no content.");
-      return readMovie(new DataView(movie.buffer, 0, movieFilled));
+      if (!hasMovie || !hasSamples) throw new UnusableMedia("The video has no header or no content.");
+      return readMovie(new DataView(movie));
     },
   };
 }

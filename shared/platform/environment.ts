@@ -19,8 +19,8 @@ export function readEnvironment<Shape extends z.ZodRawShape>(
   throw new Error(`Environment: ${[...new Set(problems)].join("; ")}.`);
 }
 
-/** JSON in a variable. The parser's message is not used, because it quotes the value, which may be secret. */
-const json = z.string().transform((text, context): unknown => {
+/** JSON in a text. The parser's message is not used, because it quotes the text, which may be secret. */
+export const jsonText = z.string().transform((text, context): unknown => {
   try {
     return JSON.parse(text);
   } catch {
@@ -37,7 +37,7 @@ export const httpUrl = z
 /** SUPABASE_URL. */
 export const supabaseUrl = httpUrl;
 
-const apiKeys = json
+const apiKeys = jsonText
   .pipe(
     z.looseObject(
       { default: z.string({ error: "must hold a key named default" }).min(1, "must hold a key named default") },
@@ -53,7 +53,7 @@ export const supabasePublishableKeys = apiKeys;
 export const supabaseSecretKeys = apiKeys;
 
 /** SUPABASE_JWKS: the public keys of session tokens; empty without asymmetric keys. */
-export const supabaseJwks = json.pipe(
+export const supabaseJwks = jsonText.pipe(
   z.looseObject(
     { keys: z.array(z.looseObject({ kty: z.string() }), { error: "must hold a list named keys" }) },
     { error: "must be an object with a list named keys" },

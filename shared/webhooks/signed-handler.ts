@@ -1,4 +1,4 @@
-import { ApiError, failed } from "../http/errors.ts";
+import { ApiError, failed, readRequestId } from "../http/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
 import { verify } from "./signature.ts";
@@ -29,7 +29,7 @@ export function createSignedHandler(settings: SignedHandlerSettings): (request: 
   const { clock = bodyClock } = settings;
   const readBody = createBodyReader({ ...clock, maxTotalBytes: MAX_UNSIGNED_BYTES, maxSlow: MAX_SLOW });
   return async (request) => {
-    const requestId = readRequestId(request.headers.get("x-request-id"));
+    const requestId = readRequestId(request);
     const response = await answer(settings, request, readBody).catch((error) => refuse(error, requestId, settings.log));
     // keyframe_private.kick_figures tells our answers from others' by it: pg_net keeps the headers of an answer, not its URL.
     response.headers.set("keyframe-function", settings.path.slice(1));
@@ -66,9 +66,4 @@ function refuse(error: unknown, requestId: string, log: Log): Response {
   });
   const body = failed({ code, message, ...(extra.details ? { details: extra.details } : {}), requestId });
   return Response.json(body, { status, headers: { "X-Request-Id": requestId, ...extra.headers } });
-}
-
-/** The caller's identifier when it is safe to repeat, otherwise a new one. */
-function readRequestId(given: string | null): string {
-  return given !== null && /^[\x21-\x7e]{1,128}$/.test(given) ? given : crypto.randomUUID();
 }

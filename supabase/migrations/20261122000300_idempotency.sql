@@ -20,9 +20,10 @@ alter table keyframe_private.idempotency_keys enable row level security;
 -- Reserves a key for the caller, or returns the resource that it created before. It runs in the transaction of the effect that it guards, so
 -- an equal simultaneous request waits here until the first has committed or failed. Without a hash (the body is not read yet) it
 -- reserves the key and compares nothing until set_request_hash. A replay updates the row to its own values, so that one statement
--- reserves and reads.
-create function keyframe_private.reserve_idempotency_key(key text, request_hash text)
-returns table (resource_id uuid, replayed boolean, answer jsonb)
+-- reserves and reads. Without a key every request is new.
+create function keyframe_private.reserve_idempotency_key(
+  key text, request_hash text, out resource_id uuid, out replayed boolean, out answer jsonb
+)
 language plpgsql
 volatile
 security definer
@@ -34,6 +35,11 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
+  if key is null then
+    resource_id := fresh;
+    replayed := false;
+    return;
+  end if;
   -- Keys without a user belong to the secret key. A session that names no user must not use them.
   if caller is null and auth.role() is distinct from 'service_role' then
     perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
@@ -56,7 +62,9 @@ begin
       'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
     );
   end if;
-  return query select kept.resource_id, kept.resource_id <> fresh, kept.answer;
+  resource_id := kept.resource_id;
+  replayed := kept.resource_id <> fresh;
+  answer := kept.answer;
 end
 $$;
 

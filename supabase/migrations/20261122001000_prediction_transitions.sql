@@ -172,7 +172,10 @@ as $$
 begin
   perform from keyframe.predictions p
   where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
-  return found and keyframe_private.mark_failed(prediction_id, code, message, retryable);
+  if not found then
+    return false;
+  end if;
+  return keyframe_private.mark_failed(prediction_id, code, message, retryable);
 end
 $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late.';

@@ -91,33 +91,40 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  moved boolean;
 begin
-  moved := case provider_status
-    -- The second run of a prediction that the API shows as processing.
-    when 'starting' then keyframe_private.mark_running(row_now.id,
-      case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null)
-    when 'processing' then (row_now.status <> 'processing' or coalesce(progress > coalesce(row_now.progress, 0), false))
-      and keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null)
-    when 'succeeded' then case
-      when row_now.status = 'storing' then false
-      when output_url is null then keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true)
-      else keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url) end
-    when 'failed' then row_now.status <> 'storing' and case
-      when not input_unreachable then keyframe_private.mark_failed(row_now.id, 'provider_failed',
-        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true)
-      else keyframe_private.mark_queued_again(row_now.id) or keyframe_private.mark_failed(row_now.id, 'input_unreachable',
-        'The provider could not read the images of this step. Run the step again.', true) end
-    when 'canceled' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_canceled',
-      'The run was cancelled at the provider. Run the step again.', true)
-    when 'aborted' then row_now.status <> 'storing' and keyframe_private.mark_failed(row_now.id, 'provider_aborted',
-      'The provider gave the run up before it started. Run the step again.', true)
-  end;
-  if moved is null then
-    raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
+  if row_now.status = 'storing' then
+    return false; -- the output is being copied, whatever the run reports now
   end if;
-  return moved;
+  case provider_status
+    when 'starting' then
+      -- The second run of a prediction that the API shows as processing.
+      return keyframe_private.mark_running(row_now.id,
+        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null);
+    when 'processing' then
+      if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
+        return false;
+      end if;
+      return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
+    when 'succeeded' then
+      if output_url is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url);
+      end if;
+      return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
+    when 'failed' then
+      if not input_unreachable then
+        return keyframe_private.mark_failed(row_now.id, 'provider_failed',
+          coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+      elsif keyframe_private.mark_queued_again(row_now.id) then
+        return true;
+      end if;
+      return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+    when 'canceled' then
+      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was cancelled at the provider. Run the step again.', true);
+    when 'aborted' then
+      return keyframe_private.mark_failed(row_now.id, 'provider_aborted', 'The provider gave the run up before it started. Run the step again.', true);
+    else
+      raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
+  end case;
 end
 $$;
 
@@ -188,9 +195,10 @@ begin
     end if;
   end if;
   -- The run that an active prediction follows is recorded already and needs no cancellation.
-  if (not follows_run or row_now.completed_at is not null)
-    and not keyframe_private.record_run(run, row_now.id, attempt, run_is_over) then
-    return 'unknown'; -- it was recorded for another prediction at the same moment
+  if not follows_run or row_now.completed_at is not null then
+    if not keyframe_private.record_run(run, row_now.id, attempt, run_is_over) then
+      return 'unknown'; -- it was recorded for another prediction at the same moment
+    end if;
   end if;
   -- The last submit is answered now, and the list was searched before it: the search has ended.
   if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null and attempt = row_now.attempt then

@@ -33,6 +33,19 @@ as $$
   from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
 $$;
 
+-- Whether a prediction or a project uses a reference image.
+create function keyframe_private.is_reference_used(path text)
+returns boolean
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return exists (select from keyframe.predictions p where p.reference_image_path = path)
+    or exists (select from keyframe.projects p where p.reference_image_path = path);
+end
+$$;
+
 -- Serialises the first use of an owner's reference image and the check that it is unused, until the transaction ends. False: without
 -- waiting, somebody else holds it.
 create function keyframe_private.lock_references(owner uuid, waits boolean default true)
@@ -109,8 +122,7 @@ begin
   select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
   from deleted d
   where d.reference_image_path is not null
-    and not exists (select from keyframe.predictions p where p.reference_image_path = d.reference_image_path)
-    and not exists (select from keyframe.projects p where p.reference_image_path = d.reference_image_path)
+    and not keyframe_private.is_reference_used(d.reference_image_path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -135,8 +147,7 @@ begin
   perform keyframe_private.lock_references(old.owner_id);
   insert into keyframe_private.file_removals (bucket, name)
   select 'projects', substr(old.reference_image_path, 10)
-  where not exists (select from keyframe.predictions p where p.reference_image_path = old.reference_image_path)
-    and not exists (select from keyframe.projects p where p.reference_image_path = old.reference_image_path)
+  where not keyframe_private.is_reference_used(old.reference_image_path)
   on conflict do nothing;
   return null;
 end
@@ -188,10 +199,7 @@ begin
     return null;
   end if;
   with due as (
-    select r.bucket, r.name,
-      r.bucket = 'projects' and (
-        exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || r.name)
-        or exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || r.name)) as is_needed
+    select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
     from keyframe_private.file_removals r
     where r.due_at <= now()
     order by r.due_at
@@ -258,31 +266,29 @@ declare
   queued integer := 0;
 begin
   for owner, names in
-    select o.owner_id, array_agg(o.name) from (
-      select i.owner_id, i.name from (
-        -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
-        select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
-        from storage.objects b where b.bucket_id = 'projects'
-      ) i
+    with images as (
+      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
+      select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
+      from storage.objects b where b.bucket_id = 'projects'
+    ), unused as (
+      select i.owner_id, i.name from images i
       where i.owner_id is not null
         and (
           i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
           or not exists (select from auth.users u where u.id = i.owner_id))
-        and not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || i.name)
-        and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || i.name)
+        and not keyframe_private.is_reference_used('projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
       order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: nobody's thousands hold up another's
       limit max_images
-    ) o
-    group by o.owner_id order by o.owner_id
+    )
+    select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
   loop
     -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
     -- recorded. An owner's open transaction leaves them to the next run.
     continue when not keyframe_private.lock_references(owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
-    select 'projects', unused.name from unnest(names) as unused (name)
-    where not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || unused.name)
-      and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || unused.name)
+    select 'projects', image.name from unnest(names) as image (name)
+    where not keyframe_private.is_reference_used('projects/' || image.name)
     on conflict do nothing;
     get diagnostics added = row_count;
     queued := queued + added;

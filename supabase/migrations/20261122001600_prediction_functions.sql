@@ -54,25 +54,21 @@ security definer
 set search_path = ''
 as $$
 declare
-  project uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   created keyframe.projects;
 begin
   perform keyframe_private.require_user();
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into project, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if replayed then
-    select p.* into created from keyframe.projects p where p.id = project and p.owner_id = auth.uid();
+  if request.replayed then
+    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid();
     if not found then
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
   else
     insert into keyframe.projects (id, title, text_prompt, description)
-    values (project, create_project.title, create_project.text_prompt, create_project.description)
+    values (request.resource_id, create_project.title, create_project.text_prompt, create_project.description)
     returning * into created;
   end if;
-  return jsonb_build_object('project', to_jsonb(created), 'replayed', replayed, 'rate', keyframe_private.rate_state('create'));
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
 end
 $$;
 comment on function keyframe.create_project is 'Creates a project of the caller.';
@@ -96,16 +92,12 @@ security definer
 set search_path = ''
 as $$
 declare
-  prediction uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   started keyframe.predictions;
 begin
   perform keyframe_private.require_user();
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into prediction, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if replayed then
-    select p.* into started from keyframe.predictions p where p.id = prediction and p.owner_id = auth.uid();
+  if request.replayed then
+    select p.* into started from keyframe.predictions p where p.id = request.resource_id and p.owner_id = auth.uid();
     if not found then
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
@@ -114,14 +106,14 @@ begin
       id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds
     )
     values (
-      prediction, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
       start_prediction.reference_image_path, start_prediction.first_frame_prediction_id,
       start_prediction.last_frame_prediction_id, start_prediction.duration_seconds
     )
     returning * into started;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(started), 'replayed', replayed, 'rate', keyframe_private.rate_state('generate'));
+    'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 end
 $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
@@ -169,13 +161,10 @@ security definer
 set search_path = ''
 as $$
 declare
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   wanted keyframe.predictions;
 begin
-  if idempotency_key is not null then
-    select r.replayed into replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if not replayed then
+  if not request.replayed then
     perform keyframe_private.take_token('change');
   end if;
   select p.* into wanted from keyframe.predictions p
@@ -186,12 +175,12 @@ begin
   elsif wanted.status in ('succeeded', 'failed') then
     perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
   end if;
-  if not replayed then
+  if not request.replayed then
     perform keyframe_private.mark_canceled(wanted.id);
     select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(wanted), 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
+    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
@@ -214,10 +203,7 @@ begin
     file := keyframe_private.set_request_hash(idempotency_key, request_hash);
   end if;
   if file is null then
-    file := gen_random_uuid();
-    if idempotency_key is not null then
-      select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-    end if;
+    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;

@@ -58,23 +58,19 @@ security definer
 set search_path = ''
 as $$
 declare
-  endpoint uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   created keyframe.webhook_endpoints;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into endpoint, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if not replayed then
+  if not request.replayed then
     perform keyframe_private.take_token('create');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
-    values (endpoint, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
+    values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
       create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
   end if;
-  created := keyframe_private.managed_endpoint(endpoint);
-  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(endpoint), 'replayed', replayed,
-    'rate', keyframe_private.rate_state('create'));
+  created := keyframe_private.managed_endpoint(request.resource_id);
+  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
+    'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
 end
 $$;
 comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
@@ -187,33 +183,29 @@ security definer
 set search_path = ''
 as $$
 declare
-  secret_id uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   endpoint keyframe.webhook_endpoints;
   secret text;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into secret_id, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if not replayed then
+  if not request.replayed then
     perform keyframe_private.take_token('change');
   end if;
-  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not replayed);
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
   end if;
-  if not replayed then
-    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), secret_id);
+  if not request.replayed then
+    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
   end if;
   -- The secret that this rotation made, which may no longer be the current one.
   select v.decrypted_secret into secret
   from keyframe_private.webhook_secrets s
   join vault.decrypted_secrets v on v.id = s.vault_secret_id
-  where s.id = secret_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
+  where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
   if not found then
     perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
-  return jsonb_build_object('secret', secret, 'replayed', replayed, 'rate', keyframe_private.rate_state('change'));
+  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
 comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';

@@ -51,18 +51,14 @@ security definer
 set search_path = ''
 as $$
 declare
-  delivery_id uuid := gen_random_uuid();
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
 begin
-  if idempotency_key is not null then
-    select r.resource_id, r.replayed into delivery_id, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if replayed then
+  if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('create'));
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', keyframe_private.rate_state('create'));
   end if;
   perform keyframe_private.take_token('create');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
@@ -74,7 +70,7 @@ begin
     'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
   returning id into event;
   insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
-  values (delivery_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
+  values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
 end
@@ -146,13 +142,10 @@ security definer
 set search_path = ''
 as $$
 declare
-  replayed boolean := false;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   again keyframe.webhook_deliveries;
 begin
-  if idempotency_key is not null then
-    select r.replayed into replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-  end if;
-  if replayed then
+  if request.replayed then
     return jsonb_build_object(
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('change'));
   end if;
@@ -181,18 +174,15 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record;
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
   missed integer;
   recovered integer;
 begin
-  if idempotency_key is not null then
-    select r.* into request from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
-    if request.replayed then
-      return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
-    end if;
+  if request.replayed then
+    return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
   end if;
   perform keyframe_private.take_token('change');
   -- The deletion of the endpoint and its other recoveries wait.
@@ -221,9 +211,7 @@ begin
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
-  if idempotency_key is not null then
-    perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
-  end if;
+  perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
 end
 $$;

@@ -158,10 +158,6 @@ as $$
       when a.id is null then 'unanswered'
       when a.status_code = 202 and a.headers ? 'keyframe-function' then 'accepted'
       when a.status_code is not null then 'answered'
-      -- No connection was made, as when nothing listens.
-      when a.error_msg like 'Timeout%, HTTP Request/Response time: 0.000000 ms)' then 'failed'
-      -- Older releases of pg_net leave timed_out null.
-      when a.timed_out or a.error_msg ilike 'timeout%' then 'timed_out'
       else 'failed'
     end,
     'status', a.status_code,
@@ -173,7 +169,7 @@ as $$
     select m.* from keyframe_private.kicks m where m.function_name = last_kick_figures.function_name order by m.made_at desc limit 1
   ) k on true
   left join lateral (
-    select n.id, n.status_code, n.headers, n.timed_out, n.error_msg
+    select n.id, n.status_code, n.headers, n.error_msg
     from net._http_response n
     -- created is the start of pg_net's transaction, which may be before the kick.
     where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id

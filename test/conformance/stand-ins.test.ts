@@ -96,13 +96,13 @@ test.each([
 });
 
 describe("the scheduler", () => {
-  test("without DATABASE_URL → one line that names it, exit 1", async () => {
+  test("without DATABASE_URL → its name, exit 1", async () => {
     const main = new URL("../../local/extensions/main.ts", import.meta.url);
     const env = { PATH: "/usr/bin:/bin", HOME: folder, DENO_NO_UPDATE_CHECK: "1" };
     const command = new Deno.Command(Deno.execPath(), { args: ["run", "-A", main.pathname], env, clearEnv: true });
     const { code, stderr } = await command.output();
     expect(code).toBe(1);
-    expect(new TextDecoder().decode(stderr)).toMatch(/^[^\n]*DATABASE_URL[^\n]*\n$/);
+    expect(new TextDecoder().decode(stderr)).toContain("DATABASE_URL is missing");
   });
 
   test("prints one ready line, and ends with 0 at SIGTERM; without it check_worker_is_up raises", async () => {

@@ -6,7 +6,7 @@ import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
-import { runsAtProvider } from "../support/film/provider.ts";
+import { providerRuns } from "../support/api/provider.ts";
 import { connect } from "../support/stack/own-stack.ts";
 
 const stack = inject("stack");
@@ -65,7 +65,7 @@ test("reference image, first frame, last frame, video → three files as documen
   expect(video.ended.output?.durationSeconds).toBeCloseTo(movie.seconds, 2);
 
   // What the provider was asked for: the reference, the first frame for the look, both frames for the video.
-  const inputs = await Promise.all(Object.values(prompts).map((prompt) => runsAtProvider(stack, prompt)));
+  const inputs = await Promise.all(Object.values(prompts).map((prompt) => providerRuns(prompt, stack)));
   expect(inputs.map((runs) => runs.length)).toEqual([1, 1, 1]);
   const [forFirst, forLast, forVideo] = inputs.map(([run]) => run?.input);
   expect(forFirst?.image_input).toHaveLength(1);

@@ -3,7 +3,7 @@ import type { Prediction } from "../../shared/contract/predictions.ts";
 import { expectSoundEnd, wholeRow } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { callbacksFor, loggedBy } from "../support/stack/logs.ts";
-import { runsAtProvider } from "../support/film/provider.ts";
+import { providerRuns } from "../support/api/provider.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
@@ -37,7 +37,7 @@ const untilIs = (made: Prediction, status: string) =>
 
 const untilProviderSays = (prompt: string, status: string) =>
   until(`the provider's only run is ${status}`, async () => {
-    const runs = await runsAtProvider(stack, prompt);
+    const runs = await providerRuns(prompt, stack);
     return runs.length === 1 && runs[0]?.status === status;
   });
 
@@ -81,7 +81,7 @@ test("past its deadline while the provider is away → failed as deadline_exceed
   await passDeadline(made);
   const ended = await maker.untilEnded(made);
   expect(ended).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
-  expect(await runsAtProvider(stack, prompt)).toEqual([]);
+  expect(await providerRuns(prompt, stack)).toEqual([]);
   await expectSoundEnd(stack.sql, made);
 });
 
@@ -133,7 +133,7 @@ test("more starts than slots → the rest wait in order, move up when one leaves
     await expectSoundEnd(stack.sql, made);
   }
   expect(await maker.read(leaving)).toMatchObject({ status: "canceled", startedAt: null });
-  expect(await runsAtProvider(stack, prompt)).toEqual([]);
+  expect(await providerRuns(prompt, stack)).toEqual([]);
   const admitted = await stack.sql`
     select id from keyframe.predictions where owner_id = ${maker.userId} and admitted_at is not null
     order by admitted_at, created_at`;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { download, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { callbacksFor } from "../support/stack/logs.ts";
-import { runsAtProvider } from "../support/film/provider.ts";
+import { providerRuns } from "../support/api/provider.ts";
 import { setQuickIntervals } from "../support/stack/quick-settings.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
@@ -21,7 +21,7 @@ async function generate(...faults: string[]) {
   const ended = await maker.untilEnded(await maker.start("first-frame", { prompt }));
   expect(ended).toMatchObject({ status: "succeeded", attempt: 1, error: null });
   await expectSoundEnd(stack.sql, ended);
-  expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  expect(await providerRuns(prompt, stack)).toHaveLength(1);
   await download(ended);
   return { ended, row: await wholeRow(stack.sql, ended.predictionId) };
 }

@@ -3,7 +3,7 @@ import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { callbacksFor } from "../support/stack/logs.ts";
-import { runsAtProvider } from "../support/film/provider.ts";
+import { providerRuns } from "../support/api/provider.ts";
 import { drawImage } from "../support/media/images.ts";
 import { connect } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
@@ -40,7 +40,7 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     const ended = await maker.untilEnded(made);
     expect(ended).toMatchObject({ status: "failed", attempt: 1, output: null, error: { code, retryable, message } });
     await expectSoundEnd(sql, made);
-    expect(await runsAtProvider(stack, prompt)).toHaveLength(runs);
+    expect(await providerRuns(prompt, stack)).toHaveLength(runs);
     // Whatever the provider still had to say has been said: the end did not move.
     if (runs > 0) {
       const before = await wholeRow(sql, made.predictionId);
@@ -71,7 +71,7 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     const order = ["queued", "starting", "processing", "succeeded"];
     expect(seen).toEqual(order.filter((status) => seen.includes(status)));
     await expectSoundEnd(sql, ended);
-    expect((await runsAtProvider(stack, prompt)).map(({ status }) => status).toSorted()).toEqual([
+    expect((await providerRuns(prompt, stack)).map(({ status }) => status).toSorted()).toEqual([
       "failed",
       "failed",
       "succeeded",
@@ -85,6 +85,6 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     expect(ended).toMatchObject({ status: "succeeded", attempt: 1, error: null });
     await expectSoundEnd(sql, ended);
     await download(ended);
-    expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+    expect(await providerRuns(prompt, stack)).toHaveLength(1);
   });
 });

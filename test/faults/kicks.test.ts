@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
-import { runsAtProvider } from "../support/film/provider.ts";
+import { providerRuns } from "../support/api/provider.ts";
 import { untilNobodyLooks } from "../support/stack/restarts.ts";
 import { signedPost } from "../support/receiver/signed-post.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
@@ -28,7 +28,7 @@ async function startUnkicked() {
 async function expectOneSuccess(made: Prediction, prompt: string): Promise<void> {
   expect(made).toMatchObject({ status: "succeeded", attempt: 1 });
   await expectSoundEnd(stack.sql, made);
-  expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  expect(await providerRuns(prompt, stack)).toHaveLength(1);
   await download(made);
 }
 

@@ -4,7 +4,7 @@ import type { Prediction } from "../../shared/contract/predictions.ts";
 import { download, type EndedRow, expectSoundEnd, wholeRow } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { callbacksFor } from "../support/stack/logs.ts";
-import { runsAtProvider } from "../support/film/provider.ts";
+import { providerRuns } from "../support/api/provider.ts";
 import { killAndAwaitRestart, letLeaseRunOut, untilNobodyLooks } from "../support/stack/restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
@@ -38,7 +38,7 @@ async function expectOneSuccess(made: Prediction, prompt: string): Promise<Predi
   const row = await wholeRow(stack.sql, made.predictionId);
   await expectSoundEnd(stack.sql, made);
   await download(ended);
-  expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  expect(await providerRuns(prompt, stack)).toHaveLength(1);
   expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
   return ended;
 }
@@ -68,7 +68,7 @@ test("generate killed after the provider accepted and before that was recorded, 
       await stack.sql`select from pg_locks where locktype = 'advisory' and objid = ${HOLD} and not granted`;
     return waiting.length > 0;
   });
-  expect(await runsAtProvider(stack, prompt)).toHaveLength(1);
+  expect(await providerRuns(prompt, stack)).toHaveLength(1);
   await killAndAwaitRestart(stack, "keyframe-generate");
   // What the dead process had begun to record must not be recorded after all.
   await stack.sql`

@@ -3,7 +3,7 @@ import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { callbacksFor } from "../support/stack/logs.ts";
-import { runsAtProvider } from "../support/film/provider.ts";
+import { providerRuns } from "../support/api/provider.ts";
 import { drawImage } from "../support/media/images.ts";
 import { connect } from "../support/stack/own-stack.ts";
 
@@ -22,7 +22,7 @@ describe.concurrent("an answer to a submit that is no success", { timeout: 90_00
     const made = await maker.start("first-frame", { prompt, ...(withPicture ? await upload() : {}) });
     const ended = await maker.untilEnded(made);
     await expectSoundEnd(sql, ended);
-    return { ended, runs: await runsAtProvider(stack, prompt) };
+    return { ended, runs: await providerRuns(prompt, stack) };
   }
 
   test("429 twice with retry_after 1 → waited out both times, then succeeded with one run", async () => {

@@ -105,9 +105,18 @@ test("the packages that run with secrets in their reach → are these few", () =
     return [name, [...new Set(names)].toSorted()];
   });
   expect(Object.fromEntries(used)).toEqual({
-    api: ["@supabase/postgrest-js", "@supabase/storage-js", "hono", "ipaddr.js", "jose", "zod", "zod-openapi"],
+    api: [
+      "@supabase/postgrest-js",
+      "@supabase/storage-js",
+      "hono",
+      "image-dimensions",
+      "ipaddr.js",
+      "jose",
+      "zod",
+      "zod-openapi",
+    ],
     "keyframe-deliver": ["@supabase/postgrest-js", "ipaddr.js", "standardwebhooks", "undici", "zod"],
-    "keyframe-generate": ["@supabase/postgrest-js", "replicate", "standardwebhooks", "zod"],
+    "keyframe-generate": ["@supabase/postgrest-js", "image-dimensions", "replicate", "standardwebhooks", "zod"],
     "keyframe-replicate-webhook": ["@supabase/postgrest-js", "standardwebhooks", "zod"],
   });
 });

@@ -43,6 +43,13 @@ async function expectRefused(body: BodyInit, type?: string): Promise<void> {
   expect(await leftBehind(sql, user.id)).toEqual(before);
 }
 
+/** Decoders skip the two stray bytes FF 00 and see the first frame; a reader that takes them for a segment sees the second one. */
+const HIDDEN_SIZE = new Uint8Array([
+  ...[0xff, 0xd8, 0xff, 0x00, 0, 17],
+  ...[0xff, 0xc0, 0, 11, 8, 0xff, 0xff, 0xff, 0xff, 1, 1, 0x11, 0, 0, 0],
+  ...[0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9, 1, 1, 0x11, 0, 0xff, 0xd9],
+]);
+
 describe("a file that is no image, under each type that is taken → 415, and nothing is stored; as the provider's output → neither a frame nor a video", () => {
   test.each(Object.entries(NO_IMAGES))("%s", async (_name, make) => {
     const bytes = await make();
@@ -62,6 +69,7 @@ describe("a file that is no image, under each type that is taken → 415, and no
 
   test.each<[what: string, make: () => Promise<BodyInit> | BodyInit, type?: string]>([
     ["a webp whose chunk is longer than the file", async () => (await drawImage("webp")).with(16, 255), "image/webp"],
+    ["a jpeg whose stray bytes hide a size of 65,535 × 65,535", () => HIDDEN_SIZE, "image/jpeg"],
     ["a jpeg declared as png", () => drawImage("jpeg"), "image/png"],
     ["a png declared as webp", () => drawImage(), "image/webp"],
     ["a png declared as an svg", () => drawImage(), "image/svg+xml"],

@@ -4,41 +4,11 @@ import type { ModelRow } from "../../tools/models-check/read-rows.ts";
 import type { InputSchema } from "../../local/simulator/model-schemas.ts";
 import { modelJson } from "../../local/simulator/api-routes.ts";
 import { models } from "../../local/simulator/models.ts";
+import { KLING, NANO_BANANA } from "../support/models.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
 
-const IMAGE: ModelRow = {
-  step: "first-frame",
-  model: "google/nano-banana",
-  is_default: true,
-  prompt_field: "prompt",
-  reference_field: "image_input",
-  max_references: 10,
-  reference_is_list: true,
-  first_frame_field: null,
-  last_frame_field: null,
-  last_frame_needs_first: false,
-  last_frame_extras: {},
-  references_exclude_frames: false,
-  duration_field: null,
-  durations: [],
-  extras: { aspect_ratio: "16:9", output_format: "png" },
-};
-
-const VIDEO: ModelRow = {
-  ...IMAGE,
-  step: "video",
-  model: "kwaivgi/kling-v2.1",
-  reference_field: null,
-  max_references: 0,
-  reference_is_list: false,
-  first_frame_field: "start_image",
-  last_frame_field: "end_image",
-  last_frame_needs_first: true,
-  last_frame_extras: { mode: "pro" },
-  duration_field: "duration",
-  durations: [5, 10],
-  extras: {},
-};
+const IMAGE: ModelRow = { step: "first-frame", model: "google/nano-banana", is_default: true, ...NANO_BANANA };
+const VIDEO: ModelRow = { step: "video", model: "kwaivgi/kling-v2.1", is_default: true, ...KLING };
 
 /** A right row of google/nano-banana, changed. */
 export const imageRow = (change: Partial<ModelRow> = {}): ModelRow => ({ ...IMAGE, ...change });

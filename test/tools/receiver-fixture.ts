@@ -1,4 +1,4 @@
-import { sign } from "../../shared/webhooks/signature.ts";
+import { eventHeaders } from "../../supabase/functions/keyframe-deliver/send/event-headers.ts";
 
 export const SECRET = `whsec_${"c2VjcmV0".repeat(4)}`;
 export const OTHER_SECRET = `whsec_${"b3RoZXIt".repeat(4)}`;
@@ -42,12 +42,7 @@ export type Delivery = {
 /** Sends a body as `deliver` does: signed with each live secret. `sentBody` and `drop` spoil it. */
 export function deliver(url: string, delivery: Delivery = {}): Promise<Response> {
   const { secrets = [SECRET], id = crypto.randomUUID(), at = new Date(), body = BODY, drop } = delivery;
-  const signed = secrets.map((secret) => sign(secret, id, at, body));
-  const headers = new Headers({
-    ...sign(SECRET, id, at, body),
-    "webhook-signature": signed.map((one) => one["webhook-signature"]).join(" "),
-    "content-type": "application/json",
-  });
+  const headers = new Headers(eventHeaders(secrets, id, at, body));
   if (drop) headers.delete(drop);
   return fetch(url, { method: "POST", headers, body: delivery.sentBody ?? body, signal: delivery.signal ?? null });
 }

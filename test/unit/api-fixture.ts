@@ -1,15 +1,6 @@
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { createLog } from "../../shared/platform/log.ts";
-import { checkUrl } from "../../shared/webhooks/check-url.ts";
-import { bodyClock, createBodyReader } from "../../shared/http/read-body.ts";
-import { createApp } from "../../supabase/functions/api/app.ts";
-import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
-import { createDocumentText } from "../../supabase/functions/api/http/openapi-text.ts";
-import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
-import { createStorage } from "../../supabase/functions/api/rows/storage.ts";
-import { createUploadTurns } from "../../supabase/functions/api/http/upload-turns.ts";
-import { createManagerVerifier, createProjectVerifier } from "../../supabase/functions/api/auth/project-key.ts";
-import { createSessionVerifier } from "../../supabase/functions/api/auth/verify-session.ts";
+import { createApi } from "../../supabase/functions/api/create-api.ts";
 import { watched } from "../support/openapi/watch.ts";
 
 export const OWNER = "7d3f1c52-5a0e-4f6e-9d0b-0a4f6f3f2c11";
@@ -21,7 +12,7 @@ export const SECRET_KEY = "sb_secret_of_the_project";
 export const NOW = new Date("2026-11-21T12:00:00Z");
 
 export const keys = await generateKeyPair("ES256", { extractable: true });
-export const publicJwk = { ...(await exportJWK(keys.publicKey)), kid: "key-1", alg: "ES256", use: "sig" };
+export const publicJwk = { ...(await exportJWK(keys.publicKey)), kty: "EC", kid: "key-1", alg: "ES256", use: "sig" };
 
 /** A session token as Auth issues it; `claims` replaces or (undefined) removes claims. */
 export function sessionToken(
@@ -41,7 +32,7 @@ export function sessionToken(
   return new SignJWT(payload).setProtectedHeader({ alg: "ES256", ...(kid ? { kid } : {}) }).sign(key);
 }
 
-type Clock = Pick<Parameters<typeof createApp>[0], "now" | "elapsed" | "sleep">;
+type Clock = Pick<Parameters<typeof createApi>[1], "now" | "elapsed" | "sleep">;
 /** Stands at NOW; a test that waits brings a clock of its own. */
 const stoppedClock: Clock = {
   now: () => NOW,
@@ -71,28 +62,16 @@ export async function startApi(
   });
   const supabaseUrl = `http://127.0.0.1:${server.addr.port}`;
   const log: string[] = [];
-  const client = createPlatformClient(supabaseUrl, "sb_publishable_test", fetch, timeoutMs);
-  const { now, elapsed, sleep } = clock;
-  const verifySession = createSessionVerifier({
-    jwks: { keys: [publicJwk] },
-    issuers: [`${supabaseUrl}/auth/v1`],
-    now,
-  });
-  const app = createApp({
-    database: createDatabase(client),
-    storage: createStorage(client, { supabaseUrl, clientUrl: supabaseUrl, now }),
-    readBody: createBodyReader({ ...bodyClock, maxTotalBytes: 16 * 1024 * 1024 }),
-    takeUploadTurn: createUploadTurns(bodyClock),
-    log: createLog({ function: "api" }, (line) => log.push(line)),
-    verifySession,
-    verifyManager: createManagerVerifier(verifySession, SECRET_KEY),
-    verifyProject: createProjectVerifier(SECRET_KEY),
-    refuseUrl: async (url) => checkUrl(url, { allowLocal: false }),
-    openApi: createDocumentText(`${supabaseUrl}/functions/v1`),
-    now,
-    elapsed,
-    sleep,
-  });
+  const app = createApi(
+    {
+      SUPABASE_URL: supabaseUrl,
+      SUPABASE_PUBLISHABLE_KEYS: "sb_publishable_test",
+      SUPABASE_SECRET_KEYS: SECRET_KEY,
+      SUPABASE_JWKS: { keys: [publicJwk] },
+      KEYFRAME_ALLOW_LOCAL_WEBHOOKS: false,
+    },
+    { ...clock, log: createLog({ function: "api" }, (line) => log.push(line)), fetch, timeoutMs },
+  );
   const token = await sessionToken(`${supabaseUrl}/auth/v1`);
 
   /** Calls as the signed-in user; `headers` can take any of it back. */

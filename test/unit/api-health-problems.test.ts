@@ -51,7 +51,7 @@ describe("no problem", () => {
     ["accepted a moment ago, and not acknowledged yet", { outcome: "accepted", status: 202 }, 19],
     [
       "answered too late, and acknowledged",
-      { outcome: "timed_out", error: "Timeout was reached", acknowledgedAfterSeconds: 6 },
+      { outcome: "failed", error: "Timeout was reached", acknowledgedAfterSeconds: 6 },
     ],
     ["answered by a gateway, and acknowledged", { outcome: "answered", status: 504, acknowledgedAfterSeconds: 0.2 }],
   ])("%s", (_, kick, oldest) => {
@@ -76,7 +76,7 @@ describe("a kick that did not get through → one problem, which names the funct
     ["nobody there", { outcome: "answered", status: 404 }, "404", "deliver is not deployed"],
     ["a function that fails", { outcome: "answered", status: 503 }, "503", "Its log says why"],
     ["a page of another server", { outcome: "answered", status: 200 }, "200", "another server answers there"],
-    ["too slow", { outcome: "timed_out", error: "Timeout was reached" }, "within 5 s", "its log says why"],
+    ["too slow", { outcome: "failed", error: "Timeout was reached" }, "(Timeout was reached)", "its log says why"],
     [
       "no connection",
       { outcome: "failed", error: "Couldn't connect to server" },

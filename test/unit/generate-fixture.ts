@@ -1,31 +1,16 @@
 import { createLog } from "../../shared/platform/log.ts";
-import type { ModelSettings } from "../../shared/replicate/build-input.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import type { Deps } from "../../supabase/functions/keyframe-generate/deps.ts";
 import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { createStorage } from "../../supabase/functions/keyframe-generate/files/storage.ts";
 import type { StoreTask, SubmitTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
+import { NANO_BANANA } from "../support/models.ts";
 
 export const PREDICTION = "0d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a01";
 export const OWNER = "1d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a02";
 export const PROJECT = "2d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a03";
 const LEASE = "3d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a04";
-
-export const NANO_BANANA: ModelSettings = {
-  prompt_field: "prompt",
-  reference_field: "image_input",
-  max_references: 10,
-  reference_is_list: true,
-  first_frame_field: null,
-  last_frame_field: null,
-  last_frame_needs_first: false,
-  last_frame_extras: {},
-  references_exclude_frames: false,
-  duration_field: null,
-  durations: [],
-  extras: { aspect_ratio: "16:9", output_format: "png" },
-};
 
 const leased = {
   id: PREDICTION,

@@ -5,6 +5,7 @@ import { cancel, createWork, poll } from "../../supabase/functions/keyframe-gene
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import { submit } from "../../supabase/functions/keyframe-generate/tasks/submit.ts";
 import { type PollTask, type SubmitTask, task } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
+import { NANO_BANANA } from "../support/models.ts";
 import * as kit from "./generate-fixture.ts";
 
 // What is asked of the provider, and what is recorded of it. What each of its answers leads to: generate-provider.test.ts.
@@ -101,7 +102,7 @@ const fails = (code: string) => [["fail", expect.objectContaining({ code }), fal
 const later = (code: string, more = { providerAnswered: true, retryAfterSeconds: null as number | null }) => [
   ["retryLater", expect.objectContaining({ code }), more],
 ];
-const withoutReferences = { ...kit.NANO_BANANA, reference_field: null, max_references: 0 };
+const withoutReferences = { ...NANO_BANANA, reference_field: null, max_references: 0 };
 test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
   ["a file that has been deleted", { reference_image_path: "projects/gone.png" }, {}, fails("input_file_missing")],
   [
@@ -187,7 +188,7 @@ test.each<[string, Partial<SubmitTask>, Partial<SubmitTask>?]>([
   ["another prompt", { prompt: "Something else" }],
   ["a reference", { reference_image_path: "projects/ref.png" }],
   ["another model", { model: "google/nano-banana-pro" }],
-  ["other settings", { model_settings: { ...kit.NANO_BANANA, extras: { output_format: "jpg" } } }],
+  ["other settings", { model_settings: { ...NANO_BANANA, extras: { output_format: "jpg" } } }],
 ])("a run of another prediction with %s → not ours", async (_name, change, ours = {}) => {
   await run({ ...change, id: OTHER }, { publicUrl: null });
   expect((await again(ours, { publicUrl: null })).calls).toHaveLength(1);

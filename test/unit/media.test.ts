@@ -85,26 +85,20 @@ test("a JPEG with a table of Huffman codes, a comment and fill bytes before its 
   expect(sniffImage(new Uint8Array([...before, ...frame]))).toEqual(size);
 });
 
+// Whose parts do not fit their lengths: strip-metadata.test.ts.
 describe("anything else → null", () => {
   test.each<[string, Uint8Array]>([
     ["nothing", new Uint8Array()],
     ["a PNG whose first chunk is not IHDR", changed(png, 12, text("IDAT"))],
-    ["a PNG cut within its header", png.slice(0, 28)],
     ["a JPEG without a frame", new Uint8Array([0xff, 0xd8, 0xff, 0xd9])],
     [
       "a JPEG whose scan comes before its frame",
       new Uint8Array([0xff, 0xd8, 0xff, 0xda, 0, 2, 0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9]),
     ],
-    [
-      "a JPEG with a segment of length 0",
-      new Uint8Array([0xff, 0xd8, 0xff, 0xe0, 0, 0, 0xff, 0xc0, 0, 11, 8, 0, 9, 0, 9]),
-    ],
     ["a JPEG cut before its frame", jpeg.slice(0, 20)],
     ["a JPEG of height 0", new Uint8Array([0xff, 0xd8, 0xff, 0xc0, 0, 11, 8, 0, 0, 2, 0x80, 1, 1, 0x11, 0])],
     ["RIFF that is sound", new Uint8Array([...text("RIFF"), 4, 0, 0, 0, ...text("WAVE")])],
-    ["WebP longer than its bytes", webp.slice(0, -1)],
     ["WebP of an unknown chunk", riff("VP9 ", [0, 0, 0, 0, 0, 0, 0, 0, 0, 0])],
-    ["VP8 that is no key frame", riff("VP8 ", [0x51, 0, 0, 0, 0, 0, 1, 0, 1, 0])],
   ])("%s", (_name, bytes) => {
     expect(sniffImage(bytes)).toBeNull();
   });

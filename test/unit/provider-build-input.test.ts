@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { buildInput, type ModelSettings, UnsupportedInput, type Wanted } from "../../shared/replicate/build-input.ts";
-import { NANO_BANANA } from "./generate-fixture.ts";
+import { KLING, NANO_BANANA } from "../support/models.ts";
 
 const wanted = (change: Partial<Wanted> = {}): Wanted => ({
   step: "first-frame",
@@ -20,19 +20,7 @@ const ONE_REFERENCE: ModelSettings = {
   reference_is_list: false,
   extras: {},
 };
-const KLING: ModelSettings = {
-  ...NANO_BANANA,
-  reference_field: null,
-  max_references: 0,
-  reference_is_list: false,
-  first_frame_field: "start_image",
-  last_frame_field: "end_image",
-  last_frame_needs_first: true,
-  last_frame_extras: { mode: "pro" },
-  duration_field: "duration",
-  durations: [5, 10],
-  extras: { mode: "standard" },
-};
+const KLING_STANDARD: ModelSettings = { ...KLING, extras: { mode: "standard" } };
 
 const PROMPT = { prompt: "A lighthouse" };
 const IMAGE = { ...PROMPT, aspect_ratio: "16:9", output_format: "png" };
@@ -55,13 +43,13 @@ test.each<[string, Partial<Wanted>, ModelSettings, object]>([
   [
     "video from two frames → both fields, the last frame's extras over the others, the model's first duration",
     { step: "video", firstFrame: first, lastFrame: last },
-    KLING,
+    KLING_STANDARD,
     { ...PROMPT, start_image: first, end_image: last, mode: "pro", duration: 5 },
   ],
   [
     "video from one frame for 10 seconds → no last frame, none of its extras",
     { step: "video", firstFrame: first, durationSeconds: 10 },
-    KLING,
+    KLING_STANDARD,
     { ...PROMPT, start_image: first, mode: "standard", duration: 10 },
   ],
   ["a prompt field of another name → the prompt, whatever the extras say", {}, TEXT_FIELD, { text: "A lighthouse" }],
@@ -71,18 +59,22 @@ test.each<[string, Partial<Wanted>, ModelSettings, object]>([
 
 test.each<[string, Partial<Wanted>, ModelSettings]>([
   ["two references for a model with one", { step: "last-frame", reference: ref, firstFrame: first }, ONE_REFERENCE],
-  ["a reference for a model without", { step: "video", firstFrame: first, reference: ref }, KLING],
+  ["a reference for a model without", { step: "video", firstFrame: first, reference: ref }, KLING_STANDARD],
   [
     "a last frame for a model without",
     { step: "video", firstFrame: first, lastFrame: last },
-    { ...KLING, last_frame_field: null },
+    { ...KLING_STANDARD, last_frame_field: null },
   ],
-  ["a first frame for a model without", { step: "video", firstFrame: first }, { ...KLING, first_frame_field: null }],
-  ["a last frame alone for a model that needs the first", { step: "video", lastFrame: last }, KLING],
+  [
+    "a first frame for a model without",
+    { step: "video", firstFrame: first },
+    { ...KLING_STANDARD, first_frame_field: null },
+  ],
+  ["a last frame alone for a model that needs the first", { step: "video", lastFrame: last }, KLING_STANDARD],
   [
     "a reference beside frames for a model with either",
     { step: "video", firstFrame: first, reference: ref },
-    { ...KLING, reference_field: "reference_images", max_references: 1, references_exclude_frames: true },
+    { ...KLING_STANDARD, reference_field: "reference_images", max_references: 1, references_exclude_frames: true },
   ],
 ])("%s → refused, nothing is left out in silence", (_name, change, model) => {
   expect(() => buildInput(wanted(change), model)).toThrow(UnsupportedInput);

@@ -3,7 +3,7 @@ import { getPath } from "hono/utils/url";
 import { type OperationId, OPERATIONS } from "../../../shared/contract/operations/index.ts";
 import type { Operation } from "../../../shared/contract/operations/operation.ts";
 import { METRICS_TYPE } from "../../../shared/contract/service.ts";
-import { ApiError } from "../../../shared/http/errors.ts";
+import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import type { Deps } from "./call.ts";
 import type { Caller } from "./auth/verify-session.ts";
@@ -33,7 +33,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
 
   app.use(async (c, next) => {
     const began = performance.now();
-    const requestId = requestIdOf(c.req.raw);
+    const requestId = readRequestId(c.req.raw);
     c.set("requestId", requestId);
     if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
     else await next();
@@ -102,12 +102,6 @@ const KNOWN = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
  */
 const withKnownMethod = (request: Request): Request =>
   KNOWN.includes(request.method) ? request : new Request(request.url, { method: "OTHER", headers: request.headers });
-
-/** The caller's X-Request-Id when it is safe in headers and logs (1 to 128 plain characters), otherwise a new one. */
-function requestIdOf(request: Request): string {
-  const given = request.headers.get("x-request-id");
-  return given !== null && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : crypto.randomUUID();
-}
 
 /** The fields of a log line. `route` is the pattern, never the path, which can contain anything. */
 type RequestFields = {

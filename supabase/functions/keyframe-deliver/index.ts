@@ -1,20 +1,19 @@
-import { succeeded } from "../../../shared/http/errors.ts";
 import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
-import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { systemClock } from "../../../shared/worker/clock.ts";
+import { createKickHandler } from "../../../shared/worker/kick-handler.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import { createExchange, type Exchange } from "./lanes/database.ts";
 import { createLanes, DATABASE_TIMEOUT_MS, DELIVER_LIMITS } from "./lanes/lanes.ts";
 import type { createSender } from "./send/attempt.ts";
 import { deliverEnvironment } from "./environment.ts";
 
-const MAX_KICK_BYTES = 64 * 1024;
+const NAME = "keyframe-deliver";
 
 const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(name));
 const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
-const log = createLog({ function: "keyframe-deliver" });
+const log = createLog({ function: NAME });
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 
 /** Loaded once, during the first claim, so that the answer to the first kick does not wait for undici. */
@@ -45,18 +44,4 @@ const kick = createWorker({
   limits: DELIVER_LIMITS,
 });
 
-// Keeps a hosted worker alive after its answer. The global exists only there.
-const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<unknown>): void } };
-
-const handler = createSignedHandler({
-  path: "/keyframe-deliver",
-  secret: environment.KEYFRAME_KICK_SECRET,
-  maxBytes: MAX_KICK_BYTES,
-  log,
-  handle: () => {
-    const run = kick(); // apart: where EdgeRuntime is missing, its arguments are not evaluated
-    EdgeRuntime?.waitUntil(run);
-    return Response.json(succeeded({ accepted: true }), { status: 202 });
-  },
-});
-Deno.serve(handler);
+Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick }));

@@ -1,9 +1,8 @@
-import { succeeded } from "../../../shared/http/errors.ts";
 import { createCallDatabase, repeatConflicts } from "../../../shared/platform/call-database.ts";
 import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { createSignedHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { systemClock } from "../../../shared/worker/clock.ts";
+import { createKickHandler } from "../../../shared/worker/kick-handler.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
 import { createDatabase } from "./database.ts";
 import { generateEnvironment } from "./environment.ts";
@@ -15,12 +14,12 @@ import { createWork } from "./tasks/work.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
 const POLL_SECONDS = 2;
-const MAX_KICK_BYTES = 64 * 1024;
+const NAME = "keyframe-generate";
 
 const environment = readEnvironment(generateEnvironment, (name) => Deno.env.get(name));
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
-const log = createLog({ function: "keyframe-generate" });
+const log = createLog({ function: NAME });
 const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
 const callDatabase = createCallDatabase(platformUrl, secretKey, fetch);
 const callUntil = repeatConflicts(callDatabase, GENERATE_LIMITS.maxOpen / 2);
@@ -48,18 +47,4 @@ const kick = createWorker({
   limits: GENERATE_LIMITS,
 });
 
-// Keeps a hosted worker alive after its answer. The global exists only there.
-const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<unknown>): void } };
-
-const handler = createSignedHandler({
-  path: "/keyframe-generate",
-  secret: environment.KEYFRAME_KICK_SECRET,
-  maxBytes: MAX_KICK_BYTES,
-  log,
-  handle: () => {
-    const run = kick(); // apart: where EdgeRuntime is missing, its arguments are not evaluated
-    EdgeRuntime?.waitUntil(run);
-    return Response.json(succeeded({ accepted: true }), { status: 202 });
-  },
-});
-Deno.serve(handler);
+Deno.serve(createKickHandler({ name: NAME, secret: environment.KEYFRAME_KICK_SECRET, log, kick }));

@@ -32,7 +32,7 @@ export async function forgeToken(userId: string, { claims = {}, header = {}, key
 }
 
 /** The public half of the signing key, as anybody may read it. */
-export function publicJwk(): Record<string, string> {
+export function publicJwk() {
   const { kty = "", crv = "", x = "", y = "", kid = "" } = inject("stack").signingKey;
   return { kty, crv, x, y, kid, alg: "ES256", use: "sig" };
 }

@@ -1,4 +1,3 @@
-import { createClient } from "@supabase/supabase-js";
 import { inject } from "vitest";
 import { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
@@ -6,6 +5,7 @@ import { type Prediction, prediction, uploadedReferenceImage } from "../../../sh
 import { project } from "../../../shared/contract/projects.ts";
 import { type CallOptions, callApi } from "./call.ts";
 import { dataOf, type Reply } from "./envelope.ts";
+import { type DataClient, signUpAt } from "./sign-up.ts";
 import { until } from "../until.ts";
 
 // As the contract has it, and nothing more: a field that leaks out of the row fails the test.
@@ -26,24 +26,9 @@ export type User = {
   upload(image: Uint8Array<ArrayBuffer>, contentType?: string): Promise<string>;
 };
 
-export type DataClient = ReturnType<typeof createDataClient>;
-
-/** supabase-js as an app uses it: for Auth and the Data API, as nobody until somebody signs in. */
-export function createDataClient() {
-  const { url, publishableKey } = inject("stack");
-  return createClient(url, publishableKey, {
-    db: { schema: "keyframe" },
-    auth: { persistSession: false, autoRefreshToken: false },
-  });
-}
-
-/** Signs a new user up through Auth, which signs them in, as an app does. */
 export async function signUp(): Promise<User> {
-  const supabase = createDataClient();
-  const credentials = { email: `${crypto.randomUUID()}@keyframe.local`, password: crypto.randomUUID() };
-  const { data, error } = await supabase.auth.signUp(credentials);
-  if (error || !data.session) throw error ?? new Error("Signing up gave no session.");
-  const { access_token: token, user } = data.session;
+  const { supabase, session } = await signUpAt(inject("stack"));
+  const { access_token: token, user } = session;
 
   const call: User["call"] = (path, options = {}) => callApi(path, { token, ...options });
   const post: User["post"] = (path, json, headers = {}) => call(path, { json, headers });

@@ -1,10 +1,24 @@
-import { createClient } from "@supabase/supabase-js";
-import { apiCaller, type Call } from "./call.ts";
+import { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
 import { type Prediction, prediction } from "../../../shared/contract/predictions.ts";
 import { project } from "../../../shared/contract/projects.ts";
 import type { FlowStack } from "../stack/own-stack.ts";
+import { requestInit } from "../api/call.ts";
+import { signUpAt } from "../api/sign-up.ts";
 import { until } from "../until.ts";
+
+const envelope = z.object({
+  success: z.boolean(),
+  data: z.unknown(),
+  error: z.object({ code: z.string(), message: z.string() }).nullable(),
+});
+
+type Call = <Schema extends z.ZodType>(
+  schema: Schema,
+  method: string,
+  path: string,
+  body?: unknown,
+) => Promise<z.output<Schema>>;
 
 /** A new user with one project, who works through Auth and the HTTP API as an app does. */
 export type FilmMaker = {
@@ -23,14 +37,20 @@ export type FilmMaker = {
 const hasEnded = ({ status }: Prediction) => status === "succeeded" || status === "failed" || status === "canceled";
 
 export async function newFilmMaker(stack: FlowStack): Promise<FilmMaker> {
-  const client = createClient(stack.url, stack.publishableKey, {
-    auth: { persistSession: false, autoRefreshToken: false },
-  });
-  const email = `flow-${crypto.randomUUID()}@keyframe.local`;
-  const { data, error } = await client.auth.signUp({ email, password: crypto.randomUUID() });
-  if (error || !data.session) throw new Error(`Signing up failed: ${error?.message ?? "no session"}`);
-  const { access_token: accessToken, user } = data.session;
-  const call = apiCaller(`${stack.url}/functions/v1`, accessToken);
+  const { session } = await signUpAt(stack);
+  const { access_token: accessToken, user } = session;
+  const call: Call = async (schema, method, path, body) => {
+    // A drawn image lies in an ordinary ArrayBuffer, which is all fetch asks for.
+    const image = { body: body as Uint8Array<ArrayBuffer>, headers: { "content-type": "image/png" } };
+    const content = body instanceof Uint8Array ? image : { json: body };
+    const response = await fetch(
+      `${stack.url}/functions/v1${path}`,
+      requestInit({ method, token: accessToken, ...content }),
+    );
+    const { success, data, error } = envelope.parse(await response.json());
+    if (!success) throw new Error(`${method} ${path} answered ${response.status} ${error?.code}: ${error?.message}`);
+    return schema.parse(data);
+  };
   const { projectId } = await call(project, "POST", "/api/projects", {
     title: "Harbour",
     textPrompt: `A harbour at dawn, take ${crypto.randomUUID()}`,

@@ -53,14 +53,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   await onServer(stack.databaseUrl, setQuickIntervals);
   const template = await makeTemplate(stack.databaseUrl, stack.keys.postgresPassword, dataDir);
   project.provide("stack", {
+    ...stack.keys,
     url: stack.url,
-    publishableKey: stack.keys.publishableKey,
-    secretKey: stack.keys.secretKey,
-    kickSecret: stack.keys.kickSecret,
-    replicateToken: stack.keys.replicateToken,
-    replicateWebhookSecret: stack.keys.replicateWebhookSecret,
-    signingKey: stack.keys.signingKey,
-    liteJwtSecret: stack.keys.liteJwtSecret,
     databaseUrl: stack.databaseUrl,
     migrationUrl: stack.migrationUrl,
     simulatorUrl: stack.simulator?.url ?? "",

@@ -60,13 +60,9 @@ export async function startOwnStack({
   await owner.end();
   const simulatorUrl = stack.simulator?.url ?? "";
   return {
+    ...stack.keys,
     running: stack,
     url: stack.url,
-    publishableKey: stack.keys.publishableKey,
-    secretKey: stack.keys.secretKey,
-    kickSecret: stack.keys.kickSecret,
-    replicateToken: stack.keys.replicateToken,
-    replicateWebhookSecret: stack.keys.replicateWebhookSecret,
     databaseUrl: stack.databaseUrl,
     simulatorUrl,
     dataDir,

@@ -129,12 +129,10 @@ function kickProblem(name: string, { outcome, status, error }: LastKick, { oldes
     case "accepted":
     case "unanswered":
       return `${name} has not claimed work since a kick ${Math.round(oldestKickSeconds ?? 0)} s ago: its log says why (call_failed).`;
-    case "timed_out":
-      return `${name} did not answer the last kick within 5 s: its log says why. No line there: keyframe_functions_url in the Vault is wrong.`;
     case "answered":
       return `The last kick to ${name} was answered ${status}: ${byStatus(name, status)}`;
     default:
-      return `The last kick to ${name} got no answer (${why}): keyframe_functions_url in the Vault is wrong, or the functions are away.`;
+      return `The last kick to ${name} got no answer (${why}): its log says why. No line there: keyframe_functions_url in the Vault is wrong, or the functions are away.`;
   }
 }
 

@@ -147,30 +147,20 @@ const metric = (name: string, help: string, samples: Sample[]): Metric => ({ nam
 
 const one = (name: string, help: string, value: number | null) => metric(name, help, [{ value }]);
 
+/** A sample for each entry of a record, whose key is the value of a label. */
+const per =
+  <Of>(label: string) =>
+  <Key extends string>(name: string, help: string, all: Record<Key, Of>, pick: (of: Of, key: Key) => number | null) =>
+    metric(
+      name,
+      help,
+      // The type of Object.entries forgets the keys.
+      (Object.entries(all) as [Key, Of][]).map(([key, of]) => ({ labels: { [label]: key }, value: pick(of, key) })),
+    );
+
 const by = (name: string, help: string, label: string, values: Record<string, number>) =>
-  metric(
-    name,
-    help,
-    Object.entries(values).map(([key, value]) => ({ labels: { [label]: key }, value })),
-  );
+  per<number>(label)(name, help, values, (value) => value);
 
-type Name = keyof ServiceFigures["workers"];
-
-const perName = <Of>(name: string, help: string, all: Record<Name, Of>, pick: (of: Of, name: Name) => number | null) =>
-  metric(
-    name,
-    help,
-    (["generate", "deliver"] as const).map((of) => ({ labels: { function: of }, value: pick(all[of], of) })),
-  );
-
-const perKick = perName<LastKick>;
-const perWorker = perName<WorkerFigures>;
-
-type Jobs = Record<string, ServiceFigures["sweep"]>;
-
-const perJob = (name: string, help: string, jobs: Jobs, pick: (job: ServiceFigures["sweep"]) => number | null) =>
-  metric(
-    name,
-    help,
-    Object.entries(jobs).map(([job, figures]) => ({ labels: { job }, value: pick(figures) })),
-  );
+const perKick = per<LastKick>("function");
+const perWorker = per<WorkerFigures>("function");
+const perJob = per<ServiceFigures["sweep"]>("job");

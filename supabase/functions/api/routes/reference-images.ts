@@ -50,6 +50,7 @@ function recognise(bytes: Uint8Array, declared: string): Image {
 /** Throws unsupported_media_type. Changes the given buffer: read the original bytes before. */
 function withoutMetadata(bytes: Uint8Array, { contentType }: Image): Uint8Array {
   const stripped = stripMetadata(bytes, contentType);
-  if (stripped !== null) return stripped;
+  // Looked at again: without the bytes that decoders skip, it may be of another size.
+  if (stripped !== null && sniffImage(stripped) !== null) return stripped;
   throw new ApiError("unsupported_media_type", "The image is damaged or ends early. Save it again and send that.");
 }

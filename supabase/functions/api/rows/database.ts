@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
+import { jsonText } from "../../../../shared/platform/environment.ts";
 import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
 import type { PlatformClient } from "./platform-client.ts";
 
@@ -97,20 +98,11 @@ const refusal = z.object({ policy: policyName, limit: z.int(), window_seconds: z
 
 /** `r` is 0 and `t` the seconds until the next request is admitted. */
 function rateLimited(hint: string | null | undefined): Record<string, string> {
-  const { policy, limit, window_seconds, wait_seconds } = refusal.parse(jsonOf(hint ?? ""));
+  const { policy, limit, window_seconds, wait_seconds } = jsonText.pipe(refusal).parse(hint ?? "");
   const seconds = Math.max(1, wait_seconds);
   return {
     "Retry-After": String(seconds),
     "RateLimit-Policy": `"${policy}";q=${limit};w=${window_seconds}`,
     RateLimit: `"${policy}";r=0;t=${seconds}`,
   };
-}
-
-/** Undefined for invalid JSON: the parser's message would quote it in the log. */
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

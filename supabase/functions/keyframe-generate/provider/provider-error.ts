@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { jsonText } from "../../../../shared/platform/environment.ts";
 import { providerSentence } from "../../../../shared/platform/log.ts";
 
 /**
@@ -21,13 +23,15 @@ export class ProviderError extends Error {
   }
 }
 
+const problem = z.object({ detail: z.unknown(), title: z.unknown(), retry_after: z.unknown() }).partial();
+
 const MAX_BYTES = 64 * 1024;
 const LONGEST_WAIT_SECONDS = 3600;
 
 /** Reads an error response. Never throws, even when the body cannot be read. */
 export async function readRefusal(response: Response, now: number): Promise<ProviderError> {
   const body = await readBody(response).catch(() => "");
-  const { detail, title, retry_after } = fieldsOf(body);
+  const { detail, title, retry_after } = jsonText.pipe(problem).safeParse(body).data ?? {};
   return new ProviderError(response.status, {
     explanation: providerSentence(detail ?? title),
     retryAfterSeconds: readWait(retry_after) ?? readWait(response.headers.get("retry-after"), now),
@@ -44,15 +48,6 @@ async function readBody(response: Response): Promise<string> {
     text += decoder.decode(chunk, { stream: true });
   }
   return text;
-}
-
-function fieldsOf(body: string): { detail?: unknown; title?: unknown; retry_after?: unknown } {
-  try {
-    const parsed: unknown = JSON.parse(body);
-    return typeof parsed === "object" && parsed !== null ? parsed : {};
-  } catch {
-    return {};
-  }
 }
 
 /** Seconds from a number, its text, or an HTTP date. */

@@ -1,0 +1,55 @@
+import type { z } from "zod";
+import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
+import type { Log } from "../../../shared/platform/log.ts";
+import { createApp } from "./app.ts";
+import { createManagerVerifier, createProjectVerifier } from "./auth/project-key.ts";
+import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
+import type { Deps } from "./call.ts";
+import type { apiEnvironment } from "./environment.ts";
+import { createDocumentText } from "./http/openapi-text.ts";
+import { createUploadTurns } from "./http/upload-turns.ts";
+import { createDatabase } from "./rows/database.ts";
+import { createPlatformClient } from "./rows/platform-client.ts";
+import { createStorage } from "./rows/storage.ts";
+
+/** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
+const MAX_JSON_BYTES = 16 * 1024 * 1024;
+
+type System = Pick<Deps, "now" | "elapsed" | "sleep"> & {
+  log: Log;
+  fetch: typeof fetch;
+  /** The time limit of a call of the platform. */
+  timeoutMs?: number | undefined;
+};
+
+/** The API, wired: what index.ts serves, and what tests run with another clock or fetch. */
+export function createApi(environment: z.infer<typeof apiEnvironment>, system: System): ReturnType<typeof createApp> {
+  const { now, elapsed, sleep, log, fetch, timeoutMs } = system;
+  const supabaseUrl = environment.SUPABASE_URL;
+  const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;
+  const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
+  const client = createPlatformClient(supabaseUrl, environment.SUPABASE_PUBLISHABLE_KEYS, fetch, timeoutMs);
+  const verifyToken = createSessionVerifier({
+    jwks: environment.SUPABASE_JWKS,
+    sharedKey: environment.KEYFRAME_JWT_SECRET,
+    issuers: [supabaseUrl, clientUrl].map((url) => `${url}/auth/v1`),
+    now,
+  });
+  const verifySession = rememberSessions(verifyToken, now);
+  return createApp({
+    database: createDatabase(client),
+    storage: createStorage(client, { supabaseUrl, clientUrl, now }),
+    readBody: createBodyReader({ ...bodyClock, maxTotalBytes: MAX_JSON_BYTES }),
+    takeUploadTurn: createUploadTurns(bodyClock),
+    log,
+    verifySession,
+    verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),
+    verifyProject: createProjectVerifier(environment.SUPABASE_SECRET_KEYS),
+    // Loaded when an endpoint is registered, because loading it takes a fifth of the function's start.
+    refuseUrl: async (url) => (await import("../../../shared/webhooks/check-url.ts")).checkUrl(url, { allowLocal }),
+    openApi: createDocumentText(`${clientUrl}/functions/v1`),
+    now,
+    elapsed,
+    sleep,
+  });
+}
