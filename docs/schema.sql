@@ -296,7 +296,7 @@ comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
 CREATE INDEX webhook_endpoints_owner_id_idx ON keyframe.webhook_endpoints USING btree (owner_id, created_at DESC);
-CREATE INDEX webhook_endpoints_lane_idx ON keyframe.webhook_endpoints USING btree (COALESCE(owner_id, id)) WHERE enabled;
+CREATE INDEX webhook_endpoints_lane_idx ON keyframe.webhook_endpoints USING btree (COALESCE(owner_id, id));
 CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING btree (failing_since) WHERE ((failing_since IS NOT NULL) AND enabled);
 CREATE INDEX webhook_endpoints_switched_off_idx ON keyframe.webhook_endpoints USING btree (disabled_at) WHERE (disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]));
 alter table keyframe.webhook_endpoints enable row level security;
@@ -3940,8 +3940,9 @@ begin
     join jsonb_to_recordset(held) as h (lane_id uuid, token uuid) on h.lane_id = l.id and h.token = l.token
     where l.id = any (ids) order by l.id for update of l skip locked);
   ended := (
-    select coalesce(json_agg(k.id), '[]') from jsonb_array_elements(held) h cross join lateral jsonb_object_keys(h -> 'room') k (id)
-    where (select e.enabled from keyframe.webhook_endpoints e where e.id = k.id::uuid) is not true);
+    select coalesce(json_agg(k.id), '[]')
+    from unnest(array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h)) k (id)
+    where not exists (select from keyframe.webhook_endpoints e where e.id = k.id and e.enabled));
 
   if max_lanes > 0 then
     perform keyframe_private.read_arrivals(at);

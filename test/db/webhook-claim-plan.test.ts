@@ -47,7 +47,7 @@ test("claims and records among 30,000 delivered and 10,000 due → through the i
   for (const plan of fills) expect(plan).toContain("webhook_deliveries_due_idx");
   for (const plan of plans) {
     expect(plan).not.toContain("Seq Scan on webhook_deliveries");
-    expect(costOf(plan), plan).toBeLessThan(100_000);
+    expect(costOf(plan), plan).toBeLessThan(50_000);
   }
 });
 
@@ -87,7 +87,7 @@ test("20,000 endpoints that are disabled or whose retry is tomorrow → a claim 
       Math.max(Number(each) * Number(loops), Number(removed)),
     );
     expect(Math.max(0, ...rows), plan).toBeLessThanOrEqual(1_000);
-    expect(costOf(plan), plan).toBeLessThan(100_000);
+    expect(costOf(plan), plan).toBeLessThan(50_000);
   }
 });
 

@@ -48,7 +48,8 @@ describe("callbacks alone, for the first poll is an hour away", { timeout: 90_00
     again.delete("starting duplicate"); // a change only where it comes before the submit's own answer
     again.delete("processing duplicate"); // unchanged while the first is being recorded: progress waits for no lock
     expect([...again]).toEqual(["succeeded duplicate"]);
-    expect(seen.filter((one) => one === "processing recorded").length).toBeLessThanOrEqual(1);
+    const processing = seen.filter((one) => one.startsWith("processing "));
+    expect(processing.filter((one) => one.endsWith(" recorded")).length).toBeLessThanOrEqual(processing.length / 2);
     expect(seen.filter((one) => one === "succeeded recorded")).toHaveLength(1);
     expect(await wholeRow(stack.sql, ended.predictionId)).toBe(row);
   });
