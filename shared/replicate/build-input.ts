@@ -20,14 +20,14 @@ export const modelSettings = z.object({
 });
 export type ModelSettings = z.infer<typeof modelSettings>;
 
-/** The requested input. Absent files are null; `File` is a URL, or a value that stands for one. */
-export type Wanted<File = string> = {
+/** The requested input. Files are URLs, or null. */
+export type Wanted = {
   step: Step;
   prompt: string;
   durationSeconds: number | null;
-  reference: File | null;
-  firstFrame: File | null;
-  lastFrame: File | null;
+  reference: string | null;
+  firstFrame: string | null;
+  lastFrame: string | null;
 };
 
 /** The model cannot take the requested input. The message is for the owner. */
@@ -35,50 +35,37 @@ export class UnsupportedInput extends Error {}
 
 /**
  * The provider's input object for a prediction. Throws UnsupportedInput instead of leaving anything out: the database refuses such
- * predictions, but an administrator may have changed the model's row since.
+ * predictions (keyframe_private.require_supported, with the same checks), but an administrator may have changed the model's row since.
  */
 export function buildInput(wanted: Wanted, model: ModelSettings): Record<string, unknown> {
-  const references = referencesOf(wanted);
-  const frames =
-    wanted.step === "video" ? { first: wanted.firstFrame, last: wanted.lastFrame } : { first: null, last: null };
-  requireSupported(references.length, frames, model);
+  const isVideo = wanted.step === "video";
+  // A last frame keeps the look of the first frame, so the first frame comes before the user's reference.
+  const references = [wanted.step === "last-frame" ? wanted.firstFrame : null, wanted.reference].filter(
+    (file) => file !== null,
+  );
+  const first = isVideo ? wanted.firstFrame : null;
+  const last = isVideo ? wanted.lastFrame : null;
+  const seconds = wanted.durationSeconds ?? model.durations[0];
+  if (references.length > model.max_references) {
+    throw new UnsupportedInput(
+      `The model takes ${model.max_references} reference images, but there are ${references.length}.`,
+    );
+  }
+  if (isVideo && references.length > 0 && model.references_exclude_frames) {
+    throw new UnsupportedInput("The model takes either reference images or frames, not both.");
+  }
+  if (last !== null && model.last_frame_field === null) throw new UnsupportedInput("The model takes no last frame.");
+  if (wanted.durationSeconds !== null && !model.durations.includes(wanted.durationSeconds)) {
+    throw new UnsupportedInput(`The model makes no videos of ${wanted.durationSeconds} seconds.`);
+  }
 
-  const input: Record<string, unknown> = { ...model.extras, ...(frames.last === null ? {} : model.last_frame_extras) };
+  const input: Record<string, unknown> = { ...model.extras, ...(last === null ? {} : model.last_frame_extras) };
   input[model.prompt_field] = wanted.prompt;
   if (model.reference_field !== null && references.length > 0) {
     input[model.reference_field] = model.reference_is_list ? references : references[0];
   }
-  if (model.first_frame_field !== null && frames.first !== null) input[model.first_frame_field] = frames.first;
-  if (model.last_frame_field !== null && frames.last !== null) input[model.last_frame_field] = frames.last;
-  const seconds = wanted.durationSeconds ?? model.durations[0];
+  if (model.first_frame_field !== null && first !== null) input[model.first_frame_field] = first;
+  if (model.last_frame_field !== null && last !== null) input[model.last_frame_field] = last;
   if (model.duration_field !== null && seconds !== undefined) input[model.duration_field] = seconds;
   return input;
-}
-
-/** A last frame keeps the look of the first frame, so the first frame comes before the user's reference. */
-function referencesOf<File>({ step, reference, firstFrame }: Wanted<File>): File[] {
-  return [step === "last-frame" ? firstFrame : null, reference].filter((file) => file !== null);
-}
-
-type Frames = { first: string | null; last: string | null };
-
-function requireSupported(references: number, frames: Frames, model: ModelSettings): void {
-  const hasFrames = frames.first !== null || frames.last !== null;
-  if (references > model.max_references) {
-    throw new UnsupportedInput(
-      `The model takes ${model.max_references} reference images, but there are ${references}.`,
-    );
-  }
-  if (references > 0 && hasFrames && model.references_exclude_frames) {
-    throw new UnsupportedInput("The model takes either reference images or frames, not both.");
-  }
-  if (frames.first !== null && model.first_frame_field === null) {
-    throw new UnsupportedInput("The model takes no first frame.");
-  }
-  if (frames.last !== null && model.last_frame_field === null) {
-    throw new UnsupportedInput("The model takes no last frame.");
-  }
-  if (frames.last !== null && frames.first === null && model.last_frame_needs_first) {
-    throw new UnsupportedInput("The model takes a last frame only beside a first one.");
-  }
 }

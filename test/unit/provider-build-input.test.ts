@@ -65,12 +65,12 @@ test.each<[string, Partial<Wanted>, ModelSettings]>([
     { step: "video", firstFrame: first, lastFrame: last },
     { ...KLING_STANDARD, last_frame_field: null },
   ],
+  ["a duration for a model with others", { step: "video", firstFrame: first, durationSeconds: 8 }, KLING_STANDARD],
   [
-    "a first frame for a model without",
-    { step: "video", firstFrame: first },
-    { ...KLING_STANDARD, first_frame_field: null },
+    "a duration for a model without any",
+    { step: "video", firstFrame: first, durationSeconds: 5 },
+    { ...KLING_STANDARD, duration_field: null, durations: [] },
   ],
-  ["a last frame alone for a model that needs the first", { step: "video", lastFrame: last }, KLING_STANDARD],
   [
     "a reference beside frames for a model with either",
     { step: "video", firstFrame: first, reference: ref },
