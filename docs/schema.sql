@@ -3611,8 +3611,9 @@ AS $function$
 begin
   perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
   delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
-  if overlap <= interval '0' then
-    -- Without an overlap every old secret goes: the owner fears that one has leaked.
+  if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
+    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them the
+    -- new one could not sign either.
     delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
   else
     if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
@@ -4606,7 +4607,8 @@ AS $function$
     'status', a.status_code,
     'error', left(coalesce(k.error, a.error_msg), 200),
     'madeSeconds', keyframe_private.seconds_since(k.made_at),
-    'acknowledgedAfterSeconds', round(extract(epoch from k.acknowledged_at - k.made_at), 3))
+    -- A claim that waits may acknowledge a kick that was made after it began.
+    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end)
   from (select) only_one
   left join lateral (
     select m.* from keyframe_private.kicks m where m.function_name = last_kick_figures.function_name order by m.made_at desc limit 1
@@ -4634,8 +4636,8 @@ AS $function$
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
     'slowestKickSeconds', (
-      select round(max(extract(epoch from k.acknowledged_at - k.made_at)), 3) from keyframe_private.kicks k
-      where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes'))
+      select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
+      where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null))
   from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
 $function$;
 

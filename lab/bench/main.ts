@@ -3,6 +3,7 @@ import { parseOptions, runMain } from "../../tools/command-line.ts";
 import { apiBenchmark } from "./api/api-benchmark.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";
+import { crowdBenchmark } from "./deliver/crowd-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
 import { hostedBenchmark } from "./deliver/hosted-benchmark.ts";
 import { latencyBenchmark } from "./deliver/latency-benchmark.ts";
@@ -10,20 +11,19 @@ import { flowBenchmark } from "./flow-benchmark.ts";
 import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
 import { memoryBenchmark } from "./memory/memory-benchmark.ts";
-import { paintBenchmark } from "./paint-benchmark.ts";
 import { blockOf, costsTable, writeBlock } from "./report.ts";
 import { BenchStacks } from "./stack.ts";
 
 const BENCHMARKS: Benchmark[] = [
   deliverBenchmark,
   latencyBenchmark,
+  crowdBenchmark,
   apiBenchmark,
   flowBenchmark,
   growthBenchmark,
   coldBenchmark,
   memoryBenchmark,
   hostedBenchmark,
-  paintBenchmark,
 ];
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead

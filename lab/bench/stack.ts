@@ -11,8 +11,6 @@ export type BenchStack = Stack & { caller: Caller; session: Session; sql: postgr
 export type StackSettings = {
   /** How long the simulator takes for a run, in ms. Without it, only as long as it draws. */
   simulator?: { startDelayMs: number; runDelayMs: number };
-  /** With the dashboard, built as `npm start` builds it. */
-  dashboard?: boolean;
 };
 
 /** The stacks of one benchmark. */
@@ -39,14 +37,14 @@ export class BenchStacks {
     return starting;
   }
 
-  async #open({ simulator = { startDelayMs: 0, runDelayMs: 0 }, dashboard = false }: StackSettings, isFirst: boolean) {
+  async #open({ simulator = { startDelayMs: 0, runDelayMs: 0 } }: StackSettings, isFirst: boolean) {
     const [signal, databaseUrl] = [this.#signal, this.#databaseUrl];
     signal.throwIfAborted();
     if (databaseUrl !== undefined && !isFirst)
       throw new Error("KEYFRAME_DATABASE_URL is one database, and this benchmark compares two.");
     const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
     this.#ends.push(() => removeData(dataDir));
-    const stack = await startStack({ dataDir, port: 0, databaseUrl, simulator, dashboard, signal });
+    const stack = await startStack({ dataDir, port: 0, databaseUrl, simulator, signal });
     this.#ends.push(stack.stop);
     const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
     this.#ends.push(() => sql.end({ timeout: 1 }));

@@ -8,6 +8,11 @@ export const BEHAVIOURS = {
   slow: (response) => void setTimeout(() => response.writeHead(200).end("late"), 1_500).unref(),
   takes_fourteen_seconds: (response) => void setTimeout(() => response.writeHead(200).end("late"), 14_000).unref(),
   hangs: () => undefined,
+  answers_byte_by_byte: ({ socket }) => {
+    const bytes = [..."HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nslower than one waits"];
+    const timer = setInterval(() => socket?.write(bytes.shift() ?? "."), 500).unref();
+    socket?.once("close", () => clearInterval(timer));
+  },
   server_error: (response) => void response.writeHead(500).end("broken"),
   gone: (response) => void response.writeHead(410).end(),
   redirects: (response) => void response.writeHead(302, { location: "http://127.0.0.1:9/" }).end(),
@@ -22,6 +27,9 @@ export const BEHAVIOURS = {
 } satisfies Record<string, (response: ServerResponse) => void>;
 
 export type Behaviour = keyof typeof BEHAVIOURS;
+
+/** For the scenarios of isolation: in a run they would only hold up what is measured. */
+export const TOO_SLOW: readonly Behaviour[] = ["takes_fourteen_seconds", "answers_byte_by_byte"];
 
 /** The behaviours that answer 2xx in full. */
 const ACCEPTING: readonly Behaviour[] = ["well", "slow", "takes_fourteen_seconds"];

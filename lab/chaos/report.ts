@@ -27,17 +27,17 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
     applied.get(name) ?? 0,
     notApplied.get(name) ?? 0,
   ]);
+  const sorted = [...calls].sort(([, a], [, b]) => b - a);
   const examples = verdicts.flatMap(({ name, broken }) =>
     broken.slice(0, MAX_EXAMPLES).map((line) => `${name}: ${line}`),
   );
   return [
     table(["figure", "count"], Object.entries(figures)),
-    table(["fault", "done", "not possible"], faults),
+    // Scenarios alone have neither faults nor calls.
+    ...(calls.size > 0
+      ? [table(["fault", "done", "not possible"], faults), table(["calls of users", "count"], sorted)]
+      : []),
     ...remarks,
-    table(
-      ["calls of users", "count"],
-      [...calls].sort(([, a], [, b]) => b - a),
-    ),
     table(["invariant", ""], invariants),
     ...examples,
   ].join("\n\n");

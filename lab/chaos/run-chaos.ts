@@ -1,23 +1,20 @@
-import { join } from "node:path";
-import postgres from "postgres";
-import { startStack } from "../../local/stack/start-stack.ts";
 import { act } from "./actions.ts";
-import { RUNNER, usableConnections } from "./connections.ts";
+import { usableConnections } from "./connections.ts";
 import { applyFault, describeGiven, endFaults, requireEmpty, type Hook } from "./faults.ts";
-import { measureIsolation } from "./isolation.ts";
+import { measureIsolation, SCENARIO_NAMES } from "./isolation.ts";
 import { checkInvariants } from "./invariants/invariants.ts";
 import { planFaults } from "./plan.ts";
 import { signUpUsers, prepare, SERVICE_WIDE } from "./prepare.ts";
+import { openWorld } from "./open-world.ts";
 import { createRandom } from "./random.ts";
-import { Receivers } from "./receivers.ts";
 import { type ChaosResult, countAll } from "./report.ts";
 import { describe, waitUntilIdle, deleteSomeProjects, pollAtRest, settleStarts } from "./settle.ts";
-import { withTimeout, Ledger, pause, type User, type World } from "./world.ts";
+import { withTimeout, pause, type User, type World } from "./world.ts";
 
 /** A shorter run ends kept connections instead of waiting until they lapse. */
 const BRIEF_MS = 60_000;
 
-type ChaosOptions = {
+export type ChaosOptions = {
   seed: number;
   /** How long load and faults last; settling and checking come after. */
   durationMs: number;
@@ -27,6 +24,8 @@ type ChaosOptions = {
   /** KEYFRAME_DATABASE_URL: an empty database to use. */
   databaseUrl?: string | undefined;
   settleSeconds: number;
+  /** Only these scenarios of isolation, and neither load nor faults. */
+  scenarios?: readonly string[] | undefined;
   say(line: string): void;
   /** Ends load and faults early; the invariants are still checked. */
   signal?: AbortSignal | undefined;
@@ -38,42 +37,15 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   if (databaseUrl !== undefined) await requireEmpty(databaseUrl);
   const isBrief = options.durationMs < BRIEF_MS;
   // First and alone, because it measures times.
-  const isolation = isBrief
-    ? { verdicts: [], figures: {} }
-    : await measureIsolation(join(dataDir, "isolation"), options.seed, say);
-  const storageFaultFile = join(dataDir, "storage-fault.json");
+  const isolation = await measureIsolation(options, options.scenarios ?? (isBrief ? [] : SCENARIO_NAMES));
+  if (options.scenarios !== undefined)
+    return { ...isolation, applied: new Map(), notApplied: new Map(), calls: new Map() };
   const simulator = { startDelayMs: 50, runDelayMs: 300 };
-  const stack = await startStack({
-    dataDir,
-    port: 0,
-    databaseUrl,
-    durable: false,
-    simulator,
-    storageFaultFile,
-    signal: options.signal,
-  });
-  // The queries of postgres.js on a new connection reject outside of any call, so fetch_types is off.
-  const sql = postgres(stack.databaseUrl, {
-    max: 6,
-    fetch_types: false,
-    backoff: () => 0.2,
-    connection: { application_name: RUNNER },
-    onnotice: () => undefined,
-  });
-  const receivers = new Receivers();
-  await receivers.open();
-  const empty = {
-    clients: new Map(),
-    users: [],
-    secondApiOrigin: null,
-    hasWrongCallbackClock: false,
-    replacements: [],
-  };
-  const isGiven = databaseUrl !== undefined;
-  const world: World = { stack, dataDir, isGiven, storageFaultFile, sql, receivers, ledger: new Ledger(), ...empty };
-  const remarks = isGiven ? [...stack.extensions.notes, ...describeGiven(stack)] : [];
+  const { world, close } = await openWorld({ dataDir, databaseUrl, simulator, signal: options.signal });
+  const remarks = world.isGiven ? [...world.stack.extensions.notes, ...describeGiven(world.stack)] : [];
   if (isBrief) remarks.push("The scenarios of isolation were left out: they take longer than this run.");
   for (const remark of remarks) say(remark);
+  remarks.push(...isolation.remarks);
   try {
     await prepare(world);
     const atStart = { usableConnections: await usableConnections(world) };
@@ -93,10 +65,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     const figures = { ...(await countAll(world)), ...isolation.figures };
     return { verdicts: [...verdicts, ...isolation.verdicts], applied, notApplied, calls, figures, remarks };
   } finally {
-    await sql.end({ timeout: 1 });
-    await stack.stop();
-    for (const other of world.replacements) await other.stop();
-    await receivers.close();
+    await close();
   }
 }
 

@@ -32,27 +32,28 @@ test.each([
 });
 
 const spread = z.object({ median: z.number() });
+const measured = z.object({
+  tables: z.array(z.object({ rows: z.array(z.object({ name: z.string(), cells: z.tuple([spread], z.unknown()) })) })),
+});
 const printed = z.object({
-  results: z.strictObject({
-    cold: z.object({
-      tables: z.array(z.object({ rows: z.array(z.object({ name: z.string(), cells: z.array(spread) })) })),
-    }),
-  }),
+  results: z.strictObject({ cold: measured, crowd: measured }),
   failed: z.strictObject({}),
 });
 
-test("--quick --json NAME → its tables, one line of JSON last, nothing written; exit 0", async () => {
+test("--quick --json and two names → their tables, one line of JSON last, nothing written; exit 0", async () => {
   const before = await readPage("benchmarks.md");
-  const { code, output, lastLine } = await runBench(["--quick", "--json", "cold"]).ended;
+  const { code, output, lastLine } = await runBench(["--quick", "--json", "crowd", "cold"]).ended;
   expect(code, output).toBe(0);
-  const rows = printed.parse(JSON.parse(lastLine)).results.cold.tables[0]?.rows ?? [];
+  const { cold, crowd } = printed.parse(JSON.parse(lastLine)).results;
+  const rows = cold.tables[0]?.rows ?? [];
   const bare = "Hono and supabase-js alone";
   expect(rows.map(({ name }) => name)).toEqual([
     ...["api", "keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"],
     bare,
   ]);
   for (const { cells } of rows) expect(cells[0]?.median).toBeGreaterThan(5); // ms: no process of Deno's starts in less
-  expect(output).toMatch(/^\d of 4 aims met\.$/m);
+  expect(crowd.tables[0]?.rows).toHaveLength(5);
+  expect(output).toMatch(/^\d of 7 aims met\.$/m);
   expect(await readPage("benchmarks.md")).toBe(before);
 });
 

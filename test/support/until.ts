@@ -1,5 +1,3 @@
-const CHECK_EVERY_MS = 20;
-
 /**
  * Asks again and again until the answer is neither undefined, null nor false, and returns it.
  * Throws with `what` when it has not come within `limitMs`.
@@ -8,6 +6,7 @@ export async function until<T>(
   what: string,
   ask: () => T | Promise<T>,
   limitMs = 20_000,
+  everyMs = 20,
 ): Promise<Exclude<T, undefined | null | false>> {
   const end = performance.now() + limitMs;
   for (;;) {
@@ -16,6 +15,6 @@ export async function until<T>(
     if (answer !== undefined && answer !== null && answer !== false)
       return answer as Exclude<T, undefined | null | false>;
     if (performance.now() > end) throw new Error(`Waited ${limitMs} ms without success for: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
+    await new Promise((resolve) => setTimeout(resolve, everyMs));
   }
 }

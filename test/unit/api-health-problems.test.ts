@@ -59,7 +59,7 @@ describe("no problem", () => {
   });
 
   test("a kick that is to be sent within the next seconds; a sweep a minute ago", () => {
-    const kicks = { ...figures().kicks, unsent: 1, oldestUnsentSeconds: 30 };
+    const kicks = { ...figures().kicks, unsent: 1, oldestUnsentSeconds: 19.9 };
     expect(problemsOf(figures({ kicks, sweep: { ...JOB, lastSuccessSeconds: 60 } }))).toEqual([]);
   });
 });

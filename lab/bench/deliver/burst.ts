@@ -41,7 +41,7 @@ export async function runBurst({ receiver, secrets }: Scene, way: Way, load: Loa
     await receiver.release();
     await untilRecorded(way);
   }
-  return { took, delays: report.arrivals.map((at) => at - committed) };
+  return { took, delays: report.arrivals.map(([, at]) => at - committed) };
 }
 
 /** Polls only after all events are received, so that polling does not slow them down. */

@@ -89,7 +89,7 @@ async function delayOfOne({ receiver }: Scene, way: Way): Promise<number> {
   const committed = await way.commit(1, [0]);
   await receiver.waitFor(1, TIMEOUT_MS);
   const { arrivals } = await receiver.report();
-  return (arrivals[0] ?? Number.NaN) - committed;
+  return (arrivals[0]?.[1] ?? Number.NaN) - committed;
 }
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -15,8 +15,8 @@ export type Receiver = {
 
 /** What arrived at the endpoints that answer. */
 export type Report = {
-  /** When each event first came, in ms since 1970, in order. */
-  arrivals: number[];
+  /** Each event's id and when it first came, in ms since 1970, in order. */
+  arrivals: [id: string, at: number][];
   /** More than the number of events when some came twice. */
   requests: number;
   bytes: number;
@@ -106,7 +106,7 @@ async function serve(): Promise<void> {
     if ("begin" in job) return begin(job.begin);
     if ("release" in job) return release();
     if ("waitFor" in job) return waitFor(job.waitFor, job.ms);
-    return { arrivals: [...seen.values()], requests, bytes, samples, hung: hungIds.size } satisfies Report;
+    return { arrivals: [...seen], requests, bytes, samples, hung: hungIds.size } satisfies Report;
   });
 }
 

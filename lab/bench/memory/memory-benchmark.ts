@@ -1,16 +1,15 @@
 import { createKeyframeClient, mustSucceed } from "../../../client/index.ts";
 import type { FunctionName } from "../../../local/stack/function-arguments.ts";
-import type { Aim, BenchContext, Benchmark, Result } from "../benchmark.ts";
+import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { runBurst } from "../deliver/burst.ts";
 import { ENDPOINTS, openScene } from "../deliver/scene.ts";
 import { keyframeWay } from "../deliver/ways.ts";
-import { ratioOf, spreadOf } from "../measure.ts";
+import { spreadOf } from "../measure.ts";
 import type { BenchStack, Caller } from "../stack.ts";
 import { residentMb, watchMemory } from "./process-usage.ts";
-import { medianOf, openUnfinishedBodies, unfinishedBodies } from "./unfinished-bodies.ts";
 
-const FULL = { deliveries: 60_000, videoMb: 200, times: 3, innocent: 200 };
-const QUICK = { deliveries: 1_000, videoMb: 20, times: 1, innocent: 20 };
+const FULL = { deliveries: 60_000, videoMb: 200, times: 3 };
+const QUICK = { deliveries: 1_000, videoMb: 20, times: 1 };
 const WARM_UP_DELIVERIES = 200;
 const WARM_UP_BYTES = 1_000_000;
 
@@ -20,10 +19,9 @@ export const memoryBenchmark: Benchmark = { name: "memory", run: measureMemory }
 type Measured = { name: string; idle: number; peaks: number[]; atMost: number };
 
 async function measureMemory({ quick, openStack, progress }: BenchContext): Promise<Result> {
-  const { deliveries, videoMb, times, innocent } = quick ? QUICK : FULL;
+  const { deliveries, videoMb, times } = quick ? QUICK : FULL;
   const stack = await openStack();
   const measured: Measured[] = [];
-  const innocents: { name: string; before: number[]; during: number[] }[] = [];
 
   const scene = await openScene(stack.databaseUrl);
   const send = (events: number) => runBurst(scene, keyframeWay(scene), { events, endpoints: ENDPOINTS });
@@ -44,36 +42,10 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
   const peaks = await watchDuring(stack, "keyframe-generate", times, () => store(videoMb * 1_000_000));
   measured.push({ name, ...peaks, atMost: 128 });
 
-  for (const attack of unfinishedBodies(stack)) {
-    const name = `${attack.name}, ${attack.what}`;
-    progress(name);
-    const before: number[] = [];
-    const during: number[] = [];
-    const ask = () => medianOf(attack.ask, innocent);
-    await ask(); // warms up
-    const peaks = await watchDuring(stack, attack.name, times, async () => {
-      before.push(await ask());
-      const bodies = await openUnfinishedBodies(attack.unfinished);
-      during.push(await ask().finally(bodies.close));
-    });
-    measured.push({ name, ...peaks, atMost: 64 });
-    innocents.push({ name, before, during });
-  }
-  return describe(measured, innocents);
-}
-
-function describe(measured: Measured[], innocents: { name: string; before: number[]; during: number[] }[]): Result {
   return {
-    aims: [
-      ...measured.map(({ name, idle, peaks, atMost }): Aim => {
-        return { name: `${name}: MB above idle`, value: spreadOf(peaks.map((peak) => peak - idle)), atMost };
-      }),
-      ...innocents.map(({ name, before, during }) => ({
-        name: `${name}: p50 of innocent requests ÷ before`,
-        value: ratioOf(during, before),
-        atMost: 2,
-      })),
-    ],
+    aims: measured.map(({ name, idle, peaks, atMost }) => {
+      return { name: `${name}: MB above idle`, value: spreadOf(peaks.map((peak) => peak - idle)), atMost };
+    }),
     tables: [
       {
         caption: "resident memory of the function, MB",

@@ -50,12 +50,13 @@ async function askDatabase<Answer>(ask: () => Promise<Answer>): Promise<Answer> 
   }
 }
 
-/** pg_net sends within a second or two of the commit. */
-const UNSENT_SECONDS = 30;
 /** Twelve missed sweeps. */
 const NO_SWEEP_SECONDS = 60;
 
-/** A worker claims within moments of the kick that it accepts, even after a cold start; the sweep kicks every five seconds. */
+/**
+ * pg_net sends within a second or two of the commit, and a worker claims within moments of the kick that it accepts, even after a cold
+ * start; the sweep kicks every five seconds.
+ */
 const SOON_SECONDS = 20;
 /** Calls take milliseconds. Their figure is the worker's last word, so it counts only while the worker is there. */
 const SLOW_CALL_SECONDS = 1;
@@ -66,8 +67,12 @@ const MANY_SLOW_REQUESTS = 10;
 /** What does not work although the service answers, and what to do about it. Empty when all is well. */
 export function problemsOf({ deliveries, kicks, lastKicks, workers, transactions, sweep }: ServiceFigures): string[] {
   const problems: string[] = [];
+  const { oldestUnsentSeconds, othersUnsent, servedDatabase } = kicks;
+  const isUnsent = oldestUnsentSeconds !== null && oldestUnsentSeconds >= SOON_SECONDS;
   for (const name of ["generate", "deliver"] as const) {
-    if (kickWorks(lastKicks[name], workers[name]) === false) {
+    // A worker is not to blame for a kick that was not sent.
+    const isWaiting = isUnsent && lastKicks[name].outcome === "unanswered";
+    if (!isWaiting && kickWorks(lastKicks[name], workers[name]) === false) {
       problems.push(kickProblem(name, lastKicks[name], workers[name]));
     }
     const { claimedSeconds, callSeconds } = workers[name];
@@ -98,12 +103,11 @@ export function problemsOf({ deliveries, kicks, lastKicks, workers, transactions
       `A transaction of ${role} has been open for ${Math.round(oldestSeconds)} s and holds rows of ${tables}: what they belong to waits. Commit it, or end it with "select pg_terminate_backend(${pid})".`,
     );
   }
-  const { oldestUnsentSeconds, othersUnsent, servedDatabase } = kicks;
   if (servedDatabase !== null) {
     problems.push(
       `pg_net sends no kick from here: pg_net.database_name is ${servedDatabase}, another database. Set it to this one in postgresql.conf and restart Postgres.`,
     );
-  } else if (oldestUnsentSeconds !== null && oldestUnsentSeconds > UNSENT_SECONDS) {
+  } else if (isUnsent) {
     const since = `pg_net has had a kick for ${Math.round(oldestUnsentSeconds)} s without sending it`;
     problems.push(
       othersUnsent > 0
