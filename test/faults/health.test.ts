@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { health } from "../../shared/contract/service.ts";
-import { apiCaller } from "../support/film/call.ts";
+import { requestInit } from "../support/api/call.ts";
+import { dataOf, readReply } from "../support/api/envelope.ts";
 import { newFilmMaker } from "../support/film/film-maker.ts";
 import { answers, hangs } from "../support/receiver/habits.ts";
 import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/receiver/receiver.ts";
@@ -36,8 +37,9 @@ async function receive(habit: Habit): Promise<FlowReceiver> {
 }
 
 async function readHealth(): Promise<string[]> {
-  const call = apiCaller(`${stack.url}/functions/v1`, stack.running.keys.secretKey);
-  const { status, problems = [] } = await call(health, "GET", "/api/health?deep=1");
+  const asked = requestInit({ token: stack.running.keys.secretKey });
+  const reply = await readReply(await fetch(`${stack.url}/functions/v1/api/health?deep=1`, asked));
+  const { status, problems = [] } = health.parse(dataOf(reply, 200));
   expect(status).toBe(problems.length === 0 ? "ok" : "degraded");
   return problems;
 }
