@@ -1369,7 +1369,6 @@ CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, l
  SET search_path TO ''
 AS $function$
 declare
-  task jsonb;
   at timestamptz;
 begin
   perform keyframe_private.wait_for_due('generate', wait_ms);
@@ -1384,11 +1383,7 @@ begin
   return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
-
-  task := keyframe_private.claim_removals(lease_seconds);
-  if task is not null then
-    return next task;
-  end if;
+  return query select r.task from keyframe_private.claim_removals(lease_seconds) r (task) where r.task is not null;
 end
 $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
@@ -1409,10 +1404,8 @@ begin
     select 0 as recorded, '[]'::jsonb as unrecorded into recording;
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
-    if wait_ms > 0 then
-      perform keyframe_private.wait_for_due('deliver', wait_ms);
-      claim_at := at + (clock_timestamp() - now());
-    end if;
+    perform keyframe_private.wait_for_due('deliver', wait_ms);
+    claim_at := at + (clock_timestamp() - now());
   else
     select r.* into recording from keyframe_private.record_attempts(results, at) r;
     -- The worker has what is recorded no more.
