@@ -1369,7 +1369,6 @@ CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, l
  SET search_path TO ''
 AS $function$
 declare
-  task jsonb;
   at timestamptz;
 begin
   perform keyframe_private.wait_for_due('generate', wait_ms);
@@ -1384,11 +1383,7 @@ begin
   return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
-
-  task := keyframe_private.claim_removals(lease_seconds);
-  if task is not null then
-    return next task;
-  end if;
+  return query select r.task from keyframe_private.claim_removals(lease_seconds) r (task) where r.task is not null;
 end
 $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
@@ -1409,10 +1404,8 @@ begin
     select 0 as recorded, '[]'::jsonb as unrecorded into recording;
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
-    if wait_ms > 0 then
-      perform keyframe_private.wait_for_due('deliver', wait_ms);
-      claim_at := at + (clock_timestamp() - now());
-    end if;
+    perform keyframe_private.wait_for_due('deliver', wait_ms);
+    claim_at := at + (clock_timestamp() - now());
   else
     select r.* into recording from keyframe_private.record_attempts(results, at) r;
     -- The worker has what is recorded no more.
@@ -2908,11 +2901,10 @@ begin
     select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
   -- Read first: on conflict do nothing would wait for a claim that is updating the row.
-  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
-    values (record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report)
-    on conflict do nothing;
-  end if;
+  insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+  select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
+  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+  on conflict do nothing;
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(
@@ -2932,9 +2924,7 @@ declare
   secret text;
   kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
   signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
-  body jsonb := '{}';
   signature text;
-  request_id bigint;
 begin
   select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
   select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
@@ -2943,19 +2933,18 @@ begin
   end if;
   signature := encode(
     keyframe_private.hmac_sha256(
-      convert_to(kick_id || '.' || signed_at || '.' || body::text, 'UTF8'),
+      convert_to(kick_id || '.' || signed_at || '.{}', 'UTF8'),
       decode(substr(secret, length('whsec_') + 1), 'base64')
     ), 'base64');
-  request_id := net.http_post(
-    url := base_url || '/keyframe-' || function_name,
-    body := body,
+  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, net.http_post(
+    url := base_url || '/keyframe-' || kick.function_name,
+    body := '{}',
     headers := jsonb_build_object(
       'Content-Type', 'application/json',
       'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
     ),
     timeout_milliseconds := 5000
-  );
-  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, request_id);
+  ));
   return true;
 exception when others then
   raise warning 'No kick to %: %', function_name, sqlerrm;
@@ -3894,30 +3883,27 @@ begin
     return; -- planning takes longer than most calls
   end if;
   return query execute $sql$
-  select q.lane_id, json_build_object(
-    'lane_id', q.lane_id, 'token', q.token, 'endpoint_id', q.endpoint_id, 'max_open', q.max_open, 'url', q.url,
-    'secrets', keyframe_private.webhook_secrets_of(q.endpoint_id, $3), 'deliveries', q.deliveries)
+  select r.lane_id, json_build_object(
+    'lane_id', r.lane_id, 'token', r.token, 'endpoint_id', r.endpoint_id, 'max_open', r.max_open, 'url', r.url,
+    'secrets', keyframe_private.webhook_secrets_of(r.endpoint_id, $3),
+    'deliveries', json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
+      select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth))
   from (
-    select r.lane_id, r.token, r.endpoint_id, r.max_open, r.url,
-      json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
-        select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth) as deliveries
-    from (
-      select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-        row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
-      from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
-      cross join lateral (
-        select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
-        from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
-        offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
-      ) e
-      cross join lateral (
-        select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
-        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
-        order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, $2))) d
-    ) r
-    where r.nth <= r.most
-    group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url
-  ) q $sql$ using wanting, room_of_new, at;
+    select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
+      row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
+    from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+    cross join lateral (
+      select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
+      from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
+      offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
+    ) e
+    cross join lateral (
+      select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
+      where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
+      order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, $2))) d
+  ) r
+  where r.nth <= r.most
+  group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at;
 end
 $function$;
 
@@ -3993,15 +3979,6 @@ AS $function$
   where attempts <= cardinality(s.webhook_retry_schedule)
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.failed_too_long(failing_since timestamp with time zone, at timestamp with time zone)
- RETURNS boolean
- LANGUAGE sql
- STABLE
- SET search_path TO ''
-AS $function$
-  select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.record_results(results jsonb, at timestamp with time zone)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -4013,18 +3990,17 @@ begin
   execute $sql$
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
-      d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
     from jsonb_to_recordset($1) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
+    where d.status = 'pending' -- an administrator may have ended it meanwhile
     for update of d skip locked
-  ), judged as materialized (
+  ), judged as (
     select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
     from held h
-    where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
@@ -4059,13 +4035,15 @@ begin
       disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
       disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
   from (
-    select o.id, r.delivered, case
-      when r.gone then 'gone'
-      when not r.delivered and keyframe_private.failed_too_long(o.failing_since, at) then 'failing' end as disabled_reason
+    select o.id, r.delivered, v.disabled_reason
     from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)
     join keyframe.webhook_endpoints o on o.id = r.endpoint_id
+    cross join lateral (select case
+      when r.gone then 'gone'
+      when not r.delivered and at - o.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+    end as disabled_reason) v
     where o.id = any (array(select (g ->> 'endpoint_id')::uuid from jsonb_array_elements(endpoints) g)) -- looked up, not all of them read
-      and (r.gone or r.delivered = (o.failing_since is not null) or keyframe_private.failed_too_long(o.failing_since, at))
+      and (v.disabled_reason is not null or r.delivered = (o.failing_since is not null))
     for no key update of o skip locked
   ) b
   where e.id = b.id;

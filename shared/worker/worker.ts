@@ -5,15 +5,10 @@ import type { WorkerLimits } from "./worker-limits.ts";
 
 export type WorkerSettings<Item> = {
   /**
-   * Claims work, records a heartbeat and returns what to start, at most `room()` items. With nothing due it may wait up to waitMs.
+   * Claims work, records a heartbeat and returns what to start, at most `room` items. With nothing due it may wait up to waitMs.
    * `callMs`: how long the last call of the database took. `more`: probably more is due.
    */
-  claim(
-    room: () => number,
-    heartbeatMs: number,
-    waitMs: number,
-    callMs: number,
-  ): Promise<{ items: Item[]; more: boolean }>;
+  claim(room: number, heartbeatMs: number, waitMs: number, callMs: number): Promise<{ items: Item[]; more: boolean }>;
   work(item: Item, signal: AbortSignal): Promise<void>;
   /** Names the item in a log line. */
   identify(item: Item): Record<string, string>;
@@ -52,7 +47,6 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   let slowLoggedAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
   let failingSince = 0;
-  const room = () => Math.max(0, limits.maxOpen - open);
   const isBusy = () => open > 0 || results.pending() > 0;
   function start(item: Item): void {
     const abort = new AbortController();
@@ -115,7 +109,8 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
 
   /** True when more is probably due. */
   async function claimAndStart(heartbeatMs = limits.heartbeatMs, waitMs = limits.claimEveryMs): Promise<boolean> {
-    const mayWait = room() > 0 && results.ready() === 0;
+    const room = limits.maxOpen - open;
+    const mayWait = room > 0 && results.ready() === 0;
     const claimed = await call(() => claim(room, heartbeatMs, mayWait ? waitMs : 0, callMs));
     claimed?.items.forEach(start);
     if (claimed?.more || isBusy()) idleUntil = clock.now() + limits.idleGraceMs;

@@ -52,11 +52,10 @@ begin
     select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
   -- Read first: on conflict do nothing would wait for a claim that is updating the row.
-  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
-    values (record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report)
-    on conflict do nothing;
-  end if;
+  insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+  select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
+  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+  on conflict do nothing;
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(
@@ -79,9 +78,7 @@ declare
   secret text;
   kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
   signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
-  body jsonb := '{}';
   signature text;
-  request_id bigint;
 begin
   select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
   select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
@@ -90,19 +87,18 @@ begin
   end if;
   signature := encode(
     keyframe_private.hmac_sha256(
-      convert_to(kick_id || '.' || signed_at || '.' || body::text, 'UTF8'),
+      convert_to(kick_id || '.' || signed_at || '.{}', 'UTF8'),
       decode(substr(secret, length('whsec_') + 1), 'base64')
     ), 'base64');
-  request_id := net.http_post(
-    url := base_url || '/keyframe-' || function_name,
-    body := body,
+  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, net.http_post(
+    url := base_url || '/keyframe-' || kick.function_name,
+    body := '{}',
     headers := jsonb_build_object(
       'Content-Type', 'application/json',
       'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
     ),
     timeout_milliseconds := 5000
-  );
-  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, request_id);
+  ));
   return true;
 exception when others then
   raise warning 'No kick to %: %', function_name, sqlerrm;

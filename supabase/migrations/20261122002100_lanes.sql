@@ -155,30 +155,27 @@ begin
     return; -- planning takes longer than most calls
   end if;
   return query execute $sql$
-  select q.lane_id, json_build_object(
-    'lane_id', q.lane_id, 'token', q.token, 'endpoint_id', q.endpoint_id, 'max_open', q.max_open, 'url', q.url,
-    'secrets', keyframe_private.webhook_secrets_of(q.endpoint_id, $3), 'deliveries', q.deliveries)
+  select r.lane_id, json_build_object(
+    'lane_id', r.lane_id, 'token', r.token, 'endpoint_id', r.endpoint_id, 'max_open', r.max_open, 'url', r.url,
+    'secrets', keyframe_private.webhook_secrets_of(r.endpoint_id, $3),
+    'deliveries', json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
+      select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth))
   from (
-    select r.lane_id, r.token, r.endpoint_id, r.max_open, r.url,
-      json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
-        select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth) as deliveries
-    from (
-      select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-        row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
-      from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
-      cross join lateral (
-        select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
-        from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
-        offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
-      ) e
-      cross join lateral (
-        select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
-        where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
-        order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, $2))) d
-    ) r
-    where r.nth <= r.most
-    group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url
-  ) q $sql$ using wanting, room_of_new, at;
+    select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
+      row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
+    from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+    cross join lateral (
+      select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
+      from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
+      offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
+    ) e
+    cross join lateral (
+      select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
+      where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
+      order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, $2))) d
+  ) r
+  where r.nth <= r.most
+  group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at;
 end
 $$;
 

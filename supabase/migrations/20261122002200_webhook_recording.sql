@@ -27,19 +27,10 @@ as $$
   where attempts <= cardinality(s.webhook_retry_schedule)
 $$;
 
--- Whether an endpoint has done nothing but fail for webhook_disable_after.
-create function keyframe_private.failed_too_long(failing_since timestamptz, at timestamptz)
-returns boolean
-language sql
-stable
-set search_path = ''
-as $$
-  select coalesce(at - failing_since >= (select s.webhook_disable_after from keyframe_private.settings s), false)
-$$;
-
 -- Records results, each {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds},
 -- where nobody else has the delivery locked. Of an attempt that two workers made, the first result counts. Returns
--- [{endpoint_id, delivered, gone, count}]: of each endpoint, whether some were delivered, and whether it is gone. Executed as text, as fill_lanes is.
+-- [{endpoint_id, delivered, gone, count}]: of each endpoint, whether some were delivered, and whether it is gone. Executed as text, as
+-- fill_lanes is.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns jsonb
 language plpgsql
@@ -52,18 +43,17 @@ begin
   execute $sql$
   with held as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
-      d.status as was_status,
       r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error
     from jsonb_to_recordset($1) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
+    where d.status = 'pending' -- an administrator may have ended it meanwhile
     for update of d skip locked
-  ), judged as materialized (
+  ), judged as (
     select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
     from held h
-    where h.was_status = 'pending' -- an administrator may have ended it meanwhile
   ), recorded as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
@@ -101,13 +91,15 @@ begin
       disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
       disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
   from (
-    select o.id, r.delivered, case
-      when r.gone then 'gone'
-      when not r.delivered and keyframe_private.failed_too_long(o.failing_since, at) then 'failing' end as disabled_reason
+    select o.id, r.delivered, v.disabled_reason
     from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)
     join keyframe.webhook_endpoints o on o.id = r.endpoint_id
+    cross join lateral (select case
+      when r.gone then 'gone'
+      when not r.delivered and at - o.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+    end as disabled_reason) v
     where o.id = any (array(select (g ->> 'endpoint_id')::uuid from jsonb_array_elements(endpoints) g)) -- looked up, not all of them read
-      and (r.gone or r.delivered = (o.failing_since is not null) or keyframe_private.failed_too_long(o.failing_since, at))
+      and (v.disabled_reason is not null or r.delivered = (o.failing_since is not null))
     for no key update of o skip locked
   ) b
   where e.id = b.id;

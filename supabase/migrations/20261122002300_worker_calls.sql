@@ -1,8 +1,8 @@
 -- The calls of the workers: claim, and for deliver record, or wait for something due. And pruning.
 
--- Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. A check in the database costs a fraction of a call from outside, so it checks
--- often; slow checks are spaced out to take a tenth of the time at most. One call of each worker waits at a
--- time; others return at once.
+-- Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. A check in the database costs a
+-- fraction of a call from outside, so it checks often; slow checks are spaced out to take a tenth of the time at most. One call of each
+-- worker waits at a time; others return at once.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void
 language plpgsql
@@ -41,7 +41,6 @@ security definer
 set search_path = ''
 as $$
 declare
-  task jsonb;
   at timestamptz;
 begin
   perform keyframe_private.wait_for_due('generate', wait_ms);
@@ -56,11 +55,7 @@ begin
   return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
-
-  task := keyframe_private.claim_removals(lease_seconds);
-  if task is not null then
-    return next task;
-  end if;
+  return query select r.task from keyframe_private.claim_removals(lease_seconds) r (task) where r.task is not null;
 end
 $$;
 comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
@@ -86,10 +81,8 @@ begin
     select 0 as recorded, '[]'::jsonb as unrecorded into recording;
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
-    if wait_ms > 0 then
-      perform keyframe_private.wait_for_due('deliver', wait_ms);
-      claim_at := at + (clock_timestamp() - now());
-    end if;
+    perform keyframe_private.wait_for_due('deliver', wait_ms);
+    claim_at := at + (clock_timestamp() - now());
   else
     select r.* into recording from keyframe_private.record_attempts(results, at) r;
     -- The worker has what is recorded no more.

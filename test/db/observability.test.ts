@@ -278,7 +278,7 @@ describe("a worker", () => {
       calls.push(call);
       return [];
     }, null);
-    await claim(() => 0, 0, 0, 1_499.6);
+    await claim(0, 0, 0, 1_499.6);
     const [[called, args] = []] = calls;
     expect(called).toBe("claim_predictions");
     await db.sql`

@@ -22,9 +22,9 @@ const retried = z.enum(["later", "failed", "too_late"]);
  * DatabaseError.
  */
 export type Database = {
-  /** Leases due tasks, at most room() of each kind. With nothing due it may wait up to waitMs for one. */
+  /** Leases due tasks, at most `room` of each kind. With nothing due it may wait up to waitMs for one. */
   claim(
-    room: () => number,
+    room: number,
     heartbeatMs: number,
     waitMs: number,
     callMs: number,
@@ -56,7 +56,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null): 
   return {
     claim: async (room, heartbeatMs, waitMs, callMs) => {
       // Without room it is a heartbeat only.
-      const max_rows = Math.min(room(), CLAIM_AT_ONCE);
+      const max_rows = Math.min(room, CLAIM_AT_ONCE);
       const report = { callMs: Math.round(callMs) };
       const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms: heartbeatMs, wait_ms: waitMs, report };
       const items = claimed.parse(await call("claim_predictions", limits));

@@ -34,8 +34,8 @@ const RECORD_WITHIN_MS = 60_000;
 /** `open`: the requests by delivery, and when each began. */
 type Endpoint = { id: string; maxOpen: number; queue: Delivery[]; open: Map<string, number>; pace: Pace };
 
-/** An owner's deliveries. `open`: how many of its requests are open. Nothing is started after `until`. */
-type Lane = { id: string; token: string; endpoints: Map<string, Endpoint>; open: number; until: number; pace: Pace };
+/** An owner's deliveries. `open`: how many of its requests are open. */
+type Lane = { id: string; token: string; endpoints: Map<string, Endpoint>; open: number; pace: Pace };
 
 /** A request to send, counted as open. */
 export type Send = { lane: Lane; endpoint: Endpoint; delivery: Delivery };
@@ -56,19 +56,19 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   const lanes = new Map<string, Lane>();
   const paces = createPaces(DELIVER_LIMITS.maxOpen);
   let results: Recording[] = [];
+  /** Each call renews all lanes; nothing is started later than this. */
+  let startUntil = 0;
   const isReady = ({ from }: Recording) => from <= clock.now();
 
   /** Deliveries to send now. The lanes take turns, and so do the endpoints of a lane. */
   function next(): Send[] {
     const started: Send[] = [];
-    const waiting = new Set(lanes.values());
-    for (const lane of waiting) {
-      const send = lane.until > clock.now() ? nextOf(lane) : null;
-      waiting.delete(lane);
+    if (clock.now() >= startUntil) return started;
+    for (const lane of lanes.values()) {
+      const send = nextOf(lane);
       if (send === null) continue;
       started.push(send);
-      waiting.add(lane);
-      moveToEnd(lanes, lane);
+      moveToEnd(lanes, lane); // where this loop comes to it again
     }
     return started;
   }
@@ -103,12 +103,11 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   }
 
   function accept({ lane_id: laneId, token, endpoint_id, max_open, url, secrets, deliveries }: ClaimedEndpoint): void {
-    const lane = lanes.get(laneId) ?? {
-      ...{ id: laneId, token, endpoints: new Map(), open: 0, until: 0, pace: paces.of("lane", laneId) },
-    };
-    const endpoint = lane.endpoints.get(endpoint_id) ?? {
-      ...{ id: endpoint_id, maxOpen: 0, queue: [], open: new Map(), pace: paces.of("endpoint", endpoint_id) },
-    };
+    const newLane = { id: laneId, token, endpoints: new Map(), open: 0, pace: paces.of("lane", laneId) };
+    const lane = lanes.get(laneId) ?? newLane;
+    const pace = paces.of("endpoint", endpoint_id);
+    const newEndpoint = { id: endpoint_id, maxOpen: max_open, queue: [], open: new Map(), pace };
+    const endpoint: Endpoint = lane.endpoints.get(endpoint_id) ?? newEndpoint;
     endpoint.maxOpen = max_open;
     endpoint.queue.push(...deliveries.map((delivery) => ({ ...delivery, endpoint_id, url, secrets })));
     lane.endpoints.set(endpoint_id, endpoint);
@@ -157,7 +156,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     const leaseSeconds = claim.heartbeat_ms
       ? Math.min(longest, Math.max(shortest, Math.ceil((calls * callMs) / 1000)))
       : longest;
-    const until = clock.now() + START_WITHIN * leaseSeconds * 1000;
+    const calledAt = clock.now();
     const given = new Set(results.filter(isReady));
     const { unrecorded, lost, endpoints, ended, others_wait } = await exchange({
       ...claim,
@@ -182,18 +181,18 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     // First: one may have been taken again, with a new token and without its old queue.
     for (const laneId of lost) lanes.delete(laneId);
     endpoints.forEach(accept);
-    for (const lane of lanes.values()) lane.until = until;
+    startUntil = calledAt + START_WITHIN * leaseSeconds * 1000;
     for (const endpoint of endpointsOfAll()) if (ended.includes(endpoint.id)) endpoint.queue = [];
     return others_wait;
   }
 
   return {
     work,
-    async claim(room: () => number, heartbeat_ms: number, wait_ms: number, callMs: number) {
+    async claim(room: number, heartbeat_ms: number, wait_ms: number, callMs: number) {
       // Beside many slow requests most lanes have no place: a few at a time find those that have one.
       const isCrowded = countSlow(CROWDED_MS) >= DELIVER_LIMITS.maxOpen / 4;
       const atOnce = isCrowded ? LANES_WHEN_CROWDED : LANES_AT_ONCE;
-      const max_lanes = room() > 0 ? Math.max(0, Math.min(atOnce, MAX_LANES - lanes.size)) : 0;
+      const max_lanes = room > 0 ? Math.min(atOnce, MAX_LANES - lanes.size) : 0;
       const othersWait = await call({ max_lanes, heartbeat_ms, wait_ms }, callMs);
       return { items: next(), more: othersWait && max_lanes > 0 && !isCrowded };
     },
