@@ -3873,7 +3873,7 @@ AS $function$
     where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, are_turns boolean, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3890,7 +3890,7 @@ begin
       select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth))
   from (
     select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-      row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
+      row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
     from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
     cross join lateral (
       select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
@@ -3900,10 +3900,10 @@ begin
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
-      order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, $2))) d
+      order by p.next_attempt_at limit least(l.most + 1, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, case when $4 then l.most + 1 else $2 end))) d
   ) r
-  where r.nth <= r.most
-  group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at;
+  where r.nth <= case when $4 and r.of_lane > r.most then 2 else r.most end
+  group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at, are_turns;
 end
 $function$;
 
@@ -3945,14 +3945,13 @@ begin
   end if;
   others_wait := keyframe_private.has_due_delivery(at);
 
-  if others_wait then -- turns are short
-    wanting := (select coalesce(jsonb_agg(t || '{"most": 2}'), '[]') from jsonb_array_elements(taken) t);
-  else
-    wanting := taken || (
+  wanting := taken;
+  if not others_wait then
+    wanting := wanting || (
       select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h where (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept));
   end if;
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
-  from keyframe_private.fill_lanes(wanting, (new_lane ->> 'room_of_new')::integer, at) f;
+  from keyframe_private.fill_lanes(wanting, (new_lane ->> 'room_of_new')::integer, others_wait, at) f;
   busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '[]');
 
   -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.

@@ -142,9 +142,10 @@ $$;
 
 -- What the holders of these lanes send next: a row for each endpoint that has something due, its deliveries in the order in which they are
 -- due. `wanting`: the lanes as claim_deliveries gets them; room_of_new is for endpoints that the worker has nothing of. An endpoint brings
--- at most twice as many as it may have open, and may have one open while it only fails. Executed as text, which is planned at each call: a
+-- at most twice as many as it may have open, and may have one open while it only fails. In a turn (are_turns), a lane that has more than
+-- `most` brings two: few do not wait behind many. Executed as text, which is planned at each call: a
 -- session would keep a plan that was made while the tables were small. plan_cache_mode would plan what this calls, too.
-create function keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, at timestamptz)
+create function keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, are_turns boolean, at timestamptz)
 returns table (lane_id uuid, endpoint json)
 language plpgsql
 volatile
@@ -162,7 +163,7 @@ begin
       select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth))
   from (
     select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-      row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth
+      row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
     from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
     cross join lateral (
       select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
@@ -172,17 +173,17 @@ begin
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
-      order by p.next_attempt_at limit least(l.most, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, $2))) d
+      order by p.next_attempt_at limit least(l.most + 1, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, case when $4 then l.most + 1 else $2 end))) d
   ) r
-  where r.nth <= r.most
-  group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at;
+  where r.nth <= case when $4 and r.of_lane > r.most then 2 else r.most end
+  group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at, are_turns;
 end
 $$;
 
 -- Renews the lanes that a worker holds, takes those that have waited longest and returns what to send. Each held lane is {lane_id, token,
 -- sending: [delivery_id], room: {endpoint_id: count}, most}: the deliveries that the worker has, and how many more it takes of each endpoint
 -- and of the lane. `new_lane`: {most, room_of_new} of a lane that is taken. While others wait for their turn (others_wait), a lane that is taken
--- brings two, and a held one none. A lane of which the worker has nothing is released. Lanes that somebody has locked are left alone until the
+-- brings all it has, or two if that is more than `most`, and a held one none. A lane of which the worker has nothing is released. Lanes that somebody has locked are left alone until the
 -- next call. `lost`: lanes that are not the worker's any more, released ones too. `ended`: endpoints that are disabled or deleted.
 create function keyframe_private.claim_deliveries(
   held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamptz,
@@ -225,14 +226,13 @@ begin
   end if;
   others_wait := keyframe_private.has_due_delivery(at);
 
-  if others_wait then -- turns are short
-    wanting := (select coalesce(jsonb_agg(t || '{"most": 2}'), '[]') from jsonb_array_elements(taken) t);
-  else
-    wanting := taken || (
+  wanting := taken;
+  if not others_wait then
+    wanting := wanting || (
       select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h where (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept));
   end if;
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
-  from keyframe_private.fill_lanes(wanting, (new_lane ->> 'room_of_new')::integer, at) f;
+  from keyframe_private.fill_lanes(wanting, (new_lane ->> 'room_of_new')::integer, others_wait, at) f;
   busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '[]');
 
   -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.

@@ -263,14 +263,15 @@ describe("10 workers at once", () => {
           others_wait: false,
           deliveries: [],
         };
+        let held: HeldLane[] = [];
         const connection = await db.sql.reserve();
         try {
           for (let idle = 0; idle < 3; idle = claimed.deliveries.length === 0 ? idle + 1 : 0) {
             for (const { lane_id } of claimed.lanes) holders.delete(lane_id);
-            claimed = await exchange(connection, {
-              ...{ results: delivered(claimed.deliveries), maxLanes },
-              held: heldLanes(claimed, { sending: () => false, more: false }),
-            });
+            claimed = await exchange(connection, { results: delivered(claimed.deliveries), held, maxLanes });
+            // A lane that another call has locked at this moment is released with the next one.
+            held = held.filter(({ lane_id }) => !claimed.lost.includes(lane_id));
+            held.push(...heldLanes(claimed, { sending: () => false, more: false }));
             for (const { lane_id } of claimed.lanes) {
               expect(holders.get(lane_id)).toBe(undefined);
               holders.set(lane_id, worker);
@@ -322,6 +323,16 @@ describe("turns", () => {
     }
   });
 
+  test("a lane with few deliveries, while others wait → all of them in one turn; one with more than eight → two", async () => {
+    const [few = "", ...many] = await addEndpoints(6);
+    await seedDeliveries(db.sql, few, 5);
+    for (const endpoint of many) await seedDeliveries(db.sql, endpoint, 9);
+    for (let i = 0; i < 5; i++) {
+      const [[endpoint, count] = []] = perEndpoint((await turn(1)).deliveries);
+      expect(count).toBe(endpoint === few ? 5 : 2);
+    }
+  });
+
   test("an owner who had none lately → before those who have one after another, though theirs have been due for longer", async () => {
     const busy = await addEndpoints(3);
     for (const endpoint of busy) await seedDeliveries(db.sql, endpoint, 20, { next_attempt_at: fromNow(-60) });
@@ -341,7 +352,7 @@ describe("turns", () => {
     const claimed = await exchange(db.sql);
     for (const endpoint of others) await seedDeliveries(db.sql, endpoint, 20);
     const holding = { held: heldLanes(claimed, { sending: (id) => id === claimed.deliveries[0]?.id }) };
-    const crowded = await exchange(db.sql, { ...holding, maxLanes: 2 });
+    const crowded = await exchange(db.sql, { ...holding, maxLanes: 2, newLane: { most: 8, room_of_new: 2 } });
     expect([...perEndpoint(crowded.deliveries).values()]).toEqual([2, 2]);
     expect(perEndpoint(crowded.deliveries).has(held)).toBe(false);
     const rest = await exchange(db.sql, { ...holding, maxLanes: 2 });
