@@ -2961,18 +2961,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.kick_unless_running(function_name te
 AS $function$
 declare
   marker text := 'keyframe.kicked_' || function_name;
-  this_transaction text := pg_current_xact_id()::text;
   at constant timestamptz := clock_timestamp();
 begin
-  if current_setting(marker, true) is not distinct from this_transaction
-    or exists (select from keyframe_private.worker_heartbeats l where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
+  if current_setting(marker, true) = 'true' -- until the transaction ends
+    or exists (
+      select from keyframe_private.worker_heartbeats l
+      where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
     or exists (
       select from keyframe_private.kicks k
       where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)
   then
     return;
   end if;
-  perform set_config(marker, this_transaction, true);
+  perform set_config(marker, 'true', true);
   perform keyframe_private.kick(function_name);
 end
 $function$;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { answerExcerpt } from "../../supabase/functions/keyframe-deliver/send/post.ts";
-import { createUrlReader, parseRetryAfter } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
+import { parseRetryAfter } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 
@@ -69,14 +69,4 @@ describe("Retry-After", () => {
   ])("%s → %s", (header, seconds) => {
     expect(parseRetryAfter(header, now)).toBe(seconds);
   });
-});
-
-test("more URLs than are remembered → each is read right, once while it is remembered, and the first are forgotten", () => {
-  const read = createUrlReader({});
-  const text = (n: number) => (n % 2 === 0 ? `https://hooks.example.com/${n}` : `https://10.0.0.1/${n}`);
-  const first = read(text(0));
-  expect(read(text(0))).toBe(first);
-  for (let n = 0; n < 2_500; n++) expect(read(text(n))?.href).toBe(n % 2 === 0 ? text(n) : undefined);
-  expect(read(text(0))?.href).toBe(text(0));
-  expect(read(text(0))).not.toBe(first);
 });

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { lookup } from "node:dns/promises";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
-import { type AddressRules, checkUrl } from "../../../../shared/webhooks/check-url.ts";
+import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
 import type { AttemptResult, Delivery } from "../lanes/database.ts";
 import { createCheckedLookup } from "./checked-lookup.ts";
 import { eventHeaders } from "./event-headers.ts";
@@ -23,8 +23,6 @@ export function createAttempt({
   now,
   log,
 }: AttemptSettings): (d: Delivery) => Promise<AttemptResult> {
-  const readUrl = createUrlReader({ allowLocal });
-
   return async (delivery) => {
     const started = now();
     const posted = await send(delivery, new Date(started));
@@ -42,10 +40,9 @@ export function createAttempt({
     };
   };
 
-  async function send({ id, endpoint_id, url: text, secrets, event_id, body }: Delivery, at: Date): Promise<Posted> {
+  async function send({ id, endpoint_id, url, secrets, event_id, body }: Delivery, at: Date): Promise<Posted> {
     // The URL was checked at registration, but administrators can write rows by hand.
-    const url = readUrl(text);
-    if (url === null) return notSent("address");
+    if (checkUrl(url, { allowLocal }) !== null) return notSent("address");
     let headers: Record<string, string>;
     try {
       headers = eventHeaders(secrets, event_id, at, body);
@@ -54,7 +51,7 @@ export function createAttempt({
       log.error("delivery_not_signed", { deliveryId: id, endpointId: endpoint_id, reason: describeError(error) });
       return notSent("not_signed");
     }
-    const posted = await post(url, headers, body);
+    const posted = await post(new URL(url), headers, body);
     return { ...posted, excerpt: keptExcerpt(posted.excerpt, headers["webhook-signature"] ?? "") };
   }
 }
@@ -115,26 +112,6 @@ export function parseRetryAfter(header: string | undefined, now: Date): number |
     rest = rest.slice(value.length);
   }
   return longest;
-}
-
-/** More than the endpoints of a process; a few megabytes when every URL has the maximum length. */
-const MAX_REMEMBERED = 1_000;
-
-/**
- * Parses an endpoint's URL; null when checkUrl refuses it. The result depends on the text alone, so it is cached. The address behind
- * the name is not cached: it is checked at each connection.
- */
-export function createUrlReader(rules: AddressRules): (text: string) => URL | null {
-  const remembered = new Map<string, URL | null>();
-  return (text) => {
-    let url = remembered.get(text);
-    if (url === undefined) {
-      url = checkUrl(text, rules) === null ? new URL(text) : null;
-      if (remembered.size >= MAX_REMEMBERED) remembered.clear();
-      remembered.set(text, url);
-    }
-    return url;
-  };
 }
 
 /** The entry to the code that sends requests. index.ts loads it at the first kick, because undici is slow to load. */
