@@ -1408,7 +1408,7 @@ begin
     claim_at := at + (clock_timestamp() - now());
   else
     select r.* into recording from keyframe_private.record_attempts(results, at) r;
-    -- The worker has what is recorded no more.
+    -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
       select r ->> 'id' from jsonb_array_elements(results) r
@@ -1427,7 +1427,7 @@ begin
     if results = '[]' then
       raise;
     end if;
-    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the next call says it to the worker
+    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the worker's next call without results fails
     select '[]'::json as endpoints, '[]'::json as lost, '[]'::json as ended, false as others_wait into claim;
   end;
   return json_build_object(
@@ -3843,6 +3843,7 @@ begin
   if arrived = '{}' then
     return;
   end if;
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
   insert into keyframe_private.lanes (id, due_at)
   select distinct a.lane_id, 'infinity'::timestamptz from keyframe_private.lane_arrivals a
   where a.id = any (arrived) and not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
