@@ -86,8 +86,8 @@ begin
   update keyframe.webhook_endpoints e
   set failing_since = case when not b.delivered then coalesce(e.failing_since, at) end,
       enabled = e.enabled and b.disabled_reason is null,
-      disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
-      disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
+      disabled_reason = coalesce(e.disabled_reason, b.disabled_reason),
+      disabled_at = coalesce(e.disabled_at, case when b.disabled_reason is not null then at end)
   from (
     select o.id, r.delivered, v.disabled_reason
     from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)
