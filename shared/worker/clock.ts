@@ -15,22 +15,16 @@ export const systemClock: Clock = {
 };
 
 /** Wakes one waiting loop. */
-export type Signal = {
-  notify(): void;
-  /** Resolves at the next notify or after `ms`; with Infinity only at a notify. One caller waits at a time. */
-  wait(ms: number): Promise<void>;
-};
-
-export function createSignal(clock: Clock): Signal {
-  let wake: (() => void) | null = null;
+export function createSignal(clock: Clock) {
+  let wake = (): void => undefined;
   return {
-    notify: () => wake?.(),
-    wait: (ms) =>
-      new Promise((resolve) => {
-        const cancel = ms === Number.POSITIVE_INFINITY ? null : clock.after(ms, () => wake?.());
+    notify: () => wake(),
+    /** Resolves at the next notify or after `ms`. One caller waits at a time. */
+    wait: (ms: number) =>
+      new Promise<void>((resolve) => {
+        const cancel = clock.after(ms, resolve);
         wake = () => {
-          wake = null;
-          cancel?.();
+          cancel();
           resolve();
         };
       }),

@@ -1,6 +1,5 @@
 import { describeError, type Log } from "../platform/log.ts";
 import { type Clock, createSignal } from "./clock.ts";
-import { createDeadline } from "./deadline.ts";
 import type { WorkerLimits } from "./worker-limits.ts";
 
 export type WorkerSettings<Item> = {
@@ -37,7 +36,6 @@ const NO_RESULTS = { ready: () => 0, pending: () => 0, record: async () => undef
 export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promise<void> {
   const { claim, work, identify, results = NO_RESULTS, log, clock, limits } = settings;
   const signal = createSignal(clock);
-  const within = createDeadline(limits.workMs, clock);
   let running: Promise<void> | null = null;
   let kicked = false;
   let open = 0;
@@ -60,7 +58,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
       results.next().forEach(start);
       signal.notify();
     }
-    const cancel = within(() => {
+    const cancel = clock.after(limits.workMs, () => {
       abort.abort(new DOMException("The work took too long.", "TimeoutError"));
       clock.after(limits.abortGraceMs, () => {
         if (isOpen) log.error("work_hangs", identify(item));

@@ -90,7 +90,7 @@ as $$
     (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $$;
 
--- Makes the lanes due for which something has arrived, where no other worker has them locked. A lane comes in the order of its last turn:
+-- Makes the lanes due for which something has arrived, where nobody else has them locked. A lane comes in the order of its last turn:
 -- an owner who had none lately is before those who have one after another. A leased lane needs nothing: its holder looks before it
 -- releases the lane, under this lock.
 create function keyframe_private.read_arrivals(at timestamptz)
@@ -109,6 +109,7 @@ begin
   if arrived = '{}' then
     return;
   end if;
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
   insert into keyframe_private.lanes (id, due_at)
   select distinct a.lane_id, 'infinity'::timestamptz from keyframe_private.lane_arrivals a
   where a.id = any (arrived) and not exists (select from keyframe_private.lanes l where l.id = a.lane_id)

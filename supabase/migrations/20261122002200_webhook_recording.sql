@@ -41,19 +41,17 @@ declare
   endpoints jsonb;
 begin
   execute $sql$
-  with held as (
-    select d.id, d.endpoint_id, d.owner_id, r.attempt, d.attempts + 1 - d.retries_from as tries,
-      r.started_at, r.duration_ms, r.status_code, r.response_excerpt, r.retry_after_seconds, v.delivered,
-      case when not v.delivered then coalesce(r.error, 'http_status') end as error
+  with judged as (
+    select d.id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
+      case when not v.delivered then coalesce(r.error, 'http_status') end as error,
+      case when not v.delivered then
+        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, $2) end as next_at
     from jsonb_to_recordset($1) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
     where d.status = 'pending' -- an administrator may have ended it meanwhile
     for update of d skip locked
-  ), judged as (
-    select h.*, case when not h.delivered then keyframe_private.next_delivery_attempt(h.tries, h.status_code, h.retry_after_seconds, $2) end as next_at
-    from held h
   ), recorded as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
@@ -88,8 +86,8 @@ begin
   update keyframe.webhook_endpoints e
   set failing_since = case when not b.delivered then coalesce(e.failing_since, at) end,
       enabled = e.enabled and b.disabled_reason is null,
-      disabled_reason = case when e.enabled then b.disabled_reason else e.disabled_reason end,
-      disabled_at = case when not e.enabled then e.disabled_at when b.disabled_reason is not null then at end
+      disabled_reason = coalesce(e.disabled_reason, b.disabled_reason),
+      disabled_at = coalesce(e.disabled_at, case when b.disabled_reason is not null then at end)
   from (
     select o.id, r.delivered, v.disabled_reason
     from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)

@@ -85,7 +85,7 @@ begin
     claim_at := at + (clock_timestamp() - now());
   else
     select r.* into recording from keyframe_private.record_attempts(results, at) r;
-    -- The worker has what is recorded no more.
+    -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
       select r ->> 'id' from jsonb_array_elements(results) r
@@ -104,7 +104,7 @@ begin
     if results = '[]' then
       raise;
     end if;
-    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the next call says it to the worker
+    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the worker's next call without results fails
     select '[]'::json as endpoints, '[]'::json as lost, '[]'::json as ended, false as others_wait into claim;
   end;
   return json_build_object(

@@ -23,7 +23,7 @@ const MAX_LANES = 500;
 const LANES_AT_ONCE = 100;
 const LANES_WHEN_CROWDED = 20;
 const CROWDED_MS = 1_000;
-/** An endpoint begins with one request open. Bodies have up to 20 kB: a call must bring neither more than it can in its time nor fill the memory. */
+/** An endpoint begins with one request open. Bodies have up to 20 kB: a call must not bring more than its time allows, nor fill the memory. */
 const NEW_LANE = { most: 8, room_of_new: 2 };
 const MAX_QUEUED = 800;
 
@@ -56,7 +56,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   const lanes = new Map<string, Lane>();
   const paces = createPaces(DELIVER_LIMITS.maxOpen);
   let results: Recording[] = [];
-  /** Each call renews all lanes; nothing is started later than this. */
+  /** Each call renews all lanes. Nothing is started later than this, until the next one has. */
   let startUntil = 0;
   const isReady = ({ from }: Recording) => from <= clock.now();
 
@@ -178,7 +178,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
         results.push({ ...each, from: clock.now() + RECORD_AGAIN_MS });
       }
     }
-    // First: one may have been taken again, with a new token and without its old queue.
+    // Before the new endpoints: a lost lane may have been taken again, with a new token and without its old queue.
     for (const laneId of lost) lanes.delete(laneId);
     endpoints.forEach(accept);
     startUntil = calledAt + START_WITHIN * leaseSeconds * 1000;
@@ -189,7 +189,8 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   return {
     work,
     async claim(room: number, heartbeat_ms: number, wait_ms: number, callMs: number) {
-      // Beside many slow requests most lanes have no place: a few at a time find those that have one.
+      // Beside many slow requests most lanes have no place, and are released again. A few at a time find those that have one: with 350
+      // slow owners, claims bring a fifth of the deliveries, and another owner's start no later.
       const isCrowded = countSlow(CROWDED_MS) >= DELIVER_LIMITS.maxOpen / 4;
       const atOnce = isCrowded ? LANES_WHEN_CROWDED : LANES_AT_ONCE;
       const max_lanes = room > 0 ? Math.min(atOnce, MAX_LANES - lanes.size) : 0;

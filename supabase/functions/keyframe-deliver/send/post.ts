@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
-import { createDeadline } from "../../../../shared/worker/deadline.ts";
 import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
 
 /** For the whole request: name resolution, connection, handshake, sending and response. */
@@ -29,7 +28,6 @@ type Answer = { statusCode: number; retryAfter: string | undefined };
 /** Follows no redirect and uses no proxy: it connects only to the addresses of `lookup`. */
 export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettings }: PostSettings): Post {
   const connect = createConnections(connectionSettings);
-  const within = createDeadline(timeoutMs);
 
   return (url, headers, body) =>
     new Promise((resolve) => {
@@ -43,7 +41,7 @@ export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettin
       function end(error: unknown, isComplete = false): void {
         if (ended) return;
         ended = true;
-        cancel();
+        clearTimeout(timer);
         if (isComplete) connection?.release();
         else connection?.destroy();
         const statusCode = answer?.statusCode ?? null;
@@ -55,7 +53,7 @@ export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettin
         });
       }
 
-      const cancel = within(() => end(new SendError("timeout", "No answer in time.")));
+      const timer = setTimeout(() => end(new SendError("timeout", "No answer in time.")), timeoutMs);
       try {
         connection = connect(url.origin);
         connection.client.dispatch(
