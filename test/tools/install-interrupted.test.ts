@@ -1,8 +1,8 @@
-import { lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { MIGRATIONS, readApp, RECORD } from "../../tools/install/app.ts";
+import { BACKUP, CONFIG, MIGRATIONS, readApp, RECORD } from "../../tools/install/app.ts";
 import { nextVersions } from "../../tools/install/migration-versions.ts";
 import type { Disk } from "../../tools/install/apply-changes.ts";
 import {
@@ -89,6 +89,37 @@ test("a first add that was interrupted before it copied a migration, then remove
   expect(await files()).not.toEqual(before);
   await remove(version1);
   expect(await files()).toEqual(before);
+});
+
+test("a remove that was interrupted, then an add that was interrupted → the next add completes it, and a remove undoes it", async () => {
+  for (const removed of [1, 3]) {
+    for (let added = 0; ; added++) {
+      await freshApp();
+      const before = await files();
+      await add(version1);
+      await remove(version1, fullAfter(removed).disk).catch(() => undefined);
+      const { disk, isUsed } = fullAfter(added);
+      await add(version1, disk).catch(() => undefined);
+      if (!isUsed()) break;
+      await add(version1);
+      expect((await readApp(folder, version1)).copies.size).toBe(version1.migrations.size);
+      await remove(version1);
+      for (const path of (await forget()).remove) await rm(join(folder, path));
+      expect(await files()).toEqual(before);
+    }
+  }
+});
+
+test.each([
+  ["only its owner may read", 0o600],
+  ["is executable", 0o755],
+])("a config.toml that %s → stays so, with its backup, also after remove", async (_what, mode) => {
+  const modeOf = async (path: string) => (await lstat(join(folder, path))).mode & 0o777;
+  await chmod(join(folder, CONFIG), mode);
+  await add(version1);
+  expect([await modeOf(CONFIG), await modeOf(BACKUP)]).toEqual([mode, mode]);
+  await remove(version1);
+  expect(await modeOf(CONFIG)).toBe(mode);
 });
 
 test("add is killed while it writes → the next one completes it, as if it had not been", async () => {

@@ -56,7 +56,7 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   const isRestored =
     existsSync(join(app.folder, BACKUP)) && (await readText(app.folder, BACKUP)) === config.replaceAll("\r\n", "\n");
   // An interrupted `remove` has written the migration already, and an interrupted first `add` may have copied none.
-  const hasCopies = app.copies.size > 0 || (app.removed.length === 0 && migrationsBefore(app).length > 0);
+  const hasCopies = app.copies.size > 0 || migrationsBefore(app).length > 0;
   return {
     write: new Map([...(hasCopies ? [[removal, removeSql] as const] : []), [CONFIG, config]]),
     remove: [...copied, ...locks, ...(isRestored ? [BACKUP] : []), RECORD],
