@@ -11,8 +11,9 @@ import {
   RECORD,
   refuseObstacles,
   REMOVAL,
+  SHARED,
 } from "./app.ts";
-import type { Changes } from "./apply-changes.ts";
+import { type Changes, UNFINISHED } from "./apply-changes.ts";
 import { parseConfig, removeFromConfig } from "./config-toml.ts";
 import { nextVersions } from "./migration-versions.ts";
 import { InstallError, migrationName, readText, type Source } from "./source.ts";
@@ -67,6 +68,9 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
 async function planRepeatedRemove(app: App, sql: string | undefined, now: Date): Promise<Changes> {
   const { folder, copies, removed, own } = app;
   const last = removed.at(-1);
+  // An `add` was killed before it had recorded anything.
+  const begun = app.files.filter((path) => path === `${SHARED}/${UNFINISHED}`);
+  if (begun.length > 0) return { write: new Map(), remove: begun };
   if (copies.size > 0 || last === undefined) throw new InstallError(`Keyframe is not installed in ${folder}.`);
   // An interruption may have left two.
   const removals = removed.slice(removed.findLastIndex((file) => migrationName(file) !== REMOVAL) + 1);
