@@ -113,6 +113,18 @@ test("a remove that was interrupted, then an add that was interrupted → the ne
   }
 });
 
+test("an add that was killed, then a remove that is killed when its record is gone → no unfinished file is left", async () => {
+  await add(version1, fullAfter(3).disk).catch(() => undefined);
+  expect(String(await files())).toContain(".keyframe-unfinished");
+  const { disk } = fullAfter(Number.POSITIVE_INFINITY);
+  const killed = async (path: string) => {
+    await disk.remove(path);
+    if (path.endsWith(RECORD)) throw new Error("killed");
+  };
+  await expect(remove(version1, { ...disk, remove: killed })).rejects.toThrow("killed");
+  expect(String(await files())).not.toContain(".keyframe-unfinished");
+});
+
 test.each([
   ["only its owner may read", 0o600],
   ["is executable", 0o755],

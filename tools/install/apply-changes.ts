@@ -48,15 +48,15 @@ export async function applyChanges(app: App, { write, remove, record }: Changes,
   const unfinished = { migrations: migrationsBefore(app), files: there };
   const writes = record === undefined ? [...write] : [saved({ ...record, unfinished }), ...write];
   for (const [path, text] of writes) await continuable(path, disk.write(join(folder, path), text));
-  for (const path of remove) {
-    await continuable(path, disk.remove(join(folder, path)));
-    await removeEmpty(folder, dirname(path));
-  }
-  // Also where another version's interrupted `add` wrote.
+  // Also where another version's interrupted `add` wrote. Before the record goes, which names these folders.
   const paths = [...writes.map(([path]) => path), ...remove, ...copiedPaths(app), CONFIG, `${MIGRATIONS}/any`];
   for (const path of new Set(paths.map(dirname))) {
     await rm(join(folder, path, UNFINISHED), { force: true });
     await removeEmpty(folder, path);
+  }
+  for (const path of remove) {
+    await continuable(path, disk.remove(join(folder, path)));
+    await removeEmpty(folder, dirname(path));
   }
   if (record !== undefined) await continuable(RECORD, disk.write(join(folder, RECORD), saved(record)[1]));
 }
