@@ -25,8 +25,8 @@ remove [folder]   takes them out, and writes a migration that drops what Keyfram
 See docs/install.md.`;
 
 const WHAT_GOES = `With its migration, the database loses everything of Keyframe: projects, predictions and their history, webhook endpoints with
-their secrets, events and deliveries, models and settings. The films' files stay in the buckets projects and keyframe-outputs until
-you empty and delete them in Studio (Storage).`;
+their secrets, events and deliveries, models and settings. The buckets projects and keyframe-outputs go if they are empty. The films'
+files stay in them until you empty and delete them in Studio (Storage).`;
 
 const NEXT_AFTER_ADD = `Next, with Supabase CLI 3 (docs/install.md has the secrets):
   supabase db push --remote && supabase functions deploy --remote

@@ -17,10 +17,14 @@ const HEAD_BYTES = 64 * 1024;
 export function sniffImage(bytes: Uint8Array): Image | null {
   const contentType = detectMedia(bytes);
   if (contentType === null || contentType === "video/mp4") return null;
+  if (contentType === "image/png" && bytes[12] === IOS_PNG) return null;
   const { width, height } =
     imageDimensionsFromData(bytes.subarray(0, HEAD_BYTES)) ?? imageDimensionsFromData(bytes) ?? NO_SIZE;
   const fits = Math.max(width, height) <= MAX_PIXELS_A_SIDE && width * height <= MAX_PIXELS;
   return Math.min(width, height) >= 1 && fits ? { contentType, width, height } : null;
 }
+
+/** The C of CgBI, the first chunk of Apple's PNG for iOS, where others have IHDR. image-dimensions takes it, decoders do not. */
+const IOS_PNG = 0x43;
 
 const NO_SIZE = { width: 0, height: 0 };

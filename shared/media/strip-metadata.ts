@@ -7,7 +7,8 @@ const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": st
  * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, and data after its
  * end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture and the colour profile do not change.
  *
- * Takes bytes that sniffImage has recognised, works in place and returns their beginning. Null when the lengths of the parts are wrong.
+ * Takes bytes that sniffImage has recognised, works in place and returns their beginning. Null when the lengths of the parts are
+ * wrong, or when there is no picture.
  */
 export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Uint8Array | null {
   return STRIP[contentType](bytes);
@@ -26,21 +27,22 @@ function stripJpeg(bytes: Uint8Array): Uint8Array | null {
   kept.keep(0, 2);
   let at = 2;
   let isScan = false;
+  let hasPicture = false;
   let hasExif = false;
   for (;;) {
     const marker = findMarker(bytes, at);
     // Decoders read data only after a scan.
     if (isScan) kept.keep(at, marker);
-    if (marker === bytes.length) return kept.all; // cut off: a decoder shows the rest
-    const kind = bytes[marker + 1] ?? 0;
+    const kind = bytes[marker + 1] ?? EOI; // cut off: a decoder shows the rest
     if (kind === EOI) {
-      kept.keep(marker, marker + 2);
-      return kept.all;
+      kept.keep(marker, Math.min(marker + 2, bytes.length));
+      return hasPicture ? kept.all : null;
     }
     const length = ((bytes[marker + 2] ?? 0) << 8) | (bytes[marker + 3] ?? 0);
     at = marker + 2 + length;
     if (kind < 0xc0 || kind === SOI || length < 2 || at > bytes.length) return null;
     isScan = kind === SOS;
+    hasPicture ||= isScan;
     if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) kept.keep(marker, at);
     else if (kind === APP1 && !hasExif && beginsWith(bytes, marker + 4, "Exif\0")) {
       hasExif = true; // the first one counts
@@ -68,7 +70,7 @@ function beginsWith(bytes: Uint8Array, at: number, words = ""): boolean {
   return words !== "";
 }
 
-const [PNG_EXIF, PNG_END] = [chunkName("eXIf"), chunkName("IEND")];
+const [PNG_EXIF, PNG_PICTURE, PNG_END] = [chunkName("eXIf"), chunkName("IDAT"), chunkName("IEND")];
 
 /** The picture and the chunks for its colours, size and frames. */
 const PNG_NEEDED = new Set(
@@ -84,13 +86,15 @@ function stripPng(bytes: Uint8Array): Uint8Array | null {
   const kept = new KeptParts(bytes);
   kept.keep(0, 8);
   let start = 8;
+  let hasPicture = false;
   let hasExif = false;
   while (start + 12 <= bytes.length) {
     const end = start + 12 + view.getUint32(start);
     const name = view.getUint32(start + 4);
     if (end > bytes.length) return null;
     if (PNG_NEEDED.has(name)) kept.keep(start, end);
-    if (name === PNG_END) return kept.all;
+    if (name === PNG_END) return hasPicture ? kept.all : null;
+    hasPicture ||= name === PNG_PICTURE;
     if (name === PNG_EXIF && !hasExif) {
       hasExif = true; // the first one counts
       const orientation = readOrientation(bytes.subarray(start + 8, end - 4));
@@ -122,8 +126,10 @@ function crc32(bytes: Uint8Array): number {
 
 const WEBP_EXIF = chunkName("EXIF");
 
-/** The picture or its frames, its transparency and its colour profile. */
-const WEBP_NEEDED = new Set(["VP8 ", "VP8L", "VP8X", "ALPH", "ANIM", "ANMF", "ICCP"].map(chunkName));
+/** The picture or its frames. */
+const WEBP_PICTURE = new Set(["VP8 ", "VP8L", "ANMF"].map(chunkName));
+/** Its size, transparency and colour profile too. */
+const WEBP_NEEDED = new Set([...WEBP_PICTURE, ...["VP8X", "ALPH", "ANIM", "ICCP"].map(chunkName)]);
 
 const WEBP_ORIENTATION_HEADER = [...new TextEncoder().encode("EXIF"), 26, 0, 0, 0];
 /** Of the flags in VP8X, the byte after its name and length. */
@@ -139,12 +145,14 @@ function stripWebp(bytes: Uint8Array): Uint8Array | null {
   const kept = new KeptParts(bytes);
   kept.keep(0, 12);
   let start = 12;
+  let hasPicture = false;
   let exifFlag: number | undefined;
   while (start + 8 <= riffEnd) {
     const name = view.getUint32(start);
     const end = start + 8 + view.getUint32(start + 4, true);
     if (end > riffEnd) return null;
     const next = Math.min(end + (end & 1), riffEnd); // chunks have an even length
+    hasPicture ||= WEBP_PICTURE.has(name);
     if (WEBP_NEEDED.has(name)) kept.keep(start, next);
     else if (name === WEBP_EXIF && isExtended && exifFlag === undefined) {
       const orientation = readOrientation(bytes.subarray(start + 8, end)); // the first one counts
@@ -153,6 +161,7 @@ function stripWebp(bytes: Uint8Array): Uint8Array | null {
     }
     start = next;
   }
+  if (!hasPicture) return null;
   const { all } = kept;
   view.setUint32(4, all.length - 8, true);
   if (isExtended) view.setUint8(20, (view.getUint8(20) & ~(HAS_EXIF | HAS_XMP)) | (exifFlag ?? 0));

@@ -232,16 +232,19 @@ test("the app has built on our schemas → remove.sql names each and changes not
   expect(await readEverything(sql)).toEqual(unbuilt);
 });
 
-test("removed by tools/install/remove.sql → the database is as it was before, without a run of our jobs in its log", async () => {
+test("removed by tools/install/remove.sql → the database is as it was before, without a run of our jobs in its log; a bucket with files stays", async () => {
   const log = (jobs: string) => sql`
     insert into cron.job_run_details (jobid, username, status, end_time)
     select jobid, username, 'succeeded', now() from cron.job where jobname like ${jobs}`;
   await log("keyframe-%");
   await log("nightly");
-  // Storage deletes buckets through its API only, which the page does in Studio.
-  await sql.begin(async (admin) => {
-    await admin`select set_config('storage.allow_delete_query', 'true', true)`;
-    await admin`delete from storage.buckets where id in ('projects', 'keyframe-outputs')`;
+  await rolledBack(sql, async (session) => {
+    await session`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'film.mp4')`;
+    await session`set local role postgres`;
+    await session.unsafe(await removal([]));
+    expect([...(await session`select id from storage.buckets where id in ('projects', 'keyframe-outputs')`)]).toEqual([
+      { id: "keyframe-outputs" },
+    ]);
   });
   await remove();
   expect(await readEverything(sql)).toEqual(before);

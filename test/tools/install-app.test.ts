@@ -236,11 +236,6 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     );
     expect(await app.install(["remove", "--yes", "--drop", "view cinema.titles"])).toMatchObject({ code: 0 });
     await push(app);
-    // The person does it in Studio, because SQL may not.
-    await scene.sql.begin(async (admin) => {
-      await admin`select set_config('storage.allow_delete_query', 'true', true)`;
-      await admin`delete from storage.buckets where id in ('projects', 'keyframe-outputs')`;
-    });
     expect(await everything()).toEqual(database);
 
     const { code, said } = await app.install(["remove", "--migrations"], join(parent, "newer"));

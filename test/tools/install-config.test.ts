@@ -97,6 +97,15 @@ test.each<[what: string, edit: (text: string) => string]>([
   }
 });
 
+test("ours stand among the schemas already, with comments before their commas → they go, the comments stay", () => {
+  const list = '"keyframe" # a\n  , "public", # b\n  "keyframe_worker" # c\n  , "mine" # d\n';
+  const text = `[api]\nschemas = [\n  ${list}]\n`;
+  expect(parse(addToConfig(text, ours))).toMatchObject({ api: { schemas: ["public", "mine", ...schemas] } });
+  const left = removeFromConfig(text, schemas);
+  expect(parse(left)).toEqual({ api: { schemas: ["public", "mine"] } });
+  expect(left.match(/# ./g)).toEqual(["# a", "# b", "# c", "# d"]);
+});
+
 test("a schema that the app added to our line, and another line with our mark → stay", () => {
   const text = "[api]\nmax_rows = 7 # keyframe: this line\n";
   const edited = addToConfig(text, ours).replace('"graphql_public",', '"graphql_public", "mine",');

@@ -1,8 +1,8 @@
-import { lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, lstat, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { MIGRATIONS, readApp, RECORD } from "../../tools/install/app.ts";
+import { BACKUP, CONFIG, MIGRATIONS, readApp, RECORD } from "../../tools/install/app.ts";
 import { nextVersions } from "../../tools/install/migration-versions.ts";
 import type { Disk } from "../../tools/install/apply-changes.ts";
 import {
@@ -83,12 +83,58 @@ test("add after a removal that no database has → says that the removal comes f
   ]);
 });
 
-test("a first add that was interrupted before it copied a migration, then remove → the folder as it was", async () => {
-  const before = await files();
-  await add(version1, fullAfter(4).disk).catch(() => undefined);
-  expect(await files()).not.toEqual(before);
+test.each([0, 4])(
+  "a first add that was interrupted after %i files, then remove → the folder as it was",
+  async (changes) => {
+    const before = await files();
+    await add(version1, fullAfter(changes).disk).catch(() => undefined);
+    expect(await files()).not.toEqual(before);
+    await remove(version1);
+    expect(await files()).toEqual(before);
+  },
+);
+
+test("a remove that was interrupted, then an add that was interrupted → the next add completes it, and a remove undoes it", async () => {
+  for (const removed of [1, 3]) {
+    for (let added = 0; ; added++) {
+      await freshApp();
+      const before = await files();
+      await add(version1);
+      await remove(version1, fullAfter(removed).disk).catch(() => undefined);
+      const { disk, isUsed } = fullAfter(added);
+      await add(version1, disk).catch(() => undefined);
+      if (!isUsed()) break;
+      await add(version1);
+      expect((await readApp(folder, version1)).copies.size).toBe(version1.migrations.size);
+      await remove(version1);
+      for (const path of (await forget()).remove) await rm(join(folder, path));
+      expect(await files()).toEqual(before);
+    }
+  }
+});
+
+test("an add that was killed, then a remove that is killed when its record is gone → no unfinished file is left", async () => {
+  await add(version1, fullAfter(3).disk).catch(() => undefined);
+  expect(String(await files())).toContain(".keyframe-unfinished");
+  const { disk } = fullAfter(Number.POSITIVE_INFINITY);
+  const killed = async (path: string) => {
+    await disk.remove(path);
+    if (path.endsWith(RECORD)) throw new Error("killed");
+  };
+  await expect(remove(version1, { ...disk, remove: killed })).rejects.toThrow("killed");
+  expect(String(await files())).not.toContain(".keyframe-unfinished");
+});
+
+test.each([
+  ["only its owner may read", 0o600],
+  ["is executable", 0o755],
+])("a config.toml that %s → stays so, with its backup, also after remove", async (_what, mode) => {
+  const modeOf = async (path: string) => (await lstat(join(folder, path))).mode & 0o777;
+  await chmod(join(folder, CONFIG), mode);
+  await add(version1);
+  expect([await modeOf(CONFIG), await modeOf(BACKUP)]).toEqual([mode, mode]);
   await remove(version1);
-  expect(await files()).toEqual(before);
+  expect(await modeOf(CONFIG)).toBe(mode);
 });
 
 test("add is killed while it writes → the next one completes it, as if it had not been", async () => {

@@ -13,6 +13,7 @@ import {
   useAppFolder,
   version1,
 } from "../support/tools/app-folder.ts";
+import { runProgram } from "../support/tools/run-command.ts";
 
 // What needs neither the Supabase CLI nor a database: what add and remove refuse before they write.
 vi.setConfig({ testTimeout: 120_000 });
@@ -126,6 +127,32 @@ test("a dump with a literal of 20 MB, and a comment without an end → read all 
   await put(folder, "supabase/seed.sql", `${sql}\n`);
   await add(version1);
 });
+
+test.each([
+  ["a first add", "supabase/functions/api/index.ts", async () => undefined, add],
+  ["an upgrade", "supabase/functions/keyframe-deliver/index.ts", () => add(version1), add],
+  ["remove", "supabase/functions/keyframe-deliver/index.ts", () => add(version1), remove],
+])(
+  "%s, while a folder among the functions cannot be listed → refused; code of the app at %s stays",
+  async (_what, path, prepare, command) => {
+    await prepare();
+    await put(folder, path, "// the app's\n");
+    const deep = join(folder, "supabase/functions/deep");
+    await mkdir(deep);
+    // Not even root can list a path that is too long. A shell that cannot enter the last folder has made it.
+    const name = "x".repeat(250);
+    const nest = `cd "$1" && for _ in $(seq 20); do mkdir ${name} && cd ${name} || break; done`;
+    await runProgram("sh", ["-c", nest, "sh", deep]).ended;
+    try {
+      await expect(command(version1)).rejects.toThrow(
+        /supabase\/functions cannot be read \(ENAMETOOLONG.*nothing was changed/s,
+      );
+      expect(await readFile(join(folder, path), "utf8")).toBe("// the app's\n");
+    } finally {
+      await runProgram("rm", ["-r", deep]).ended;
+    }
+  },
+);
 
 test("config.toml was written anew without our marks → remove names what of ours is left, and changes nothing", async () => {
   await add(version1);

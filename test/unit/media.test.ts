@@ -85,11 +85,31 @@ test("a JPEG with a table of Huffman codes, a comment and fill bytes before its 
   expect(sniffImage(new Uint8Array([...before, ...frame]))).toEqual(size);
 });
 
+/** https://iphonedev.wiki/CgBI_file_format */
+const iosPng = new Uint8Array([
+  ...png.slice(0, 8),
+  0,
+  0,
+  0,
+  4,
+  ...text("CgBI"),
+  0x50,
+  0,
+  0x20,
+  2,
+  0,
+  0,
+  0,
+  0,
+  ...png.slice(8),
+]);
+
 // Whose parts do not fit their lengths: strip-metadata.test.ts.
 describe("anything else → null", () => {
   test.each<[string, Uint8Array]>([
     ["nothing", new Uint8Array()],
     ["a PNG whose first chunk is not IHDR", changed(png, 12, text("IDAT"))],
+    ["a PNG for iOS, which other decoders cannot read", iosPng],
     ["a JPEG without a frame", new Uint8Array([0xff, 0xd8, 0xff, 0xd9])],
     [
       "a JPEG whose scan comes before its frame",

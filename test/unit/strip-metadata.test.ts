@@ -192,6 +192,22 @@ describe("an image whose parts do not fit their lengths → taken for damaged", 
   });
 });
 
+test("an image without a picture, as the beginning of a file leaves it → taken for damaged", async () => {
+  const [jpeg, png] = [await drawPhoto("jpeg"), await drawPhoto("png")];
+  const head = jpeg.slice(0, Buffer.from(jpeg).indexOf(Uint8Array.of(0xff, 0xda)));
+  const canvas = webpChunk("VP8X", Uint8Array.of(0, 0, 0, 0, 63, 0, 0, 47, 0, 0));
+  const images: [PhotoKind, Uint8Array][] = [
+    ["jpeg", head],
+    ["jpeg", joined(head, jpeg.slice(-2))],
+    ["png", joined(png.slice(0, 33), png.slice(-12))],
+    ["webp", riff(canvas)],
+  ];
+  for (const [kind, image] of images) {
+    expect(sniffImage(image)).not.toBeNull();
+    expect(strip(kind, image)).toBeNull();
+  }
+});
+
 describe.each(PHOTO_KINDS)("any change to a %s", (kind) => {
   test("→ taken for damaged, or the same image of no more bytes, in which nothing is left to remove", async () => {
     const photo = withLocation(kind, await drawPhoto(kind), 6);
@@ -259,7 +275,8 @@ describe("2 MiB of the smallest parts → comes to an end", () => {
     ["fill bytes", [0xff]],
     ["nothing", [0]],
   ])("of a JPEG: %s", (_what, unit) => {
-    expect(stripped("jpeg", repeated(new Uint8Array([0xff, 0xd8]), ...unit)).length).toBeLessThanOrEqual(MAX_BYTES);
+    const result = strip("jpeg", repeated(new Uint8Array([0xff, 0xd8]), ...unit));
+    expect(result?.length ?? 0).toBeLessThanOrEqual(MAX_BYTES);
   });
 
   test.each(["tEXt", "IDAT"])("of a PNG: %s", async (name) => {

@@ -183,9 +183,9 @@ export const copiedPaths = ({ record }: App): string[] => [
   ...new Set([...Object.keys(record?.files ?? {}), ...Object.keys(record?.unfinished?.files ?? {})]),
 ];
 
-/** The names of the migrations that were copied by the last `add` that ended. */
-export const migrationsBefore = ({ record }: App): string[] =>
-  record?.unfinished?.migrations ?? record?.migrations ?? [];
+/** The names of the migrations that were copied by the last `add` that ended. None once a removal comes after them: `add` copies anew. */
+export const migrationsBefore = ({ record, copies, removed }: App): string[] =>
+  copies.size === 0 && removed.length > 0 ? [] : (record?.unfinished?.migrations ?? record?.migrations ?? []);
 
 /** Our files that were edited since they were copied. */
 export async function editedFiles(app: App): Promise<string[]> {

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, rename, rm, rmdir, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, readdir, rename, rm, rmdir, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type App, CONFIG, copiedPaths, type InstallRecord, migrationsBefore, MIGRATIONS, RECORD } from "./app.ts";
 import { InstallError } from "./source.ts";
@@ -15,11 +15,14 @@ export const UNFINISHED = ".keyframe-unfinished";
 const DISK: Disk = {
   write: async (path, text) => {
     const unfinished = join(dirname(path), UNFINISHED);
+    // A file keeps its mode, and the backup has that of config.toml: there may be secrets in it.
+    const former = await stat(path.replace(/\.before-keyframe$/, "")).catch(() => undefined);
     await mkdir(dirname(path), { recursive: true });
     try {
       // What has its name may be a link: it goes, and is not followed.
       await rm(unfinished, { force: true });
-      await writeFile(unfinished, text, { flag: "wx" });
+      await writeFile(unfinished, text, { flag: "wx", mode: former?.mode ?? 0o666 });
+      if (former !== undefined) await chmod(unfinished, former.mode & 0o777);
       await rename(unfinished, path);
     } catch (error) {
       await rm(unfinished, { force: true }).catch(() => undefined);
@@ -45,15 +48,15 @@ export async function applyChanges(app: App, { write, remove, record }: Changes,
   const unfinished = { migrations: migrationsBefore(app), files: there };
   const writes = record === undefined ? [...write] : [saved({ ...record, unfinished }), ...write];
   for (const [path, text] of writes) await continuable(path, disk.write(join(folder, path), text));
-  for (const path of remove) {
-    await continuable(path, disk.remove(join(folder, path)));
-    await removeEmpty(folder, dirname(path));
-  }
-  // Also where another version's interrupted `add` wrote.
+  // Also where another version's interrupted `add` wrote. Before the record goes, which names these folders.
   const paths = [...writes.map(([path]) => path), ...remove, ...copiedPaths(app), CONFIG, `${MIGRATIONS}/any`];
   for (const path of new Set(paths.map(dirname))) {
     await rm(join(folder, path, UNFINISHED), { force: true });
     await removeEmpty(folder, path);
+  }
+  for (const path of remove) {
+    await continuable(path, disk.remove(join(folder, path)));
+    await removeEmpty(folder, dirname(path));
   }
   if (record !== undefined) await continuable(RECORD, disk.write(join(folder, RECORD), saved(record)[1]));
 }

@@ -83,9 +83,12 @@ export function removeFromConfig(text: string, schemas: string[]): string {
   if (array === undefined) return without;
   const name = `["'](?:${schemas.join("|")})["']`;
   // Ours go with one comma; strings and comments of the app stay, whatever they contain.
+  const ours = `,\\s*${name}|${name}(?:((?:\\s|#[^\\n]*\\n)*),\\s*)?`;
   const list = without
     .slice(array.start, array.end)
-    .replace(new RegExp(`,\\s*${name}|${name}(?:\\s*,\\s*)?|(${TOKEN.source})`, "g"), (_found, kept = "") => kept);
+    .replace(new RegExp(`${ours}|(${TOKEN.source})`, "g"), (_found, gap = "", kept = "") =>
+      gap.includes("#") ? gap : kept,
+    );
   const head = without.slice(0, array.start) + list;
   const tail = without.slice(array.end).replace(new RegExp(`^\\] ${OWN_LINE}`), "]");
   const isOwn = tail !== without.slice(array.end);

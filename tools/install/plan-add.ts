@@ -134,11 +134,10 @@ async function takenNames(app: App, { schemas }: Source): Promise<string[]> {
     taken.push(
       `The ${what} ${name} is the app's (${where}) and Keyframe's cannot have another name: rename yours, or give Keyframe a project of its own (docs/deploy.md).`,
     );
+  // A database's own folder may be here, which only its server can read. A name that is not seen stops the first migration.
+  const files = await listFiles(app.folder, "supabase").catch(() => []);
   // The migrations apart, because a list of files follows no link below its folder.
-  for (const path of new Set([
-    ...(await listFiles(app.folder, "supabase")),
-    ...app.migrations.map((file) => `${MIGRATIONS}/${file}`),
-  ])) {
+  for (const path of new Set([...files, ...app.migrations.map((file) => `${MIGRATIONS}/${file}`)])) {
     if (!path.endsWith(".sql") || ours.has(path)) continue;
     const created = await namesInFile(app.folder, path);
     for (const name of schemas.concat("keyframe_private")) if (created.schemas.has(name)) say("schema", name, path);
@@ -172,7 +171,7 @@ async function newMigrations(
       `Migrations differ from this version's: ${changed.join(", ")}. An applied migration never changes: restore the copies. Before 0.1.0 Keyframe's own were edited in place: remove it, and add it again.`,
     );
   }
-  const copied = isRemoved(app) ? [] : migrationsBefore(app);
+  const copied = migrationsBefore(app);
   const gone = copied.filter((name) => !app.copies.has(name));
   // A squashed migration stands before the copies that are left, and replaces those before them.
   const [firstLeft = ""] = app.copies.values();
@@ -190,6 +189,3 @@ async function newMigrations(
     .filter(([name]) => !app.copies.has(name) && !gone.includes(name))
     .map(([name, text]) => [`${MIGRATIONS}/${versions.next().value}_keyframe_${name}.sql`, text]);
 }
-
-/** Whether a removal comes after every copy: `remove` was interrupted, and `add` installs anew. */
-const isRemoved = ({ copies, removed }: App) => copies.size === 0 && removed.length > 0;

@@ -11,8 +11,9 @@ import {
   RECORD,
   refuseObstacles,
   REMOVAL,
+  SHARED,
 } from "./app.ts";
-import type { Changes } from "./apply-changes.ts";
+import { type Changes, UNFINISHED } from "./apply-changes.ts";
 import { parseConfig, removeFromConfig } from "./config-toml.ts";
 import { nextVersions } from "./migration-versions.ts";
 import { InstallError, migrationName, readText, type Source } from "./source.ts";
@@ -56,7 +57,7 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
   const isRestored =
     existsSync(join(app.folder, BACKUP)) && (await readText(app.folder, BACKUP)) === config.replaceAll("\r\n", "\n");
   // An interrupted `remove` has written the migration already, and an interrupted first `add` may have copied none.
-  const hasCopies = app.copies.size > 0 || (app.removed.length === 0 && migrationsBefore(app).length > 0);
+  const hasCopies = app.copies.size > 0 || migrationsBefore(app).length > 0;
   return {
     write: new Map([...(hasCopies ? [[removal, removeSql] as const] : []), [CONFIG, config]]),
     remove: [...copied, ...locks, ...(isRestored ? [BACKUP] : []), RECORD],
@@ -67,6 +68,9 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
 async function planRepeatedRemove(app: App, sql: string | undefined, now: Date): Promise<Changes> {
   const { folder, copies, removed, own } = app;
   const last = removed.at(-1);
+  // An `add` was killed before it had recorded anything.
+  const begun = app.files.filter((path) => path === `${SHARED}/${UNFINISHED}`);
+  if (begun.length > 0) return { write: new Map(), remove: begun };
   if (copies.size > 0 || last === undefined) throw new InstallError(`Keyframe is not installed in ${folder}.`);
   // An interruption may have left two.
   const removals = removed.slice(removed.findLastIndex((file) => migrationName(file) !== REMOVAL) + 1);

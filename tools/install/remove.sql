@@ -1,6 +1,6 @@
 -- Removes Keyframe from the database: every project, prediction, film's row and event, the jobs with their log, policies and Vault
 -- entries. It refuses, and changes nothing, when something of the app would go too: a view, a function, a foreign key, a column of
--- a type of ours. The buckets projects and keyframe-outputs stay, because SQL may not delete files: empty and delete them in Studio.
+-- a type of ours. A bucket of ours with files stays, because SQL may not delete files: empty and delete it in Studio.
 
 do $$
 declare
@@ -13,6 +13,18 @@ begin
   drop policy if exists keyframe_references_select_owner on storage.objects;
   drop policy if exists keyframe_references_insert_owner on storage.objects;
   drop policy if exists keyframe_outputs_select_owner on storage.objects;
+
+  -- The migrations may stand in the folder again behind this one, and refuse a database that has the buckets.
+  if to_regnamespace('keyframe_private') is not null then
+    begin
+      perform set_config('storage.allow_delete_query', 'true', true);
+      delete from storage.buckets b where b.id in ('projects', 'keyframe-outputs')
+        and not exists (select from storage.objects o where o.bucket_id = b.id);
+    exception when foreign_key_violation or insufficient_privilege then
+      raise notice 'The buckets projects and keyframe-outputs stay (%).', sqlerrm; -- as with an upload that has begun
+    end;
+    perform set_config('storage.allow_delete_query', 'false', true);
+  end if;
 
   -- Postgres itself decides what "cascade" takes: the app's objects are listed before it and looked for after it.
   -- What stands on a table of ours is ours, except a trigger with a function of the app and a publication of the app.

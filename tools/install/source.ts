@@ -27,9 +27,20 @@ export type Source = {
 export const readText = async (...path: string[]): Promise<string> =>
   (await readFile(join(...path), "utf8")).replaceAll("\r\n", "\n");
 
-/** The files and links below a folder, in order; none when it does not exist. Paths are relative to `root`. */
+/**
+ * The files and links below a folder, in order; none when it does not exist. Paths are relative to `root`. Throws when any folder below
+ * cannot be read: what the app has there, or beside it, would be taken for free.
+ */
 export async function listFiles(root: string, folder: string): Promise<string[]> {
-  const entries = await readdir(join(root, folder), { withFileTypes: true, recursive: true }).catch(() => []);
+  const entries = await readdir(join(root, folder), { withFileTypes: true, recursive: true }).catch(
+    (error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error);
+      if (/^(ENOENT|ENOTDIR)\b/.test(reason)) return [];
+      throw new InstallError(
+        `${folder} cannot be read (${reason}), so nothing was changed: correct that and run the command again.`,
+      );
+    },
+  );
   return entries
     .filter((entry) => entry.isFile() || entry.isSymbolicLink())
     .map((entry) => posix.join(folder, ...entry.parentPath.slice(join(root, folder).length).split(/[\\/]/), entry.name))
