@@ -5,7 +5,7 @@ import { measureHeldRows } from "./held-rows.ts";
 import type { Verdict } from "./invariants/invariants.ts";
 import { openWorld } from "./open-world.ts";
 import { createRandom, type Random } from "./random.ts";
-import type { ChaosOptions } from "./run-chaos.ts";
+import type { ChaosOptions } from "./options.ts";
 import { createProjects, SCENARIO_MS, SCENARIOS, type Scenario } from "./scenarios.ts";
 import { newUser } from "./users.ts";
 import { pause, type User, type World } from "./world.ts";

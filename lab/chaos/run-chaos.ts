@@ -7,29 +7,13 @@ import { planFaults } from "./plan.ts";
 import { signUpUsers, prepare, SERVICE_WIDE } from "./prepare.ts";
 import { openWorld } from "./open-world.ts";
 import { createRandom } from "./random.ts";
+import { type ChaosOptions } from "./options.ts";
 import { type ChaosResult, countAll } from "./report.ts";
 import { describe, waitUntilIdle, deleteSomeProjects, pollAtRest, settleStarts } from "./settle.ts";
 import { withTimeout, pause, type User, type World } from "./world.ts";
 
 /** A shorter run ends kept connections instead of waiting until they lapse. */
 const BRIEF_MS = 60_000;
-
-export type ChaosOptions = {
-  seed: number;
-  /** How long load and faults last; settling and checking come after. */
-  durationMs: number;
-  users: number;
-  /** A folder that only this run uses. */
-  dataDir: string;
-  /** KEYFRAME_DATABASE_URL: an empty database to use. */
-  databaseUrl?: string | undefined;
-  settleSeconds: number;
-  /** Only these scenarios of isolation, and neither load nor faults. */
-  scenarios?: readonly string[] | undefined;
-  say(line: string): void;
-  /** Ends load and faults early; the invariants are still checked. */
-  signal?: AbortSignal | undefined;
-};
 
 /** Starts a throw-away stack, uses it while faults happen, waits until it is idle, and checks the invariants. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {

@@ -94,7 +94,7 @@ $$;
 -- an owner who had none lately is before those who have one after another. A leased lane needs nothing: its holder looks before it
 -- releases the lane, under this lock.
 create function keyframe_private.read_arrivals(at timestamptz)
-returns void
+returns bigint
 language plpgsql
 volatile
 set search_path = ''
@@ -107,7 +107,7 @@ declare
   locked uuid[];
 begin
   if arrived = '{}' then
-    return;
+    return 0;
   end if;
   -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
   insert into keyframe_private.lanes (id, due_at)
@@ -124,6 +124,7 @@ begin
   )
   update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
   where l.token is null and l.id in (select g.lane_id from gone g);
+  return (select max(a) from unnest(arrived) a);
 end
 $$;
 
@@ -144,7 +145,7 @@ $$;
 -- What the holders of these lanes send next: a row for each endpoint that has something due, its deliveries in the order in which they are
 -- due. `wanting`: the lanes as claim_deliveries gets them; room_of_new is for endpoints that the worker has nothing of. An endpoint brings
 -- at most twice as many as it may have open, and may have one open while it only fails. In a turn (are_turns), a lane that has more than
--- `most` brings two: few do not wait behind many. Executed as text, which is planned at each call: a
+-- `most` brings two: few do not wait behind many. The endpoints of a lane take turns, too. Executed as text, which is planned at each call: a
 -- session would keep a plan that was made while the tables were small. plan_cache_mode would plan what this calls, too.
 create function keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, are_turns boolean, at timestamptz)
 returns table (lane_id uuid, endpoint json)
@@ -164,7 +165,7 @@ begin
       select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth))
   from (
     select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-      row_number() over (partition by l.lane_id order by d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
+      row_number() over (partition by l.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
     from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
     cross join lateral (
       select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
@@ -172,9 +173,11 @@ begin
       offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
     ) e
     cross join lateral (
-      select p.id, p.attempts, p.event_id, p.next_attempt_at from keyframe.webhook_deliveries p
+      select p.id, p.attempts, p.event_id, p.next_attempt_at, row_number() over (order by p.next_attempt_at) as turn
+      from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
-      order by p.next_attempt_at limit least(l.most + 1, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, case when $4 then l.most + 1 else $2 end))) d
+      order by p.next_attempt_at
+      limit least(l.most + 1, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, case when $4 then l.most + 1 else $2 end))) d
   ) r
   where r.nth <= case when $4 and r.of_lane > r.most then 2 else r.most end
   group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at, are_turns;
@@ -202,6 +205,7 @@ declare
   taken jsonb := '[]';
   wanting jsonb;
   busy uuid[];
+  last_read bigint := 0;
 begin
   -- First, and in id order: what is decided below sees everything whose arrival another worker has read.
   kept := array(
@@ -214,7 +218,7 @@ begin
     where not exists (select from keyframe.webhook_endpoints e where e.id = k.id and e.enabled));
 
   if max_lanes > 0 then
-    perform keyframe_private.read_arrivals(at);
+    last_read := keyframe_private.read_arrivals(at);
     with free as (
       update keyframe_private.lanes l set token = gen_random_uuid(), due_at = lease_end, served_at = at
       where l.id = any (array(
@@ -225,7 +229,10 @@ begin
     select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '[]'::jsonb, 'most', new_lane -> 'most')), '[]')
     into taken from free f;
   end if;
-  others_wait := keyframe_private.has_due_delivery(at);
+  -- A lane that somebody has locked, or its arrival, is nobody's turn: it would keep everybody's short.
+  others_wait := exists (
+    select from keyframe_private.lanes l where l.due_at <= at and l.id <> all (ids) order by l.due_at limit 1 for key share skip locked)
+    or exists (select from keyframe_private.lane_arrivals a where a.id > last_read);
 
   wanting := taken;
   if not others_wait then
@@ -239,7 +246,7 @@ begin
   -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.
   update keyframe_private.lanes l
   set token = case when l.id = any (busy) then l.token end,
-      due_at = case when l.id = any (busy) then lease_end else greatest(l.served_at, keyframe_private.next_due_at(l.id)) end
+      due_at = case when l.id = any (busy) then lease_end else greatest(least(l.served_at, at), keyframe_private.next_due_at(l.id)) end
   where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
     and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0));
   lost := (

@@ -126,11 +126,13 @@ as $$
 declare
   gone constant uuid[] := array(
     select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000 for update of g skip locked);
+  batch uuid[];
   deliveries integer;
   events integer;
 begin
+  batch := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
   delete from keyframe.webhook_deliveries d where d.id = any (array(
-    select o.id from keyframe.webhook_deliveries o where o.endpoint_id = any (gone) limit max_rows));
+    select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
   get diagnostics deliveries = row_count;
   delete from keyframe.webhook_events v where v.id = any (array(
     select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows - deliveries));

@@ -351,6 +351,22 @@ describe("nobody's trouble stops anybody else", () => {
     },
   );
 
+  test("20 owners with twenty slow endpoints each → a quick endpoint with many deliveries keeps its speed", async () => {
+    const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "quick" ? 10 : 14_000) });
+    const owners = await Promise.all(Array.from({ length: 20 }, () => db.addUser()));
+    const endpoints = await db.sql<{ id: string }[]>`
+      insert into keyframe.webhook_endpoints (owner_id, url)
+      select owner, 'https://slow.example' from unnest(${owners}::uuid[]) owner, generate_series(1, 20) returning id`;
+    await seedMany(
+      endpoints.map(({ id }) => id),
+      deliver.at(),
+    );
+    const quick = await deliver.add("quick", null, 1_000);
+    await deliver.runUntil(deliver.kick());
+    expect(deliver.mostOpen("quick")).toBe(8);
+    expect(Math.max(...quick.deliveries.map((id) => deliver.startOf(id)))).toBeLessThan(4_000);
+  });
+
   test("an owner with a quick endpoint and a hanging one → the quick one is not held up", async () => {
     const deliver = makeDeliver({
       request: (_id, endpoint) => (endpoint === "quick" ? 10 : { ms: 15_000, error: "timeout" }),

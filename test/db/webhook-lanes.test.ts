@@ -359,6 +359,36 @@ describe("turns", () => {
     expect([...perEndpoint(rest.deliveries).values()].sort()).toEqual([15, 16]);
   });
 
+  test("an owner with old deliveries at one endpoint, and a new one at another → a turn brings one of each", async () => {
+    const owner = await db.addUser();
+    const [old, fresh] = [await addEndpoint(db.sql, owner), await addEndpoint(db.sql, owner)];
+    await seedDeliveries(db.sql, old, 20, { next_attempt_at: fromNow(-60) });
+    await seedDeliveries(db.sql, fresh, 1);
+    await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 20);
+    const taken = [await turn(1), await turn(1)].find(({ lanes }) => lanes[0]?.lane_id === owner);
+    expect(perEndpoint(taken?.deliveries ?? [])).toEqual(new Map([old, fresh].map((endpoint) => [endpoint, 1])));
+  });
+
+  test("a due lane that somebody has locked → is nobody's turn: others get as many as there are", async () => {
+    const [locked = "", other = ""] = await addEndpoints(2);
+    for (const endpoint of [locked, other]) await seedDeliveries(db.sql, endpoint, 20);
+    await turn(100);
+    await db.sql.begin(async (sql) => {
+      await sql`select from keyframe_private.lanes where id = ${locked} for update`;
+      await seedDeliveries(db.sql, locked, 1);
+      const { others_wait, deliveries } = await exchange(db.sql);
+      expect([others_wait, perEndpoint(deliveries)]).toEqual([false, new Map([[other, 16]])]);
+    });
+  });
+
+  test("the clock was set back since a lane was taken → it is due as if it had been taken now", async () => {
+    const [endpoint = ""] = await addEndpoints(1);
+    await seedDeliveries(db.sql, endpoint, 20);
+    const { lanes } = await exchange(db.sql, { at: fromNow(3600) });
+    await exchange(db.sql, { held: heldLanes({ lanes }, { sending: () => false, more: false }), maxLanes: 0 });
+    expect((await exchange(db.sql)).deliveries).toHaveLength(16);
+  });
+
   test("a lane is released → due when its next delivery is: now, in an hour, never", async () => {
     const [now = "", later = "", never = ""] = await addEndpoints(3);
     await seedDeliveries(db.sql, now, 17);

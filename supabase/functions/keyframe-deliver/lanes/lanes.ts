@@ -122,26 +122,35 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   /** What the worker has of its lanes, and how much more it takes. */
   function describeHeld(isClaiming: boolean): HeldLane[] {
     const unrecorded = Map.groupBy(results, ({ laneId }) => laneId);
-    // Without a place, a lane's deliveries would keep others from being taken; a worker that claims no more must end in time.
+    // What cannot be sent soon would keep others from being taken; a worker that claims no more must end in time.
+    const waits = (lane: Lane, endpoint: Endpoint) =>
+      !isClaiming || ((lane.open === 0 || endpoint.pace.allowed === 1) && !paces.mayStart(lane, endpoint));
+    // Twice as many as may be open: the next request need not wait for a call.
+    const roomOf = (lane: Lane, endpoint: Endpoint) => {
+      const { maxOpen, queue, open, pace } = endpoint;
+      return waits(lane, endpoint) ? 0 : Math.max(0, 2 * Math.min(pace.allowed, maxOpen) - open.size - queue.length);
+    };
+    const wantsMore = (lane: Lane) =>
+      isClaiming &&
+      paces.hasPlace(lane) &&
+      (paces.mayTry(lane) || lane.endpoints.values().some((endpoint) => roomOf(lane, endpoint) > 0));
+
     for (const lane of lanes.values())
-      if (!isClaiming || (lane.open === 0 && !paces.hasPlace(lane)))
-        for (const endpoint of lane.endpoints.values()) endpoint.queue = [];
+      for (const endpoint of lane.endpoints.values()) if (waits(lane, endpoint)) endpoint.queue = [];
     const queued = endpointsOfAll().reduce((sum, { queue }) => sum + queue.length, 0);
-    const most = Math.max(0, Math.floor((MAX_QUEUED - queued) / Math.max(1, lanes.size)));
+    const wanting = new Set(lanes.values().filter(wantsMore));
+    const most = Math.max(0, Math.floor((MAX_QUEUED - queued) / Math.max(1, wanting.size)));
     return [...lanes.values()].map((lane) => {
-      const sending = (unrecorded.get(lane.id) ?? []).map(({ result }) => result.id);
-      const room: HeldLane["room"] = {};
-      for (const { id, maxOpen, queue, open, pace } of lane.endpoints.values()) {
-        sending.push(...open.keys(), ...queue.map((delivery) => delivery.id));
-        // Twice as many as may be open: the next request need not wait for a call.
-        room[id] = Math.max(0, 2 * Math.min(pace.allowed, maxOpen) - open.size - queue.length);
-      }
+      const endpoints = [...lane.endpoints.values()];
       return {
         lane_id: lane.id,
         token: lane.token,
-        sending,
-        room,
-        most: isClaiming && paces.hasPlace(lane) ? most : 0,
+        sending: [
+          ...(unrecorded.get(lane.id) ?? []).map(({ result }) => result.id),
+          ...endpoints.flatMap(({ open, queue }) => [...open.keys(), ...queue.map(({ id }) => id)]),
+        ],
+        room: Object.fromEntries(endpoints.map((endpoint) => [endpoint.id, roomOf(lane, endpoint)])),
+        most: wanting.has(lane) ? most : 0,
       };
     });
   }

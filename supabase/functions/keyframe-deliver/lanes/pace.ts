@@ -28,7 +28,16 @@ export function createPaces(places: number) {
     return isFirst ? open < places : open + ofLane < places / 2;
   }
 
+  /** Whether a lane may have one more request open at an endpoint that has not been quick. */
+  function mayTry(lane: PacedLane): boolean {
+    let trials = 0;
+    for (const { pace, open } of lane.endpoints.values()) if (pace.allowed === 1) trials += open.size;
+    return trials < Math.min(lane.pace.allowed, FIRST.lane);
+  }
+
   return {
+    mayTry,
+
     of(kind: keyof typeof FIRST, id: string): Pace {
       const key = `${kind} ${id}`; // the lane of a service-wide endpoint has its id
       const pace = paces.get(key) ?? { allowed: FIRST[kind] };
@@ -42,10 +51,7 @@ export function createPaces(places: number) {
 
     mayStart(lane: PacedLane, endpoint: PacedEndpoint): boolean {
       if (endpoint.open.size >= Math.min(endpoint.pace.allowed, endpoint.maxOpen) || !hasPlace(lane)) return false;
-      if (endpoint.pace.allowed > 1) return true;
-      let trials = 0;
-      for (const { pace, open } of lane.endpoints.values()) if (pace.allowed === 1) trials += open.size;
-      return trials < Math.min(lane.pace.allowed, FIRST.lane);
+      return endpoint.pace.allowed > 1 || mayTry(lane);
     },
 
     begin(lane: PacedLane): void {
