@@ -7,7 +7,7 @@ import { planFaults } from "./plan.ts";
 import { signUpUsers, prepare, SERVICE_WIDE } from "./prepare.ts";
 import { openWorld } from "./open-world.ts";
 import { createRandom } from "./random.ts";
-import { type ChaosOptions } from "./options.ts";
+import type { ChaosOptions } from "./options.ts";
 import { type ChaosResult, countAll } from "./report.ts";
 import { describe, waitUntilIdle, deleteSomeProjects, pollAtRest, settleStarts } from "./settle.ts";
 import { withTimeout, pause, type User, type World } from "./world.ts";
