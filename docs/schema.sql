@@ -4154,6 +4154,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune_webhooks(max_rows integer DEFA
  SET search_path TO ''
 AS $function$
 declare
+  batch uuid[];
+  deliveries uuid[];
   deleted integer;
 begin
   delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
@@ -4165,10 +4167,14 @@ begin
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
     order by o.hour limit max_rows * 5));
   perform keyframe_private.prune_deleted_endpoints();
-  delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o
-    where o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
-    order by o.created_at limit max_rows));
+  batch := array(
+    select v.id from keyframe.webhook_events v
+    where v.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
+    order by v.created_at limit max_rows for update skip locked);
+  -- An event whose deliveries somebody has locked stays until the next time.
+  deliveries := array(select d.id from keyframe.webhook_deliveries d where d.event_id = any (batch) for update skip locked);
+  delete from keyframe.webhook_events v where v.id = any (batch) and v.id <> all (array(
+    select d.event_id from keyframe.webhook_deliveries d where d.event_id = any (batch) and d.id not in (select unnest(deliveries))));
   get diagnostics deleted = row_count;
   -- Last: a claim leaves a locked lane alone until this transaction ends.
   delete from keyframe_private.lanes l where l.id = any (array(

@@ -42,6 +42,21 @@ test("more than a batch → the oldest go first, no more than the batch, the res
   expect([await prune(2), await prune(2), await prune(2)]).toEqual([2, 1, 0]);
 });
 
+test("somebody has locked a delivery, or an event → the others go without waiting, and these the next time", async () => {
+  const [first, second] = [await addEvent(31), await addEvent(32)];
+  await addEvent(33);
+  await db.sql.begin(async (sql) => {
+    await sql`select from keyframe.webhook_deliveries where event_id = ${first} for update`;
+    await sql`select from keyframe.webhook_events where id = ${second} for update`;
+    await db.sql.begin(async (other) => {
+      await other`set local lock_timeout = '2s'`;
+      expect((await other`select keyframe_private.prune_webhooks(10) as deleted`)[0]?.deleted).toBe(1);
+    });
+  });
+  expect((await left())?.events).toEqual([first, second]);
+  expect(await prune(10)).toBe(2);
+});
+
 describe("a recovery that reaches back to the end of the retention, and meets the pruning", () => {
   let owner: string;
   beforeEach(async () => {
