@@ -20,6 +20,7 @@ begin
     'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
+    'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
