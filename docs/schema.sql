@@ -171,6 +171,7 @@ create table keyframe.predictions (
   output_width integer,
   output_height integer,
   output_duration_seconds double precision,
+  output_has_audio boolean,
   created_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   completed_at timestamp with time zone,
@@ -195,10 +196,11 @@ END),
   constraint only_video_has_a_duration CHECK (((duration_seconds IS NULL) OR (step = 'video'::keyframe.generation_step))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (last_frame_prediction_id IS NULL))),
   constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
+  constraint output_has_audio_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_if_and_only_if_succeeded CHECK (
 CASE
     WHEN (status = 'succeeded'::keyframe.prediction_status) THEN (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6)
-    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds) = 0)
+    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio) = 0)
 END),
   constraint output_path_is_its_own CHECK (starts_with(output_path, (((((owner_id || '/'::text) || project_id) || '/'::text) || id) || '.'::text))),
   constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
@@ -231,6 +233,7 @@ comment on column keyframe.predictions.provider_output_url is 'The provider''s U
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
 CREATE INDEX predictions_reference_image_path_idx ON keyframe.predictions USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
@@ -1113,7 +1116,7 @@ create schema keyframe_worker;
 comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
 grant usage on schema keyframe_worker to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision, has_audio boolean DEFAULT NULL::boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1124,14 +1127,15 @@ begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
-      output_duration_seconds = complete_prediction.duration_seconds, completed_at = clock_timestamp(), progress = 1,
+      output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
+      completed_at = clock_timestamp(), progress = 1,
       lease_token = null, failures = 0, retry_reason = null, updated_at = now()
   where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
   return found;
 end
 $function$;
-comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision) is 'storing → succeeded, for the holder of the lease. False: too late.';
-grant execute on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision) to service_role;
+comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) is 'storing → succeeded, for the holder of the lease. False: too late.';
+grant execute on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text DEFAULT NULL::text)
  RETURNS boolean
@@ -3400,6 +3404,7 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
+    'output_has_audio', prediction.output_has_audio,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end

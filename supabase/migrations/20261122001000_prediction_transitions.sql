@@ -141,7 +141,7 @@ $$;
 -- storing → succeeded, for the holder of the lease: the file is in Storage and has been checked.
 create function keyframe_worker.complete_prediction(
   prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text,
-  width integer, height integer, duration_seconds double precision default null
+  width integer, height integer, duration_seconds double precision default null, has_audio boolean default null
 )
 returns boolean
 language plpgsql
@@ -154,7 +154,8 @@ begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
-      output_duration_seconds = complete_prediction.duration_seconds, completed_at = clock_timestamp(), progress = 1,
+      output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
+      completed_at = clock_timestamp(), progress = 1,
       lease_token = null, failures = 0, retry_reason = null, updated_at = now()
   where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
   return found;
@@ -242,7 +243,7 @@ $$;
 comment on function keyframe_worker.poll_prediction_later is 'Releases a lease and schedules the next poll. False: too late.';
 
 grant execute on function
-  keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
+  keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision, boolean),
   keyframe_worker.fail_prediction(uuid, uuid, text, text, boolean, text),
   keyframe_worker.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
   keyframe_worker.poll_prediction_later(uuid, uuid, double precision)

@@ -89,7 +89,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null): 
   };
 }
 
-/** A checked file in Storage, as complete_prediction takes it. Only a video has a duration. */
+/** A checked file in Storage, as complete_prediction takes it. Only a video has a duration, and sound or none. */
 export type StoredOutput = {
   output_path: string;
   content_type: string;
@@ -98,4 +98,5 @@ export type StoredOutput = {
   width: number;
   height: number;
   duration_seconds: number | null;
+  has_audio: boolean | null;
 };
