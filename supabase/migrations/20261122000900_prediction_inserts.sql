@@ -292,6 +292,14 @@ begin
     perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
   end if;
 
+  unknown := case
+    when step = 'first-frame' and asked ->> 'firstFramePredictionId' is not null then 'firstFramePredictionId'
+    when step <> 'video' and asked ->> 'lastFramePredictionId' is not null then 'lastFramePredictionId'
+  end;
+  if unknown is not null then
+    perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
+  end if;
+
   if asked ->> 'prompt' is null then
     asked := asked || jsonb_build_object('prompt', project.text_prompt);
   end if;
