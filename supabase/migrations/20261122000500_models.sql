@@ -1,142 +1,177 @@
--- The model that serves a step, and how our inputs map to its fields. An administrator edits rows in Studio; no deploy is needed.
+-- The models that serve a step, how each one takes our inputs, and the default of each step. An administrator edits rows in Studio; no
+-- deploy is needed.
 
 create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
 comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
 
 create table keyframe.models (
   step keyframe.generation_step not null,
-  model text not null constraint model_is_owner_slash_name check (model ~ '^[a-z0-9._-]+/[a-z0-9._-]+$'),
-  is_default boolean not null default false,
-  prompt_field text not null default 'prompt',
-  reference_field text,
-  max_references integer not null default 0,
-  reference_is_list boolean not null default false,
-  first_frame_field text,
-  last_frame_field text,
-  last_frame_needs_first boolean not null default false,
-  last_frame_extras jsonb not null default '{}',
-  references_exclude_frames boolean not null default false,
-  duration_field text,
-  durations integer[] not null default '{}',
-  extras jsonb not null default '{}',
+  model text not null constraint model_is_owner_slash_name check (model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'),
+  label text not null constraint label_is_not_empty check (btrim(label) <> ''),
+  vendor text not null constraint vendor_is_not_empty check (btrim(vendor) <> ''),
+  enabled boolean not null default true,
+  position integer not null default 1000,
+  shutdown_at timestamptz,
+  accepts_faces text not null default 'unknown' constraint accepts_faces_is_known check (accepts_faces in ('yes', 'no', 'unknown')),
+  controls jsonb not null,
+  fixed jsonb not null default '{}',
   notes text not null default '',
-  primary key (step, model),
-  constraint references_need_a_field check ((reference_field is not null) = (max_references > 0)),
-  constraint max_references_is_not_negative check (max_references >= 0),
-  constraint several_references_need_a_list check (max_references <= 1 or reference_is_list),
-  constraint durations_need_a_field check ((duration_field is not null) = (cardinality(durations) > 0)),
-  constraint durations_are_a_list_of_seconds check (
-    case when array_ndims(durations) > 1 then false else 0 < all (durations) and array_position(durations, null) is null end),
-  constraint only_video_has_a_duration_field check (step = 'video' or duration_field is null),
-  constraint video_starts_from_a_first_frame check (step <> 'video' or first_frame_field is not null),
-  constraint only_video_has_frame_fields check (step = 'video' or (first_frame_field is null and last_frame_field is null)),
-  constraint last_frame_rules_need_a_last_frame_field
-    check (last_frame_field is not null or (not last_frame_needs_first and last_frame_extras = '{}')),
-  -- The provider ignores an input whose name it does not know, such as an empty name or one with a space.
-  constraint fields_have_names check (
-    prompt_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$' and reference_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'
-    and first_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$' and last_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'
-    and duration_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'),
-  -- Two inputs in one field: the second would overwrite the first.
-  constraint fields_differ check (
-    prompt_field <> all (array[reference_field, first_frame_field, last_frame_field, duration_field])
-    and reference_field <> all (array[first_frame_field, last_frame_field, duration_field])
-    and first_frame_field <> all (array[last_frame_field, duration_field])
-    and last_frame_field <> duration_field),
-  constraint extras_are_objects check (jsonb_typeof(extras) = 'object' and jsonb_typeof(last_frame_extras) = 'object'),
-  -- Fixed input must not override what a request sets.
-  constraint extras_leave_the_other_fields_alone check (
-    not extras ?| array[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field]
-    and not last_frame_extras ?| array[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field])
+  primary key (step, model)
 );
-comment on table keyframe.models is 'The models that can serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update keyframe.models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
-comment on column keyframe.models.is_default is 'The model that new predictions of this step use. Setting it on one row clears it on the other; clearing it alone is refused.';
-comment on column keyframe.models.prompt_field is 'The model''s input field for the prompt.';
-comment on column keyframe.models.reference_field is 'The input field for reference images; null when the model takes none.';
-comment on column keyframe.models.max_references is 'How many reference images the model takes (0 when none).';
-comment on column keyframe.models.reference_is_list is 'True when reference_field takes a list, false when it takes one image.';
-comment on column keyframe.models.first_frame_field is 'Video: the input field for the first frame.';
-comment on column keyframe.models.last_frame_field is 'Video: the input field for the last frame; null when the model has none.';
-comment on column keyframe.models.last_frame_needs_first is 'True when the model accepts a last frame only together with a first frame.';
-comment on column keyframe.models.last_frame_extras is 'Additional input when a last frame is sent, for example {"mode": "pro"}.';
-comment on column keyframe.models.references_exclude_frames is 'True when the model accepts either reference images or frames, not both.';
-comment on column keyframe.models.duration_field is 'Video: the input field for the duration in seconds.';
-comment on column keyframe.models.durations is 'The durations in seconds that the model offers; the first one is the default.';
-comment on column keyframe.models.extras is 'Input that is always sent, for example {"output_format": "png"}.';
-create unique index models_one_default_per_step on keyframe.models (step) where is_default;
+comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
+comment on column keyframe.models.model is 'owner/name at Replicate, or owner/name:version for a community model.';
+comment on column keyframe.models.label is 'The name that people choose the model by.';
+comment on column keyframe.models.vendor is 'Who makes the model.';
+comment on column keyframe.models.enabled is 'False: the model is not offered, and a start that names it is refused.';
+comment on column keyframe.models.position is 'The order in which the models of a step are offered, and in which one takes over from another.';
+comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts take another model.';
+comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
+comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
+comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 
 alter table keyframe.models enable row level security;
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
 grant select on keyframe.models to authenticated, service_role;
 
--- A row that becomes the default clears is_default on the other row of its step, so one update switches the model.
-create function keyframe_private.replace_default()
-returns trigger
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  -- Serialises simultaneous switches: the later one sees the default that the earlier one set.
-  perform pg_advisory_xact_lock(hashtextextended('keyframe default model of ' || new.step::text, 0));
-  update keyframe.models m set is_default = false
-  where m.step = new.step and m.is_default and m.model <> new.model;
-  return new;
-end
-$$;
-create trigger _100_take_default_inserted before insert on keyframe.models
-  for each row when (new.is_default) execute function keyframe_private.replace_default();
-create trigger _100_take_default before update of is_default, step on keyframe.models
-  for each row when (new.is_default and (not old.is_default or old.step <> new.step)) execute function keyframe_private.replace_default();
+create table keyframe.step_defaults (
+  step keyframe.generation_step primary key,
+  model text not null,
+  foreign key (step, model) references keyframe.models (step, model) on update cascade
+);
+comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 
--- Refuses to leave a step without a default model. Checked at commit, so the order of statements is free.
-create function keyframe_private.require_default()
-returns trigger
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  if not exists (select from keyframe.models m where m.step = old.step and m.is_default) then
-    raise exception 'The step % would have no default model. Set is_default on the model that is to take over: it takes it from this one.', old.step
-      using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
-  end if;
-  return null;
-end
-$$;
-create constraint trigger every_step_keeps_a_default after update or delete on keyframe.models
-  deferrable initially deferred
-  for each row when (old.is_default) execute function keyframe_private.require_default();
+alter table keyframe.step_defaults enable row level security;
+create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
+grant select on keyframe.step_defaults to authenticated, service_role;
 
-insert into keyframe.models
-  (step, model, is_default, reference_field, max_references, reference_is_list, extras)
-select step, model, model = 'google/nano-banana', reference_field, max_references, reference_is_list, extras
+-- Image models. For a last frame, the first frame is sent as the first of the reference images.
+insert into keyframe.models (step, model, label, vendor, position, controls, fixed)
+select step, model, label, vendor, position, controls::jsonb, fixed::jsonb
 from unnest(array['first-frame', 'last-frame']::keyframe.generation_step[]) as step
 cross join (values
-  ('google/nano-banana', 'image_input', 10, true, '{"aspect_ratio": "16:9", "output_format": "png"}'::jsonb),
-  ('google/nano-banana-pro', 'image_input', 14, true, '{"aspect_ratio": "16:9", "output_format": "png"}'),
-  ('bytedance/seedream-4', 'image_input', 10, true, '{"aspect_ratio": "16:9"}'),
-  ('bytedance/seedream-4.5', 'image_input', 14, true, '{"aspect_ratio": "16:9"}'),
-  ('black-forest-labs/flux-kontext-pro', 'input_image', 1, false, '{"aspect_ratio": "16:9", "output_format": "png"}'),
-  ('black-forest-labs/flux-2-pro', 'input_images', 8, true, '{"aspect_ratio": "16:9", "output_format": "png"}')
-) as image_models (model, reference_field, max_references, reference_is_list, extras);
+  (10, 'google/nano-banana', 'Nano Banana', 'Google', '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 10},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]}
+  }', '{"output_format": "png"}'),
+  (20, 'google/nano-banana-pro', 'Nano Banana Pro', 'Google', '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]},
+    "resolution": {"field": "resolution", "values": ["1K", "2K", "4K"], "default": "2K"}
+  }', '{"output_format": "png", "allow_fallback_model": false}'),
+  (30, 'bytedance/seedream-4', 'Seedream 4', 'ByteDance', '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 10},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "21:9"]},
+    "resolution": {"field": "size", "values": ["1K", "2K", "4K"], "default": "2K"}
+  }', '{}'),
+  (40, 'bytedance/seedream-4.5', 'Seedream 4.5', 'ByteDance', '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "21:9"]},
+    "resolution": {"field": "size", "values": ["2K", "4K"], "default": "2K"}
+  }', '{}'),
+  (50, 'black-forest-labs/flux-kontext-pro', 'FLUX.1 Kontext Pro', 'Black Forest Labs', '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "input_image", "max": 1},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9", "9:21", "2:1", "1:2"]},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{"output_format": "png"}'),
+  (60, 'black-forest-labs/flux-2-pro', 'FLUX.2 Pro', 'Black Forest Labs', '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "input_images", "list": true, "max": 8},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5"]},
+    "resolution": {"field": "resolution", "values": ["0.5 MP", "1 MP", "2 MP", "4 MP"], "default": "1 MP"},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{"output_format": "png"}')
+) as image_models (position, model, label, vendor, controls, fixed);
 
-insert into keyframe.models
-  (step, model, is_default, first_frame_field, last_frame_field, last_frame_needs_first, last_frame_extras,
-   references_exclude_frames, duration_field, durations, extras, notes)
-values
-  ('video', 'kwaivgi/kling-v2.1', true, 'start_image', 'end_image', true, '{"mode": "pro"}', false, 'duration', '{5,10}', '{}',
-   'start_image is required; end_image needs mode pro.'),
-  ('video', 'kwaivgi/kling-v2.5-turbo-pro', false, 'start_image', 'end_image', true, '{}', false, 'duration', '{5,10}', '{}', ''),
-  ('video', 'kwaivgi/kling-v3-video', false, 'start_image', 'end_image', true, '{}', false, 'duration', '{5,10}', '{}', ''),
-  ('video', 'minimax/hailuo-02', false, 'first_frame_image', 'last_frame_image', false, '{}', false, 'duration', '{6,10}',
-   '{"resolution": "768p"}', 'Makes ten seconds in 768p alone.'),
-  ('video', 'minimax/hailuo-2.3', false, 'first_frame_image', null, false, '{}', false, 'duration', '{6,10}',
-   '{"resolution": "768p"}', 'Takes no last frame.'),
-  ('video', 'google/veo-3.1', false, 'image', 'last_frame', true, '{}', true, 'duration', '{8,6,4}', '{}',
-   'The last frame is ignored when reference images are given.'),
-  ('video', 'google/veo-3.1-fast', false, 'image', 'last_frame', true, '{}', false, 'duration', '{8,6,4}', '{}', ''),
-  ('video', 'bytedance/seedance-2.0', false, 'image', 'last_frame_image', true, '{}', true, 'duration', '{5,10}', '{}',
-   'Frames and reference images exclude each other.'),
-  ('video', 'bytedance/seedance-2.0-fast', false, 'image', 'last_frame_image', true, '{}', true, 'duration', '{5,10}', '{}',
-   'Frames and reference images exclude each other.');
+insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, notes) values
+  ('video', 10, 'kwaivgi/kling-v2.1', 'Kling 2.1', 'Kuaishou', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2500},
+    "negativePrompt": {"field": "negative_prompt"},
+    "firstFrame": {"field": "start_image", "required": true},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"], "forces": {"resolution": "1080p"}},
+    "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro"}, "order": ["720p", "1080p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
+  }', 'A last frame is possible in 1080p alone.'),
+  ('video', 20, 'kwaivgi/kling-v2.5-turbo-pro', 'Kling 2.5 Turbo Pro', 'Kuaishou', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2500},
+    "negativePrompt": {"field": "negative_prompt"},
+    "firstFrame": {"field": "start_image"},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
+    "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
+  }', ''),
+  ('video', 30, 'kwaivgi/kling-v3-video', 'Kling 3.0', 'Kuaishou', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2500},
+    "negativePrompt": {"field": "negative_prompt"},
+    "firstFrame": {"field": "start_image"},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
+    "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}
+  }', ''),
+  ('video', 40, 'minimax/hailuo-02', 'Hailuo 02', 'MiniMax', 'unknown', '{
+    "prompt": {"field": "prompt"},
+    "firstFrame": {"field": "first_frame_image"},
+    "lastFrame": {"field": "last_frame_image"},
+    "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
+    "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
+  }', 'Ten seconds are possible in 768p alone.'),
+  ('video', 50, 'minimax/hailuo-2.3', 'Hailuo 2.3', 'MiniMax', 'unknown', '{
+    "prompt": {"field": "prompt"},
+    "firstFrame": {"field": "first_frame_image"},
+    "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
+    "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
+  }', 'Takes no last frame. Ten seconds are possible in 768p alone.'),
+  ('video', 60, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
+    "prompt": {"field": "prompt"},
+    "negativePrompt": {"field": "negative_prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 3, "excludes": ["firstFrame", "lastFrame"], "forces": {"aspectRatio": "16:9", "durationSeconds": 8}},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
+    "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', ''),
+  ('video', 70, 'google/veo-3.1-fast', 'Veo 3.1 Fast', 'Google', 'yes', '{
+    "prompt": {"field": "prompt"},
+    "negativePrompt": {"field": "negative_prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
+    "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', ''),
+  ('video', 80, 'bytedance/seedance-2.0', 'Seedance 2.0', 'ByteDance', 'no', '{
+    "prompt": {"field": "prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
+    "resolution": {"field": "resolution", "values": ["480p", "720p", "1080p", "4k"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', 'Takes either frames or reference images. Refuses photographic faces.'),
+  ('video', 90, 'bytedance/seedance-2.0-fast', 'Seedance 2.0 Fast', 'ByteDance', 'no', '{
+    "prompt": {"field": "prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 9, "excludes": ["firstFrame", "lastFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
+    "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', 'Takes either frames or reference images. Refuses photographic faces.');
+
+insert into keyframe.step_defaults (step, model) values
+  ('first-frame', 'google/nano-banana'), ('last-frame', 'google/nano-banana'), ('video', 'kwaivgi/kling-v2.1');
