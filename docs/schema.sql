@@ -110,6 +110,8 @@ create policy models_select_everyone on keyframe.models for select to authentica
   using (true);
 grant select on keyframe.models to authenticated;
 grant select on keyframe.models to service_role;
+CREATE TRIGGER _100_require_well_formed BEFORE INSERT OR UPDATE ON keyframe.models FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_well_formed_model();
+CREATE TRIGGER _200_refuse_disabled_default BEFORE UPDATE OF enabled ON keyframe.models FOR EACH ROW WHEN (old.enabled AND NOT new.enabled) EXECUTE FUNCTION keyframe_private.refuse_disabled_default();
 
 create table keyframe.step_defaults (
   step keyframe.generation_step not null,
@@ -123,6 +125,8 @@ create policy step_defaults_select_everyone on keyframe.step_defaults for select
   using (true);
 grant select on keyframe.step_defaults to authenticated;
 grant select on keyframe.step_defaults to service_role;
+CREATE TRIGGER _100_require_enabled BEFORE INSERT OR UPDATE ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_enabled_default();
+CREATE TRIGGER _200_keep BEFORE DELETE OR UPDATE OF step ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_default();
 
 create table keyframe.predictions (
   id uuid not null default gen_random_uuid(),
@@ -382,6 +386,42 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
   WHERE (d.id = webhook_attempts.delivery_id)))));
 grant select on keyframe.webhook_attempts to authenticated;
 grant select on keyframe.webhook_attempts to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe.list_models()
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+begin
+  return json_build_object('rate', rate, 'steps', (
+    select json_agg(json_build_object('step', s.step, 'models', (
+      select coalesce(json_agg(json_build_object(
+        'model', m.model, 'label', m.label, 'vendor', m.vendor,
+        'isDefault', m.model = d.model,
+        'available', keyframe_private.is_available(m, now()),
+        'acceptsFaces', m.accepts_faces,
+        'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then (
+          select n.model from keyframe_private.successors_of(m, greatest(m.shutdown_at, now())) n limit 1) end,
+        'promptMaxLength', coalesce((m.controls #>> '{prompt,maxLength}')::integer, 4000),
+        'notes', m.notes,
+        'controls', (
+          select jsonb_object_agg(c.key, jsonb_strip_nulls(
+            c.value - array['field', 'list', 'order', 'omitWith'] || jsonb_build_object('values', keyframe_private.control_values(c.value))))
+          from jsonb_each(m.controls) c)
+      ) order by m.position, m.model), '[]')
+      from keyframe.models m where m.step = s.step and m.enabled
+    )) order by s.step)
+    from unnest(enum_range(null::keyframe.generation_step)) as s (step)
+    left join keyframe.step_defaults d on d.step = s.step
+  ));
+end
+$function$;
+comment on function keyframe.list_models() is 'The enabled models of each step, in order, with what each control takes.';
+grant execute on function keyframe.list_models() to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text, description text DEFAULT ''::text, aspect_ratio text DEFAULT '16:9'::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
@@ -2199,6 +2239,292 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.json_entries(value jsonb)
+ RETURNS TABLE(at text, key text, item jsonb)
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    select '.' || e.key, e.key, e.value from jsonb_each(case jsonb_typeof(json_entries.value) when 'object' then json_entries.value else '{}' end) e
+    union all
+    select format('[%s]', e.place - 1), null, e.value
+    from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.has_shape(value jsonb, shape text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case shape
+    when 'a list' then jsonb_typeof(value) = 'array'
+    when 'an object' then jsonb_typeof(value) = 'object'
+    when 'a list or an object' then jsonb_typeof(value) in ('array', 'object')
+    when 'true or false' then jsonb_typeof(value) = 'boolean'
+    when 'a text' then jsonb_typeof(value) = 'string' and btrim(value #>> '{}') <> ''
+    when 'a text, a number, true or false' then jsonb_typeof(value) in ('string', 'number', 'boolean')
+    when 'an integer' then value::text ~ '^-?\d+$'
+    when 'a positive integer' then value::text ~ '^[1-9]\d*$'
+    when 'a ratio such as "16:9"' then value::text ~ '^"[1-9]\d*:[1-9]\d*"$'
+    -- The provider ignores an input whose name it does not know, such as an empty name or one with a space.
+    when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.control_values(control jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case jsonb_typeof(control -> 'values')
+    when 'array' then control -> 'values'
+    when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.control_takes(control jsonb, value jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if control is null then
+    return false;
+  elsif control ? 'values' then
+    return jsonb_typeof(value) in ('string', 'number', 'boolean') and keyframe_private.control_values(control) @> value;
+  elsif control ?| array['min', 'max'] then
+    return jsonb_typeof(value) = 'number' and value::numeric = trunc(value::numeric)
+      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric) and coalesce((control ->> 'max')::numeric, value::numeric);
+  end if;
+  return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  mistakes text;
+begin
+  with known (name, kind, shape, steps) as (values
+    ('prompt', 'text', null, '{first-frame,last-frame,video}'::text[]),
+    ('negativePrompt', 'text', null, '{first-frame,last-frame,video}'),
+    ('firstFrame', 'image', null, '{video}'),
+    ('lastFrame', 'image', null, '{video}'),
+    ('referenceImages', 'images', null, '{first-frame,last-frame,video}'),
+    ('aspectRatio', 'choice', 'a ratio such as "16:9"', '{first-frame,last-frame,video}'),
+    ('resolution', 'choice', 'a text', '{first-frame,last-frame,video}'),
+    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
+    ('audio', 'choice', 'true or false', '{video}'),
+    ('seed', 'choice', 'an integer', '{first-frame,last-frame,video}')
+  ), allowed (key, kinds, shape) as (values
+    ('field', '{text,image,images,choice}'::text[], 'the name of a field'),
+    ('maxLength', '{text}', 'a positive integer'),
+    ('required', '{image}', 'true or false'),
+    ('list', '{images}', 'true or false'),
+    ('max', '{images}', 'a positive integer'),
+    ('values', '{choice}', 'a list or an object'),
+    ('order', '{choice}', 'a list'),
+    ('min', '{choice}', 'an integer'),
+    ('max', '{choice}', 'an integer'),
+    ('default', '{choice}', 'a text, a number, true or false'),
+    ('needs', '{image,images,choice}', 'a list'),
+    ('excludes', '{image,images,choice}', 'a list'),
+    ('omitWith', '{choice}', 'a list'),
+    ('forces', '{image,images,choice}', 'an object'),
+    ('forcesByValue', '{choice}', 'an object')
+  ), demanded (name, key, reason) as (values
+    ('referenceImages', 'max', 'how many images the model takes'),
+    ('resolution', 'default', 'it decides the price, so it is always sent'),
+    ('durationSeconds', 'default', 'it decides the price, so it is always sent'),
+    ('audio', 'default', 'it decides the price, so it is always sent')
+  ), control as (
+    select c.key as name, 'controls' || c.at as path, c.item, k.kind, k.shape
+    from keyframe_private.json_entries(controls) c
+    left join known k on k.name = c.key and model_mistakes.step::text = any (k.steps)
+  ), entry as (
+    select c.*, e.key, c.path || e.at as entry_path, e.item as entry, a.shape as entry_shape
+    from control c cross join lateral keyframe_private.json_entries(c.item) e
+    left join allowed a on a.key = e.key and c.kind = any (a.kinds)
+    where c.kind is not null
+  ), element as (
+    select e.name, e.shape, e.key, e.entry_path || i.at as path, i.item, i.key as ours
+    from entry e cross join lateral keyframe_private.json_entries(e.entry) i
+  ), wrong (path, sentence) as (
+    select 'controls', 'must be an object.' where not keyframe_private.has_shape(controls, 'an object')
+    union all select 'fixed', 'must be an object.' where not keyframe_private.has_shape(fixed, 'an object')
+    union all select 'fixed' || f.at, 'must be the name of a field.' from keyframe_private.json_entries(fixed) f
+      where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
+    union all select 'controls.' || k.name, 'is missing.' from (values ('prompt', null), ('firstFrame', 'video')) as k (name, step)
+      where not controls ? k.name and coalesce(k.step, model_mistakes.step::text) = model_mistakes.step::text
+    union all select c.path, format('is no control of the step %s. It has: %s.', model_mistakes.step,
+        (select string_agg(k.name, ', ') from known k where model_mistakes.step::text = any (k.steps)))
+      from control c where c.kind is null
+    union all select c.path, 'must be an object.' from control c where c.kind is not null and not keyframe_private.has_shape(c.item, 'an object')
+    union all select e.entry_path, format('is no key of this control. It takes: %s.', (select string_agg(a.key, ', ') from allowed a where e.kind = any (a.kinds)))
+      from entry e where e.entry_shape is null
+    union all select e.entry_path, format('must be %s.', e.entry_shape) from entry e where not keyframe_private.has_shape(e.entry, e.entry_shape)
+    union all select c.path || '.field', 'is missing: the model''s field.' from control c
+      where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? 'field'
+    union all select c.path || '.' || d.key, format('is missing: %s.', d.reason) from control c join demanded d on d.name = c.name
+      where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? d.key
+    union all select c.path, case when c.shape like '%integer' then 'must have either values, or min and max.' else 'must have values, and no min or max.' end
+      from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
+        and case when c.item ? 'values' then c.item ?| array['min', 'max'] else c.shape not like '%integer' or not c.item ?& array['min', 'max'] end
+    union all select e.entry_path, 'must not be empty.' from entry e where e.key in ('values', 'forces') and e.entry in ('[]', '{}')
+    union all select e.path, format('must be %s.', e.shape) from element e
+      where e.key = 'values' and e.ours is null and not keyframe_private.has_shape(e.item, e.shape)
+    union all select e.path, format('cannot stand in an object: a value must be %s. Use a list.', e.shape) from element e
+      where e.key = 'values' and e.ours is not null and not keyframe_private.has_shape(to_jsonb(e.ours), e.shape)
+    union all select e.path, 'must be a text, a number, true or false.' from element e
+      where e.key in ('values', 'forces') and e.ours is not null and not keyframe_private.has_shape(e.item, 'a text, a number, true or false')
+    union all select e.path, 'must be a text.' from element e
+      where e.key in ('needs', 'excludes', 'omitWith', 'order') and not keyframe_private.has_shape(e.item, 'a text')
+    union all select e.path, 'must be an object.' from element e where e.key = 'forcesByValue' and not keyframe_private.has_shape(e.item, 'an object')
+    union all select e.path, 'stands there twice.' from element e
+      where e.ours is null and exists (select from element o where o.name = e.name and o.key = e.key and o.item = e.item and o.path < e.path)
+  )
+  select string_agg(w.path || ' ' || w.sentence, ' ' order by w.path, w.sentence) into mistakes from wrong w;
+  if mistakes is not null then
+    return mistakes;
+  end if;
+
+  with control as (
+    select c.key as name, 'controls' || c.at as path, c.item from keyframe_private.json_entries(controls) c
+  ), field (path, name, place) as (
+    select c.path || '.field', c.item ->> 'field', 1 from control c
+    union all select 'fixed' || f.at, f.key, 2 from keyframe_private.json_entries(fixed) f
+  ), named as ( -- other controls
+    select c.name, c.path || '.' || l.key || e.at as path, l.key, e.item #>> '{}' as other
+    from control c cross join unnest(array['needs', 'excludes', 'omitWith']) as l (key)
+    cross join lateral keyframe_private.json_entries(c.item -> l.key) e
+  ), forced as ( -- values of other controls
+    select c.name, c.path || '.forces' || f.at as path, f.key as other, f.item as value
+    from control c cross join lateral keyframe_private.json_entries(c.item -> 'forces') f
+    union all
+    select c.name, c.path || '.forcesByValue' || v.at || f.at, f.key, f.item
+    from control c cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v cross join lateral keyframe_private.json_entries(v.item) f
+  ), wrong (path, sentence) as (
+    select f.path, format('names the field %s, which %s fills already.', f.name, o.path) from field f
+      join field o on o.name = f.name and (o.place, o.path) < (f.place, f.path)
+    union all select c.path || '.min', 'must not be greater than max.' from control c where (c.item ->> 'min')::numeric > (c.item ->> 'max')::numeric
+    union all select c.path || '.list', 'must be true: the model takes several images.' from control c
+      where c.name = 'referenceImages' and (c.item ->> 'max')::numeric > 1 and c.item -> 'list' is distinct from 'true'
+    union all select c.path || '.default', 'is not among its values.' from control c
+      where c.item ? 'default' and not keyframe_private.control_takes(c.item, c.item -> 'default')
+    union all select c.path || '.order', 'must name each key of values once, and values must be an object.' from control c
+      where c.item ? 'order' and (jsonb_typeof(c.item -> 'values') <> 'object' or not c.item -> 'values' ?& array(select jsonb_array_elements_text(c.item -> 'order'))
+        or jsonb_array_length(c.item -> 'order') <> (select count(*) from jsonb_object_keys(c.item -> 'values')))
+    union all select c.path || '.forcesByValue' || v.at, 'is not among its values.' from control c
+      cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v
+      where not exists (select from jsonb_array_elements_text(keyframe_private.control_values(c.item)) t where t = v.key)
+    union all select n.path, format('must be another control of this model, not %s.', n.other) from named n where n.other = n.name or not controls ? n.other
+    union all select n.path, format('must be firstFrame, lastFrame or referenceImages, not %s.', n.other) from named n
+      where n.key = 'omitWith' and controls ? n.other and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
+    union all select f.path, 'is no other control of this model.' from forced f where f.other = f.name or not controls ? f.other
+    union all select f.path, format('is not among the values of %s.', f.other) from forced f
+      where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value)
+  )
+  select string_agg(w.path || ' ' || w.sentence, ' ' order by w.path, w.sentence) into mistakes from wrong w;
+  return mistakes;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_well_formed_model()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  mistakes text := keyframe_private.model_mistakes(new.step, new.controls, new.fixed);
+begin
+  if mistakes is not null then
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'model_is_well_formed',
+      hint = 'docs/models.md has every key of controls.';
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_enabled_default()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform from keyframe.models m where m.step = new.step and m.model = new.model and m.enabled for share;
+  if not found then
+    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.', new.step, new.model
+      using errcode = 'check_violation', constraint = 'default_is_enabled';
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_default()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.', old.step, old.step
+    using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_disabled_default()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe.step_defaults d where d.step = old.step and d.model = old.model) then
+    raise exception '% is the default of the step %. Choose another first: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+      old.model, old.step, old.step using errcode = 'check_violation', constraint = 'default_is_enabled';
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_available(candidate keyframe.models, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return candidate.enabled and coalesce(candidate.shutdown_at > at, true);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.successors_of(model keyframe.models, at timestamp with time zone)
+ RETURNS SETOF keyframe.models
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    select m.* from keyframe.models m
+    where m.step = (successors_of.model).step and m.model <> (successors_of.model).model and keyframe_private.is_available(m, at)
+    order by m.position, m.model;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.has_images(input jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2437,39 +2763,6 @@ begin
   set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id)
   where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id);
   return null;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.control_values(control jsonb)
- RETURNS jsonb
- LANGUAGE plpgsql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-begin
-  return case jsonb_typeof(control -> 'values')
-    when 'array' then control -> 'values'
-    when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
-  end;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.control_takes(control jsonb, value jsonb)
- RETURNS boolean
- LANGUAGE plpgsql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-begin
-  if control is null then
-    return false;
-  elsif control ? 'values' then
-    return jsonb_typeof(value) in ('string', 'number', 'boolean') and keyframe_private.control_values(control) @> value;
-  elsif control ?| array['min', 'max'] then
-    return jsonb_typeof(value) = 'number' and value::numeric = trunc(value::numeric)
-      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric) and coalesce((control ->> 'max')::numeric, value::numeric);
-  end if;
-  return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end
 $function$;
 

@@ -88,41 +88,6 @@ $$;
 create trigger _420_unselect_deleted_frame after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_frame();
 
--- The values that a control of a model takes, as a list of ours; null for a range and for a text.
-create function keyframe_private.control_values(control jsonb)
-returns jsonb
-language plpgsql
-immutable
-set search_path = ''
-as $$
-begin
-  return case jsonb_typeof(control -> 'values')
-    when 'array' then control -> 'values'
-    when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
-  end;
-end
-$$;
-
--- Whether a control of a model takes a value. Null, for a model without the control: no.
-create function keyframe_private.control_takes(control jsonb, value jsonb)
-returns boolean
-language plpgsql
-immutable
-set search_path = ''
-as $$
-begin
-  if control is null then
-    return false;
-  elsif control ? 'values' then
-    return jsonb_typeof(value) in ('string', 'number', 'boolean') and keyframe_private.control_values(control) @> value;
-  elsif control ?| array['min', 'max'] then
-    return jsonb_typeof(value) = 'number' and value::numeric = trunc(value::numeric)
-      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric) and coalesce((control ->> 'max')::numeric, value::numeric);
-  end if;
-  return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
-end
-$$;
-
 -- What a control takes, for a sentence: "5 or 10".
 create function keyframe_private.describe_control(control jsonb)
 returns text
