@@ -95,7 +95,7 @@ describe("unsupported_input: what the model would drop is refused before any cha
   test("a reference for a video model that takes none", async () => {
     await frame();
     const reference = await addReference(db, world.owner);
-    expect(await refusalCode({ step: "video", reference })).toBe("unsupported_input");
+    expect(await refusalCode({ step: "video", model: "kwaivgi/kling-v2.1", reference })).toBe("unsupported_input");
   });
 
   test("a first frame and a reference for a last frame, when the model takes one image", async () => {
@@ -123,7 +123,7 @@ describe("unsupported_input: what the model would drop is refused before any cha
     const lastFrame = (await frame("last-frame")).id;
     await frame();
     const ofImages: Wanted[] = [{ lastFrame }, { step: "last-frame", lastFrame }, { duration: 5 }];
-    for (const wanted of [...ofImages, { step: "video", duration: 7 }]) {
+    for (const wanted of [...ofImages, { step: "video", model: "kwaivgi/kling-v2.1", duration: 7 }]) {
       expect(await refusalCode(wanted)).toBe("unsupported_input");
     }
   });
