@@ -25,7 +25,7 @@ export const submitTask = (change: Partial<SubmitTask> = {}): SubmitTask => ({
   task: "submit",
   ...leased,
   model: "google/nano-banana",
-  input: { prompt: "A lighthouse at dusk" },
+  input: { prompt: "A lighthouse at dusk", aspectRatio: "16:9" },
   deadline_at: new Date(Date.now() + 600_000),
   search_since: null,
   images: [],
