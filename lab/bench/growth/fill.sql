@@ -24,7 +24,7 @@ cross join lateral (select now() - interval '29 days' + interval '29 days' * (j 
 insert into keyframe.predictions (
   id, project_id, owner_id, step, status, input, model, provider_prediction_id, attempt, admitted_at, next_attempt_at,
   deadline_at, progress, error_code, error_message, error_retryable, output_path, output_content_type, output_bytes, output_sha256, output_width,
-  output_height, output_duration_seconds, created_at, started_at, completed_at, updated_at)
+  output_height, output_duration_seconds, output_has_audio, created_at, started_at, completed_at, updated_at)
 select md5('prediction ' || i)::uuid, p.id, p.owner_id, s.step, s.status,
   jsonb_build_object('prompt', p.text_prompt, 'firstFramePredictionId',
     case when s.step <> 'first-frame' then md5('prediction ' || case when i > 100 then i - 4 else i end)::uuid end),
@@ -36,6 +36,7 @@ select md5('prediction ' || i)::uuid, p.id, p.owner_id, s.step, s.status,
   case when s.ok then p.owner_id || '/' || p.id || '/' || md5('prediction ' || i)::uuid || '.png' end,
   case when s.ok then 'image/png' end, case when s.ok then 1000000 + i end, case when s.ok then repeat(md5(i::text), 2) end,
   case when s.ok then 1280 end, case when s.ok then 720 end, case when s.ok and s.step = 'video' then 5 end,
+  case when s.ok and s.step = 'video' then false end,
   t.at, t.at + interval '2 seconds', t.at + interval '40 seconds', t.at + interval '40 seconds'
 from generate_series(1, :predictions) i
 cross join lateral (select now() - interval '29 days' + interval '29 days' * ((i - 0.5) / :predictions) as at) t

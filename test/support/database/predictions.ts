@@ -61,6 +61,7 @@ export function columnsIn(status: Status, step: Step = "first-frame", outputPath
     output_width: status === "succeeded" ? 640 : null,
     output_height: status === "succeeded" ? 360 : null,
     output_duration_seconds: status === "succeeded" && step === "video" ? 5 : null,
+    output_has_audio: status === "succeeded" && step === "video" ? false : null,
   };
 }
 
