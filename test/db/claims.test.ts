@@ -114,8 +114,8 @@ describe("a lease", () => {
 
 test("a submit task after an administrator changed the model's row → brings the new settings", async () => {
   await seedPrediction(db.sql, world, unclaimed());
-  await db.sql`update keyframe.models set extras = '{"aspect_ratio": "1:1"}' where model = 'google/nano-banana'`;
-  expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ extras: { aspect_ratio: "1:1" } });
+  await db.sql`update keyframe.models set fixed = '{"output_format": "jpg"}' where model = 'google/nano-banana'`;
+  expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ fixed: { output_format: "jpg" } });
 });
 
 describe("the heartbeat of a claim", () => {

@@ -137,6 +137,13 @@ describe("choices that depend on each other", () => {
     );
   });
 
+  test("an image that forces a value that forces a third → both", async () => {
+    await db.sql`
+      update keyframe.models set controls = jsonb_set(controls, '{lastFrame,forces}', '{"resolution": "4k"}') where model = 'test/video'`;
+    await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
+  });
+
   test("images of which the model takes one → refused, with both names", async () => {
     await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     const reference = await addReference(db, world.owner);
@@ -156,7 +163,10 @@ describe("what the model does not take is refused before any charge, with the va
     });
     await addModel(
       "test/other",
-      { durationSeconds: { field: "duration", values: [7] }, colour: { field: "colour", values: ["red"] } },
+      {
+        durationSeconds: { field: "duration", values: [7], default: 7 },
+        resolution: { field: "size", values: ["9k"], default: "9k" },
+      },
       1,
     );
   });
@@ -183,8 +193,8 @@ describe("what the model does not take is refused before any charge, with the va
     ],
     [
       "a control of other models",
-      { colour: "red" },
-      /^test\/video has no colour, and red was asked for\. Models that take it: test\/other\.$/,
+      { resolution: "9k" },
+      /^test\/video has no resolution, and 9k was asked for\. Models that take it: test\/other\.$/,
     ],
     [
       "sound from a model without",
@@ -252,7 +262,10 @@ describe("the aspect ratio", () => {
   const ofSize = (output_width: number, output_height: number) =>
     seedPrediction(db.sql, world, { status: "succeeded", columns: { output_width, output_height } });
   beforeEach(() =>
-    addModel("test/video", { aspectRatio: { field: "ratio", values: ["16:9", "9:16"], omitWith: ["lastFrame"] } }),
+    addModel("test/video", {
+      lastFrame: { field: "end" },
+      aspectRatio: { field: "ratio", values: ["16:9", "9:16"], omitWith: ["lastFrame"] },
+    }),
   );
 
   test("of the project → that of its steps, unless a start names another", async () => {
@@ -290,7 +303,6 @@ describe("the aspect ratio", () => {
       status: "succeeded",
       columns: { output_width: 500, output_height: 500 },
     });
-    await db.sql`update keyframe.models set controls = controls || '{"lastFrame": {"field": "end"}}' where model = 'test/video'`;
     expect(await video({ aspectRatio: "1:1" })).toMatchObject({ aspectRatio: "1:1" });
   });
 });
