@@ -1356,9 +1356,7 @@ begin
     next_model := keyframe_private.find_successor(gone, row_now.input, project);
   end if;
   if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', format(
-      'The provider no longer has the model %s. Choose another, or none. %s', row_now.model, message), false,
-      provider_answered => record_model_refused.provider_answered);
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false, provider_answered => record_model_refused.provider_answered);
     return 'failed';
   end if;
   update keyframe.predictions p
