@@ -187,7 +187,6 @@ test.each([
   });
   expect(asked).toEqual(["/v1/predictions", { version: model, input: NEW_RUN.input }]);
 });
-});
 
 test("create answered 404 without the provider's words, as by another server → retry", async () => {
   const { provider } = answering(() => new Response("<html>not found</html>", { status: 404 }));
