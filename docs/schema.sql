@@ -1122,7 +1122,8 @@ AS $function$
     'transactions', keyframe_private.transaction_figures(),
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
-    'fileRemovals', keyframe_private.file_figures())
+    'fileRemovals', keyframe_private.file_figures(),
+    'unavailableModels', keyframe_private.unavailable_models())
 $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 grant execute on function keyframe.service_figures() to service_role;
@@ -5336,6 +5337,21 @@ AS $function$
     'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
     'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
   from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.unavailable_models()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
+    'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
+    'successor', (select s.model from keyframe_private.successors_of(m, now()) s limit 1)
+  ) order by m.step, m.position, m.model), '[]')
+  from keyframe.models m
+  where m.enabled and not keyframe_private.is_available(m, now())
 $function$;
 
 -- Outside our schemas

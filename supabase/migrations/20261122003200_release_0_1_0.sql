@@ -29,7 +29,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "webhook_health": "924db03f676c4c0a6a618f4e6eb9b1cb78a6aed8ccf558278f996b08ddd21c7f",
   "sweep": "3271d1eb97a80503bb2fd524cda8bf6840dfc1f422fdbf6c06d5005413164f46",
   "admin_views": "4bd2199f09b2684f940af84db93c33e2b94c23068f8eee42d76d2d05c807ebc7",
-  "observability": "831d9740e4baa5f04bca621eb4ab982e6e5e9b0013ed320cde3be8f953c4eae9",
+  "observability": "e00f7093bc521192d9046caa3c76fd2eafc3b19e7342d81207c3cacbc3d30de5",
   "realtime": "05058dbac67f6b55ff731ab783a8cb5332d2d8bdf608db05768bda21858af7c8",
   "storage_policies": "2e05a2441b5e06391eabf67f5df4bcddb7a765f3f23c9952b6d856d2b88f39cd"
 }');
