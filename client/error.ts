@@ -8,6 +8,7 @@ const ERROR_CODES = [
   "frame_not_ready",
   "generation_in_progress",
   "generation_ended",
+  "model_unavailable",
   "precondition_failed",
   "payload_too_large",
   "unsupported_media_type",

@@ -1,7 +1,7 @@
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
-import type { BodyOf, Prediction, Step } from "./types.ts";
+import type { BodyOf, ModelList, Prediction, Step } from "./types.ts";
 import { type Poll, type PollHeaders, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
 
 export type StepBody = {
@@ -51,6 +51,10 @@ export function generationMethods(settings: Settings) {
   };
 
   return {
+    /** The models of each step with what they take, to build a form from. An administrator can change them at any time. */
+    models: async (options: CallOptions = {}): Promise<ModelList> =>
+      (await operate("listModels", {}, options, settings)).data,
+
     /** Starts a step. A repetition with the same idempotencyKey returns the same prediction and costs nothing. */
     generate: async <S extends Step>(
       step: S,

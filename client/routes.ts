@@ -9,6 +9,7 @@ export const ROUTES = {
   deleteProject: ["DELETE", "/projects/:projectId"],
   listPredictions: ["GET", "/projects/:projectId/predictions"],
   uploadReferenceImage: ["POST", "/projects/reference-images"],
+  listModels: ["GET", "/models"],
   startFirstFrame: ["POST", "/projects/generate/first-frame"],
   startLastFrame: ["POST", "/projects/generate/last-frame"],
   startVideo: ["POST", "/projects/generate/video"],

@@ -20,19 +20,88 @@ export type Output = {
   height: number;
   /** Only for a video. */
   durationSeconds?: number | undefined;
+  /** Only for a video: whether its file has sound. */
+  hasAudio?: boolean | undefined;
   expiresAt: string;
 };
 
-/** What a prediction was made with. A frame is null when there was none, or it is deleted since. */
-export type PredictionInput = {
-  /** The prompt of the request, or the project's textPrompt of that time. */
+/** What a run is made with. `models()` says what each model takes of it. */
+type Controls = {
+  /** Default: the project's textPrompt. */
   prompt: string;
-  referenceImagePath: string | null;
-  firstFramePredictionId: string | null;
-  lastFramePredictionId: string | null;
-  /** Of a video. Null: the model's default. */
-  durationSeconds: number | null;
+  /** What to avoid. */
+  negativePrompt: string;
+  /** Where a video starts, or whose look a last frame keeps. Default: the selected one, else the latest. Null for a last frame: none. */
+  firstFramePredictionId: string;
+  /** Where a video ends. Default: the selected one, else the latest, if any. Null: none. */
+  lastFramePredictionId: string;
+  /** Images that set the look. */
+  referenceImagePaths: string[];
+  /** One image, instead of referenceImagePaths. */
+  referenceImagePath: string;
+  /** Width to height. Default: the project's. */
+  aspectRatio: string;
+  resolution: string;
+  /** The length of a video. */
+  durationSeconds: number;
+  /** Whether a video has sound. */
+  audio: boolean;
+  seed: number;
 };
+type AlwaysSet = "prompt" | "referenceImagePaths";
+
+/** What a prediction was made with, defaults included; null: not set. A frame is null when there was none, or it is deleted since. */
+export type PredictionInput = Pick<Controls, AlwaysSet> & {
+  [Name in Exclude<keyof Controls, AlwaysSet>]: Controls[Name] | null;
+};
+
+type Value = string | number | boolean;
+
+/** How a model takes one control. */
+export type ModelControl = {
+  values?: Value[] | undefined;
+  min?: number | undefined;
+  /** The largest value; of referenceImages how many. */
+  max?: number | undefined;
+  /** Used when a start leaves it out. */
+  default?: Value | undefined;
+  /** Of a text, in characters. */
+  maxLength?: number | undefined;
+  required?: boolean | undefined;
+  /** Controls that must be used too. */
+  needs?: string[] | undefined;
+  /** Controls that cannot be used with it. */
+  excludes?: string[] | undefined;
+  /** The values that others then have. */
+  forces?: Record<string, Value> | undefined;
+  /** The same, for one of its values. */
+  forcesByValue?: Record<string, Record<string, Value>> | undefined;
+};
+
+/** A model of a step, and what it takes. */
+export type Model = {
+  /** The provider's name: `owner/name`. */
+  model: string;
+  label: string;
+  vendor: string;
+  /** Used by a start that names no model. */
+  isDefault: boolean;
+  /** False: its vendor ended it, or the provider does not know it. */
+  available: boolean;
+  /** Whether it takes images that show people's faces. */
+  acceptsFaces: "yes" | "no" | "unknown";
+  /** When its vendor ends it, if that is announced. */
+  shutdownAt: string | null;
+  /** The model that a start takes when this one is not available. */
+  successor: string | null;
+  promptMaxLength: number;
+  notes?: string | undefined;
+  /** By name: those of a start, and firstFrame, lastFrame and referenceImages. One that is absent cannot be used. */
+  controls: Record<string, ModelControl>;
+};
+
+/** The models of each step, in the order in which to offer them. */
+export type ModelList = { steps: { step: Step; models: Model[] }[] };
 
 /** One run of a step. */
 export type Prediction = {
@@ -46,6 +115,8 @@ export type Prediction = {
   queuePosition: number | null;
   /** The provider's name of the model: `owner/name`. */
   model: string;
+  /** The default of that time, if it was not available and `model` took its place. Otherwise null. */
+  requestedModel: string | null;
   input: PredictionInput;
   /** How often it was submitted to the provider. */
   attempt: number;
@@ -54,8 +125,8 @@ export type Prediction = {
   completedAt: string | null;
   /** Null unless it succeeded. */
   output: Output | null;
-  /** Null unless it failed. `retryable`: whether starting the step again can help. */
-  error: { code: string; message: string; retryable: boolean } | null;
+  /** Null unless it failed. `retryable`: whether starting the step again can help. `stage`: what the provider rejected. */
+  error: { code: string; message: string; retryable: boolean; stage?: "input" | "output" | undefined } | null;
 };
 
 export type Project = {
@@ -65,6 +136,8 @@ export type Project = {
   description: string;
   /** The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath. */
   referenceImagePath: string | null;
+  /** Width to height of its frames and videos, such as 9:16. */
+  aspectRatio: string;
   /** The frames that the next video and last frame are made from. Null: the latest that succeeded. */
   selected: { "first-frame": string | null; "last-frame": string | null };
   createdAt: string;
@@ -158,7 +231,12 @@ export type DeliveryPage = { deliveries: Delivery[]; nextCursor: string | null }
 
 type Page = { limit?: number | undefined; cursor?: string | undefined };
 type Read = { query: { projectId: string; predictionId?: string | undefined }; answer: Prediction };
-type FirstFrame = { projectId: string; referenceImagePath?: string | undefined; prompt?: string | undefined };
+/** A start, of a step that has not the controls of `Absent`. */
+type Start<Absent extends keyof Controls = never> = {
+  projectId: string;
+  /** Default: the default of the step. A model that is named is never replaced by another. */
+  model?: string | undefined;
+} & { [Name in keyof Controls]?: (Name extends Absent ? null : Controls[Name] | null) | undefined };
 type Endpoint = {
   description?: string | undefined;
   eventTypes?: EventType[] | undefined;
@@ -170,7 +248,7 @@ type NoFields = Record<string, never>;
 /** What each operation takes and answers. */
 export type Operations = {
   createProject: {
-    body: { title: string; textPrompt: string; description?: string | undefined };
+    body: { title: string; textPrompt: string; description?: string | undefined; aspectRatio?: string | undefined };
     answer: Project;
   };
   listProjects: {
@@ -188,6 +266,7 @@ export type Operations = {
       textPrompt?: string | undefined;
       description?: string | undefined;
       referenceImagePath?: string | null | undefined;
+      aspectRatio?: string | undefined;
       /** A step that is absent stays as it is. */
       selected?: { "first-frame"?: string | null | undefined; "last-frame"?: string | null | undefined } | undefined;
     };
@@ -196,18 +275,13 @@ export type Operations = {
   deleteProject: { answer: Project };
   listPredictions: { query: Page & { step?: Step | undefined }; answer: PredictionPage };
   uploadReferenceImage: { answer: { referenceImagePath: string } };
-  startFirstFrame: { body: FirstFrame; answer: Prediction };
-  startLastFrame: { body: FirstFrame & { firstFramePredictionId?: string | undefined }; answer: Prediction };
-  startVideo: {
-    body: {
-      projectId: string;
-      prompt?: string | undefined;
-      durationSeconds?: number | undefined;
-      firstFramePredictionId?: string | undefined;
-      lastFramePredictionId?: string | undefined;
-    };
+  listModels: { answer: ModelList };
+  startFirstFrame: {
+    body: Start<"firstFramePredictionId" | "lastFramePredictionId" | "durationSeconds" | "audio">;
     answer: Prediction;
   };
+  startLastFrame: { body: Start<"lastFramePredictionId" | "durationSeconds" | "audio">; answer: Prediction };
+  startVideo: { body: Start; answer: Prediction };
   readFirstFrame: Read;
   readLastFrame: Read;
   readVideo: Read;

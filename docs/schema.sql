@@ -152,6 +152,7 @@ create table keyframe.predictions (
   error_code text,
   error_message text,
   error_retryable boolean,
+  error_stage text,
   output_path text,
   output_content_type text,
   output_bytes bigint,
@@ -159,6 +160,7 @@ create table keyframe.predictions (
   output_width integer,
   output_height integer,
   output_duration_seconds double precision,
+  output_has_audio boolean,
   created_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   completed_at timestamp with time zone,
@@ -175,14 +177,16 @@ CASE
     WHEN (status = 'failed'::keyframe.prediction_status) THEN (num_nonnulls(error_code, error_message, error_retryable) = 3)
     ELSE (num_nonnulls(error_code, error_message, error_retryable) = 0)
 END),
+  constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
   constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR ((input ->> 'firstFramePredictionId'::text) IS NULL))),
   constraint lease_only_while_active CHECK (((lease_token IS NULL) OR is_active)),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR ((input ->> 'lastFramePredictionId'::text) IS NULL))),
   constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
+  constraint output_has_audio_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_if_and_only_if_succeeded CHECK (
 CASE
     WHEN (status = 'succeeded'::keyframe.prediction_status) THEN (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6)
-    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds) = 0)
+    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio) = 0)
 END),
   constraint output_path_is_its_own CHECK (starts_with(output_path, (((((owner_id || '/'::text) || project_id) || '/'::text) || id) || '.'::text))),
   constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
@@ -210,8 +214,10 @@ comment on column keyframe.predictions.admitted_at is 'When it got one of its ow
 comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
@@ -235,7 +241,7 @@ CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
 CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN ((new.input ->> 'firstFramePredictionId'::text) IS NOT NULL OR (new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
 CREATE TRIGGER _400_admit BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.admit_or_queue();
-CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text, 'input_unreachable'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
+CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text, 'input_unreachable'::text, 'content_rejected'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
 CREATE TRIGGER _420_unselect_deleted_frame AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_frame();
@@ -1124,7 +1130,7 @@ create schema keyframe_worker;
 comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
 grant usage on schema keyframe_worker to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision, has_audio boolean DEFAULT NULL::boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1135,16 +1141,17 @@ begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
-      output_duration_seconds = complete_prediction.duration_seconds, completed_at = clock_timestamp(), progress = 1,
+      output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
+      completed_at = clock_timestamp(), progress = 1,
       lease_token = null, failures = 0, retry_reason = null, updated_at = now()
   where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
   return found;
 end
 $function$;
-comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision) is 'storing → succeeded, for the holder of the lease. False: too late.';
-grant execute on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision) to service_role;
+comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) is 'storing → succeeded, for the holder of the lease. False: too late.';
+grant execute on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean)
+CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text DEFAULT NULL::text)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1157,11 +1164,11 @@ begin
   if not found then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction_id, code, message, retryable);
+  return keyframe_private.mark_failed(prediction_id, code, message, retryable, stage => fail_prediction.stage);
 end
 $function$;
-comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) is 'active → failed, for the holder of the lease. False: too late.';
-grant execute on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) to service_role;
+comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean,text) is 'active → failed, for the holder of the lease. False: too late.';
+grant execute on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.retry_prediction_later(prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision DEFAULT NULL::double precision, provider_answered boolean DEFAULT true)
  RETURNS text
@@ -1234,7 +1241,7 @@ $function$;
 comment on function keyframe_worker.record_search_ended(uuid) is 'Ends the search for provider runs of a prediction that ended or was deleted with an unanswered submit. False: nothing to search for.';
 grant execute on function keyframe_worker.record_search_ended(uuid) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, input_unreachable boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1306,12 +1313,12 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), input_unreachable)
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage)
     then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,boolean) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
-grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,boolean) to service_role;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
  RETURNS boolean
@@ -2825,10 +2832,9 @@ begin
     resolved := resolved - 'audio';
   end if;
 
-  -- What one choice forces on another; the defaults come after it.
-  for control in
-    select c.key as name, c.value as rule from jsonb_each(controls) c where c.key = any (used) or resolved ? c.key order by c.key
-  loop
+  -- What one choice forces on another, images first; the defaults come after it.
+  for control in select c.key as name, c.value as rule from jsonb_each(controls) c order by c.key <> all (used), c.key loop
+    continue when control.name <> all (used) and not resolved ? control.name;
     for forced in
       select f.key as name, f.value from jsonb_each(
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
@@ -2921,6 +2927,14 @@ begin
   limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
+  end if;
+
+  unknown := case
+    when step = 'first-frame' and asked ->> 'firstFramePredictionId' is not null then 'firstFramePredictionId'
+    when step <> 'video' and asked ->> 'lastFramePredictionId' is not null then 'lastFramePredictionId'
+  end;
+  if unknown is not null then
+    perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
   end if;
 
   if asked ->> 'prompt' is null then
@@ -3074,7 +3088,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean DEFAULT true)
+CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean DEFAULT true, stage text DEFAULT NULL::text)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3082,7 +3096,7 @@ AS $function$
 begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
-      completed_at = clock_timestamp(), lease_token = null,
+      error_stage = stage, completed_at = clock_timestamp(), lease_token = null,
       unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
   where p.id = prediction and p.is_active;
   return found;
@@ -3101,7 +3115,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.mark_queued_again(prediction uuid)
+CREATE OR REPLACE FUNCTION keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3111,10 +3125,10 @@ declare
 begin
   update keyframe.predictions p
   set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), unanswered_since = null,
-      lease_token = null, failures = runs, retry_reason = 'input_unreachable',
+      lease_token = null, failures = runs, retry_reason = reason,
       next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
-    and runs < (select s.max_failures from keyframe_private.settings s);
+    and runs < max_runs;
   return found;
 end
 $function$;
@@ -3303,7 +3317,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, input_unreachable boolean)
+CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -3328,13 +3342,19 @@ begin
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
-      if not input_unreachable then
-        return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-          coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
-      elsif keyframe_private.mark_queued_again(row_now.id) then
+      if failure = 'content_rejected' then
+        return keyframe_private.mark_failed(row_now.id, 'content_rejected', error_message, false, stage => apply_provider_state.stage);
+      elsif failure = 'input_unreachable' then
+        if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
+          return true;
+        end if;
+        return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+      -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+      elsif failure = 'interrupted' and keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
         return true;
       end if;
-      return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
+        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
       return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was cancelled at the provider. Run the step again.', true);
     when 'aborted' then
@@ -3907,9 +3927,11 @@ begin
     'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
+    'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
+    'output_has_audio', prediction.output_has_audio,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end

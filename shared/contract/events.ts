@@ -29,6 +29,8 @@ const generation = {
   step,
   /** The provider's name of the model: `owner/name`. */
   model: z.string(),
+  /** The default of that time, if it was not available and `model` took its place. */
+  requestedModel: z.string().optional(),
   createdAt: time,
   completedAt: time,
 };
@@ -53,11 +55,17 @@ export const generationSucceeded = z.strictObject({
         height: z.int().positive(),
         /** Only for a video. */
         durationSeconds: z.number().positive().optional(),
+        /** Only for a video: whether its file has sound. */
+        hasAudio: z.boolean().optional(),
       }),
     })
     .refine(({ step, output }) => (step === "video") === (output.durationSeconds !== undefined), {
       path: ["output", "durationSeconds"],
       message: "Required for a video, and only allowed for a video.",
+    })
+    .refine(({ step, output }) => step === "video" || output.hasAudio === undefined, {
+      path: ["output", "hasAudio"],
+      message: "Only allowed for a video.",
     }),
 });
 
@@ -75,6 +83,8 @@ export const generationFailed = z.strictObject({
     /** A sentence for a person. */
     message: z.string(),
     retryable: z.boolean(),
+    /** Of content_rejected: whether the provider rejected the inputs or its own output, where it says so. */
+    stage: z.enum(["input", "output"]).optional(),
   }),
   data: z.strictObject(generation),
 });

@@ -1,43 +1,17 @@
 import { z } from "zod";
-import { id, referenceImagePath, step, text, time } from "./fields.ts";
+import { predictionInput, startFields } from "./controls.ts";
+import { id, referenceImagePath, step, time } from "./fields.ts";
 import { SAMPLE_PREDICTION } from "./samples.ts";
 
-const prompt = text(1, 4000).optional().meta({ description: "What to generate. Default: the project's textPrompt." });
-
 export const startFirstFrameBody = z
-  .strictObject({ projectId: id, referenceImagePath: referenceImagePath.optional(), prompt })
+  .strictObject(startFields("firstFramePredictionId", "lastFramePredictionId", "durationSeconds", "audio"))
   .meta({ id: "StartFirstFrame" });
 
 export const startLastFrameBody = z
-  .strictObject({
-    ...startFirstFrameBody.shape,
-    firstFramePredictionId: id.optional().meta({
-      description:
-        "The first frame that serves as a reference. Default: the project's selected one, else the latest that succeeded.",
-    }),
-  })
+  .strictObject(startFields("lastFramePredictionId", "durationSeconds", "audio"))
   .meta({ id: "StartLastFrame" });
 
-export const startVideoBody = z
-  .strictObject({
-    projectId: id,
-    prompt,
-    durationSeconds: z
-      .int()
-      .min(1)
-      .max(60)
-      .optional()
-      .meta({ description: "One of the durations that the model offers. Default: the model's default." }),
-    firstFramePredictionId: id.optional().meta({
-      description:
-        "The frame at which the video starts. Default: the project's selected one, else the latest that succeeded.",
-    }),
-    lastFramePredictionId: id.optional().meta({
-      description:
-        "The frame at which the video ends. Default: the project's selected one, else the latest that succeeded, if any.",
-    }),
-  })
-  .meta({ id: "StartVideo" });
+export const startVideoBody = z.strictObject(startFields()).meta({ id: "StartVideo" });
 
 export const readPredictionQuery = z.strictObject({
   projectId: id,
@@ -47,18 +21,6 @@ export const readPredictionQuery = z.strictObject({
 export const cancelPredictionBody = z
   .strictObject({ projectId: id, predictionId: id })
   .meta({ id: "CancelPrediction" });
-
-/** What a prediction was made with, to understand and to repeat it. */
-export const predictionInput = z
-  .object({
-    prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt of that time." }),
-    referenceImagePath: referenceImagePath.nullable(),
-    firstFramePredictionId: id.nullable().meta({ description: "Null: none, or deleted since." }),
-    lastFramePredictionId: id.nullable().meta({ description: "Null: none, or deleted since." }),
-    durationSeconds: z.int().nullable().meta({ description: "Of a video. Null: the model's default." }),
-  })
-  .meta({ id: "PredictionInput", description: "What it was made with." });
-export type PredictionInput = z.infer<typeof predictionInput>;
 
 /** The database's status `storing` is `processing` in the API, and so is `queued` once a provider run was accepted. */
 export const predictionStatus = z
@@ -78,6 +40,7 @@ export const output = z
     width: z.int().meta({ description: "Pixels." }),
     height: z.int().meta({ description: "Pixels." }),
     durationSeconds: z.number().optional().meta({ description: "Only for a video." }),
+    hasAudio: z.boolean().optional().meta({ description: "Only for a video: whether its file has sound." }),
     expiresAt: time,
   })
   .meta({ id: "Output" });
@@ -95,6 +58,9 @@ export const prediction = z
         "While queued: 0 when it has a slot, 1 for the next in line; 1000 means 1000 or later. Otherwise null.",
     }),
     model: z.string(),
+    requestedModel: z.string().nullable().meta({
+      description: "The default of that time, if it was not available and model took its place. Otherwise null.",
+    }),
     input: predictionInput,
     attempt: z.int().meta({ description: "How often it was submitted to the provider." }),
     createdAt: time,
@@ -102,7 +68,15 @@ export const prediction = z
     completedAt: time.nullable(),
     output: output.nullable().meta({ description: "Null unless it succeeded." }),
     error: z
-      .object({ code: z.string(), message: z.string(), retryable: z.boolean() })
+      .object({
+        code: z.string(),
+        message: z.string(),
+        retryable: z.boolean(),
+        stage: z
+          .enum(["input", "output"])
+          .optional()
+          .meta({ description: "Of content_rejected: whether the provider rejected the inputs or its own output." }),
+      })
       .meta({ id: "GenerationError" })
       .nullable()
       .meta({ description: "Null unless it failed. retryable: whether starting the step again can help." }),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { aspectRatio } from "./controls.ts";
 import { id, line, referenceImagePath, STEPS, type Step, step, text, time } from "./fields.ts";
 import { nextCursor, pageQuery } from "./pages.ts";
 import { prediction } from "./predictions.ts";
@@ -12,11 +13,16 @@ const textPrompt = text(1, 4000).meta({
 const descriptionText = "Free text, for example notes on the look. Not sent to the provider.";
 const description = text(0, 4000).meta({ description: descriptionText });
 
+const projectRatio = aspectRatio.meta({
+  description: "Width to height of its frames and videos, such as 9:16. A start may have another. Default: 16:9.",
+});
+
 export const createProjectBody = z
   .strictObject({
     title,
     textPrompt,
     description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
+    aspectRatio: projectRatio.optional(), // no default here: a retry by a client that does not know the field must stay the same request
   })
   .meta({ id: "CreateProject" });
 
@@ -32,13 +38,14 @@ export const changeProjectBody = z
     textPrompt: textPrompt.optional(),
     description: description.optional(),
     referenceImagePath: projectReference.optional(),
+    aspectRatio: projectRatio.optional(),
     selected: z
       .strictObject({ "first-frame": selectedFrame.optional(), "last-frame": selectedFrame.optional() })
       .optional()
       .meta({ description: `${selectedText} A step that is absent stays as it is.` }),
   })
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error: "Must hold at least one of title, textPrompt, description, referenceImagePath, selected.",
+    error: "Must hold at least one of title, textPrompt, description, referenceImagePath, aspectRatio, selected.",
   })
   .meta({ id: "ChangeProject", minProperties: 1 });
 
@@ -50,6 +57,7 @@ const fields = {
   textPrompt: z.string(),
   description: z.string(),
   referenceImagePath: projectReference,
+  aspectRatio: projectRatio,
   selected: z
     .object({ "first-frame": selectedFrame, "last-frame": selectedFrame })
     .meta({ id: "SelectedFrames", description: selectedText }),

@@ -27,6 +27,7 @@ create table keyframe.predictions (
   error_code text,
   error_message text,
   error_retryable boolean,
+  error_stage text,
   output_path text,
   output_content_type text,
   output_bytes bigint,
@@ -34,6 +35,7 @@ create table keyframe.predictions (
   output_width integer,
   output_height integer,
   output_duration_seconds double precision,
+  output_has_audio boolean,
   created_at timestamptz not null default now(),
   started_at timestamptz,
   completed_at timestamptz,
@@ -59,12 +61,16 @@ create table keyframe.predictions (
   constraint output_if_and_only_if_succeeded check (
     case when status = 'succeeded'
       then num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6
-      else num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds) = 0
+      else num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio) = 0
     end),
   -- It is the input of a video and the file that its owner reads.
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
   constraint output_duration_if_and_only_if_a_video_succeeded
     check ((output_duration_seconds is not null) = (status = 'succeeded' and step = 'video')),
+  constraint output_has_audio_if_and_only_if_a_video_succeeded
+    check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
+  constraint error_stage_only_of_rejected_content
+    check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     case when status = 'failed' then num_nonnulls(error_code, error_message, error_retryable) = 3
       else num_nonnulls(error_code, error_message, error_retryable) = 0
@@ -88,7 +94,9 @@ comment on column keyframe.predictions.admitted_at is 'When it got one of its ow
 comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
@@ -159,7 +167,7 @@ insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
   ('processing', 'storing'), ('processing', 'failed'), ('processing', 'canceled'),
-  ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images: it is submitted again
+  ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images or was interrupted: it is submitted again
   ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
 alter table keyframe_private.prediction_moves enable row level security;
 

@@ -153,10 +153,9 @@ begin
     resolved := resolved - 'audio';
   end if;
 
-  -- What one choice forces on another; the defaults come after it.
-  for control in
-    select c.key as name, c.value as rule from jsonb_each(controls) c where c.key = any (used) or resolved ? c.key order by c.key
-  loop
+  -- What one choice forces on another, images first; the defaults come after it.
+  for control in select c.key as name, c.value as rule from jsonb_each(controls) c order by c.key <> all (used), c.key loop
+    continue when control.name <> all (used) and not resolved ? control.name;
     for forced in
       select f.key as name, f.value from jsonb_each(
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
@@ -255,6 +254,14 @@ begin
   limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
+  end if;
+
+  unknown := case
+    when step = 'first-frame' and asked ->> 'firstFramePredictionId' is not null then 'firstFramePredictionId'
+    when step <> 'video' and asked ->> 'lastFramePredictionId' is not null then 'lastFramePredictionId'
+  end;
+  if unknown is not null then
+    perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
   end if;
 
   if asked ->> 'prompt' is null then

@@ -165,6 +165,7 @@ test.each<[what: string, json: unknown, paths: string[]]>([
 test.each<[what: string, json: unknown, path: string]>([
   ["nothing", {}, ""],
   ["a reference image of another shape", { referenceImagePath: "keyframe-outputs/a.png" }, "referenceImagePath"],
+  ["an aspect ratio of another shape", { aspectRatio: "16/9" }, "aspectRatio"],
   ["a selected video", { selected: { video: crypto.randomUUID() } }, "selected.video"],
   ["a selected frame that is no identifier", { selected: { "first-frame": "latest" } }, "selected.first-frame"],
 ])("PATCH of a project with %s → 400 that names the field, and nothing changed", async (_what, json, path) => {
@@ -198,7 +199,15 @@ test.each([
   ["first-frame", { durationSeconds: 5 }, "durationSeconds"],
   ["last-frame", { lastFramePredictionId: crypto.randomUUID() }, "lastFramePredictionId"],
   ["last-frame", { durationSeconds: 5 }, "durationSeconds"],
-  ["video", { referenceImagePath: `projects/${crypto.randomUUID()}.png` }, "referenceImagePath"],
+  ["last-frame", { audio: false }, "audio"],
+  ["first-frame", { aspectRatio: "wide" }, "aspectRatio"],
+  ["first-frame", { model: "nano-banana" }, "model"],
+  ["first-frame", { negativePrompt: " " }, "negativePrompt"],
+  ["first-frame", { referenceImagePaths: "projects/a.png" }, "referenceImagePaths"],
+  ["first-frame", { referenceImagePaths: ["projects/a.png", "a.png"] }, "referenceImagePaths.1"],
+  ["video", { resolution: 720 }, "resolution"],
+  ["video", { audio: "true" }, "audio"],
+  ["video", { seed: 0.5 }, "seed"],
   ["video", { durationSeconds: 0 }, "durationSeconds"],
   ["video", { durationSeconds: 61 }, "durationSeconds"],
   ["video", { durationSeconds: 5.5 }, "durationSeconds"],
@@ -220,7 +229,7 @@ test.each([
     " ",
   ),
   ..."projects/a.png?x=1 projects/.hidden.png projects\\a.png projects/ä.png https://example.com/a.png".split(" "),
-  ...["projects/a b.png", "projects/a.png\n", "projects/a.png\0", `projects/${"a".repeat(201)}`, "", 7, null],
+  ...["projects/a b.png", "projects/a.png\n", "projects/a.png\0", `projects/${"a".repeat(201)}`, "", 7],
   ["projects/a.png"],
 ])("the reference %j → 400 that names it, and nothing changed", async (referenceImagePath) => {
   const options = { method: "POST", json: { projectId, referenceImagePath } };

@@ -32,6 +32,7 @@ describe("reading", () => {
       projectId,
       ...FIELDS,
       referenceImagePath: null,
+      aspectRatio: "16:9",
       selected: { "first-frame": null, "last-frame": null },
       predictions: NONE_OF_EACH_STEP,
       takes: NONE_OF_EACH_STEP,
@@ -214,7 +215,7 @@ describe("what its predictions are made of", () => {
     older = await user.finish(await user.start("first-frame", { projectId }));
     newer = await user.finish(await user.start("first-frame", { projectId }));
   });
-  const frames = { firstFramePredictionId: null, lastFramePredictionId: null, durationSeconds: null };
+  const frames = { firstFramePredictionId: null, lastFramePredictionId: null, durationSeconds: 5 };
 
   test("a first frame → its input is the prompt and the image that it was made with", async () => {
     const referenceImagePath = await user.upload(await drawImage());

@@ -129,11 +129,8 @@ export const predictionRow = (fields: Record<string, unknown> = {}) => ({
   owner_id: OWNER,
   step: "first-frame",
   status: "queued",
-  prompt: "a secret prompt",
-  reference_image_path: null,
-  first_frame_prediction_id: null,
-  last_frame_prediction_id: null,
-  duration_seconds: null,
+  requested_model: null,
+  input: { prompt: "a secret prompt", aspectRatio: "16:9", referenceImagePaths: [] },
   progress: null,
   queue_position: 0,
   model: "google/nano-banana",
@@ -143,7 +140,9 @@ export const predictionRow = (fields: Record<string, unknown> = {}) => ({
   completed_at: null,
   output_path: null,
   output_duration_seconds: null,
+  output_has_audio: null,
   error_code: null,
+  error_stage: null,
   ...fields,
 });
 

@@ -72,6 +72,28 @@ describe("Idempotency-Key", () => {
     expect(await hashOf(null, ID.replace(/^3/, "4"))).not.toBe(hash);
   });
 
+  // A retry by a client that does not know the newer fields must match its first request, across an update of the service.
+  test.each<[path: string, body: object, hash: string]>([
+    [
+      "/api/projects",
+      { title: "Harbour", textPrompt: "Dawn" },
+      "e0b7a8077c4f1fa3c7d8dd65d61eb82c51e388a48c82d41716abe20cf6687076",
+    ],
+    [
+      "/api/projects/generate/first-frame",
+      { projectId: ID, referenceImagePath: "projects/a.png", prompt: "Dawn" },
+      "21c44ea678357b5f19f2863db55253ca44062c56e124bfea40a375278cc41747",
+    ],
+    [
+      "/api/projects/generate/video",
+      { projectId: ID, durationSeconds: 5, firstFramePredictionId: ID },
+      "ed7a0960a0f571504834d0e014051084ccd7d5383f8ed1e8d8b7dd53cfd076c4",
+    ],
+  ])("POST %s with the fields of the first clients → the hash of their time", async (path, body, hash) => {
+    await api.post(path, body, { "idempotency-key": "key" });
+    expect(lastArguments(api)).toMatchObject({ request_hash: hash });
+  });
+
   test("what is no key → no matter where none is taken: GET, DELETE", async () => {
     for (const method of ["GET", "DELETE"]) {
       await api.call(`/api/webhooks/${ID}`, { method, headers: { "idempotency-key": "no key at all" } });

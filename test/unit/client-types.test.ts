@@ -24,11 +24,13 @@ describe("what does not fit the contract does not compile", () => {
   test("bodies of the steps", () => {
     later(() => keyframe.generate("first-frame", { projectId, referenceImagePath: "projects/a.png", prompt: "b" }));
     later(() => keyframe.generate("last-frame", { projectId, firstFramePredictionId: projectId }));
-    later(() => keyframe.generate("video", { projectId, durationSeconds: 5 }));
+    later(() => keyframe.generate("video", { projectId, durationSeconds: 5, lastFramePredictionId: null }));
+    later(async () => {
+      const { input } = await keyframe.readPrediction({ projectId, step: "video" });
+      return keyframe.generate("video", { projectId, ...input, seed: 7 });
+    });
     // @ts-expect-error a first frame has no duration
     later(() => keyframe.generate("first-frame", { projectId, durationSeconds: 5 }));
-    // @ts-expect-error a video takes its look from its frames
-    later(() => keyframe.generate("video", { projectId, referenceImagePath: "projects/a.png" }));
     // @ts-expect-error a first frame has none before it
     later(() => keyframe.generate("first-frame", { projectId, firstFramePredictionId: projectId }));
     // @ts-expect-error the project is missing

@@ -1,8 +1,17 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
 import { describe, expect, test } from "vitest";
 import { webhookEvent } from "../../shared/contract/events.ts";
+import recordedEvents from "../support/receiver/recorded-events.json" with { type: "json" };
 import { documentedBodies } from "../tools/receiver-fixture.ts";
 
 const byType = new Map(documentedBodies.map((body) => [JSON.parse(body).type, body]));
+
+/**
+ * The schema of the events as the first receivers had it, recorded. It is never edited. It allows more fields, because receivers were
+ * told to ignore those they do not know.
+ */
+const acceptedAtFirst = addFormats.default(new Ajv2020({ strict: true })).compile(recordedEvents);
 
 /** The documented example of this type with the value at this path replaced; undefined takes the field away. */
 function changed(type: string, path: string, value: unknown): unknown {
@@ -46,10 +55,13 @@ describe("only the documented fields", () => {
     ["generation.succeeded", "data.output.contentType", "text/html"],
     ["generation.succeeded", "data.output.durationSeconds", undefined],
     ["generation.succeeded", "data.step", "first-frame"],
+    ["generation.succeeded", "data.output.hasAudio", null],
+    ["generation.succeeded", "data.requestedModel", null],
     ["generation.succeeded", "data.output", null],
     ["generation.failed", "error", undefined],
     ["generation.failed", "error.code", "Provider failed"],
     ["generation.failed", "error.stack", "at …"],
+    ["generation.failed", "error.stage", "queue"],
     ["generation.failed", "data.error", { code: "x" }],
     ["webhook.test", "data.endpointId", undefined],
   ])("%s with %s = %j → refused", (type, path, value) => {
@@ -59,8 +71,13 @@ describe("only the documented fields", () => {
   test.each<[string, string, unknown]>([
     ["project.created", "data.truncated", true],
     ["generation.succeeded", "data.output.durationSeconds", 5.041667],
+    ["generation.succeeded", "data.output.hasAudio", true],
+    ["generation.succeeded", "data.requestedModel", "google/veo-3.1"],
     ["generation.failed", "data.step", "video"],
-  ])("%s with %s = %j → accepted", (type, path, value) => {
-    expect(webhookEvent.safeParse(changed(type, path, value)).success).toBe(true);
+    ["generation.failed", "error.stage", "output"],
+  ])("%s with %s = %j → accepted, also by a receiver of the first version", (type, path, value) => {
+    const event = changed(type, path, value);
+    expect(webhookEvent.safeParse(event).success).toBe(true);
+    expect([acceptedAtFirst(event), acceptedAtFirst.errors]).toEqual([true, null]);
   });
 });

@@ -14,8 +14,50 @@ function succeeded(step: string, predictionId: string, extension = "png", video:
 const firstFrame = succeeded("first-frame", firstFrameId);
 const lastFrame = succeeded("last-frame", lastFrameId);
 const video = {
-  ...succeeded("video", videoId, "mp4", { contentType: "video/mp4", width: 1280, height: 720, durationSeconds: 5 }),
+  ...succeeded("video", videoId, "mp4", {
+    contentType: "video/mp4",
+    width: 1280,
+    height: 720,
+    durationSeconds: 5,
+    hasAudio: false,
+  }),
   model: "kwaivgi/kling-v2.1",
+  input: {
+    ...SAMPLE_PREDICTION.input,
+    firstFramePredictionId: firstFrameId,
+    lastFramePredictionId: lastFrameId,
+    referenceImagePaths: [],
+    referenceImagePath: null,
+    resolution: "1080p",
+    durationSeconds: 5,
+  },
+};
+const models = {
+  steps: [
+    {
+      step: "video",
+      models: [
+        {
+          model: "kwaivgi/kling-v2.1",
+          label: "Kling 2.1",
+          vendor: "Kuaishou",
+          isDefault: true,
+          available: true,
+          acceptsFaces: "unknown",
+          shutdownAt: null,
+          successor: null,
+          promptMaxLength: 2500,
+          controls: {
+            prompt: { maxLength: 2500 },
+            firstFrame: { required: true },
+            lastFrame: { needs: ["firstFrame"], forces: { resolution: "1080p" } },
+            resolution: { values: ["720p", "1080p"], default: "720p" },
+            durationSeconds: { values: [5, 10], default: 5 },
+          },
+        },
+      ],
+    },
+  ],
 };
 const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null };
 const queued = <Prediction extends object>(prediction: Prediction) => ({
@@ -55,6 +97,7 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   deleteProject: SAMPLE_PROJECT,
   listPredictions: { predictions: [video, lastFrame, firstFrame], nextCursor: null },
   uploadReferenceImage: { referenceImagePath },
+  listModels: models,
   startFirstFrame: queued(firstFrame),
   startLastFrame: queued(lastFrame),
   startVideo: queued(video),

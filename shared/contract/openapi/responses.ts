@@ -97,11 +97,14 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
     "The first frame or last frame that the request uses has not succeeded. If it is running, repeat the request once it has succeeded. Otherwise generate the frame, or name one that succeeded.",
   generation_in_progress: "A generation of the project is still running. Cancel it, or wait for its end.",
   generation_ended: "The prediction has ended already; there is nothing to cancel.",
+  model_unavailable:
+    "The model that the request names is not available any more. Choose another of `GET /api/models`, or name none.",
   precondition_failed: "It has changed since you read it. Read it again, then repeat your request with the new ETag.",
   payload_too_large: "The body is too large. Send a smaller one.",
   unsupported_media_type: "The path does not support this Content-Type.",
   idempotency_mismatch: "The Idempotency-Key was used for another request in the last 24 hours. Send a new one.",
-  unsupported_input: "The model in use does not support part of this input. Nothing was charged. Leave that part out.",
+  unsupported_input:
+    "The model does not take part of this input. Nothing was charged. `message` says what it takes, and which models take that part: choose one, or leave that part out.",
   rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
   internal: "An error of the service. Try again; if it persists, report the requestId.",
   unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",

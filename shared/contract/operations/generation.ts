@@ -6,6 +6,7 @@ import {
   startLastFrameBody,
   startVideoBody,
 } from "../predictions.ts";
+import { modelList } from "../models.ts";
 import { SAMPLE } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 
@@ -13,7 +14,8 @@ const { projectId, firstFrameId, lastFrameId, videoId, referenceImagePath } = SA
 
 const PAID =
   "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (`Prefer: wait=N` holds it for up to 25 seconds): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
-  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is charged again.";
+  "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is charged again." +
+  "\n\nWhat the model would ignore or refuse is `unsupported_input`, before any charge: `message` names the value, what the model takes, and the models that take it; `GET /api/models` has all of it. `model_unavailable` means that the model you named is not available any more: choose another, or name none.";
 
 const start = {
   method: "POST",
@@ -42,13 +44,25 @@ const read = {
 } as const;
 
 export const generationOperations = {
+  listModels: {
+    method: "GET",
+    at: "/models",
+    tag: "Generation",
+    summary: "List the models of each step, with what they take",
+    description:
+      "Returns the models that a start may name, in the order in which to offer them, with the values, ranges and defaults of each control: build your form from it. The controls have the names of a start's fields; `firstFrame`, `lastFrame` and `referenceImages` stand for the images. An administrator can change the list at any time.",
+    caller: "session",
+    status: 200,
+    answer: modelList,
+    examples: [{ summary: "All steps" }],
+  },
   startFirstFrame: {
     ...start,
     at: "/projects/generate/first-frame",
     summary: "Generate a first frame",
-    description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. A reference image sets the look.${PAID}`,
+    description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. Reference images set the look.${PAID}`,
     body: startFirstFrameBody,
-    errors: ["not_found", "unsupported_input"],
+    errors: ["not_found", "unsupported_input", "model_unavailable"],
     examples: [
       { summary: "From the project's prompt", body: { projectId } },
       {
@@ -61,9 +75,9 @@ export const generationOperations = {
     ...start,
     at: "/projects/generate/last-frame",
     summary: "Generate a last frame",
-    description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. The first frame, if there is one, serves as a reference so that both frames look alike. \`frame_not_ready\` means that the first frame you named has not succeeded.${PAID}`,
+    description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. The first frame, if there is one, serves as a reference so that both frames look alike. \`firstFramePredictionId: null\` leaves it out. \`frame_not_ready\` means that the first frame you named has not succeeded.${PAID}`,
     body: startLastFrameBody,
-    errors: ["not_found", "frame_not_ready", "unsupported_input"],
+    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable"],
     examples: [
       {
         summary: "With a prompt and a first frame",
@@ -76,11 +90,21 @@ export const generationOperations = {
     ...start,
     at: "/projects/generate/video",
     summary: "Generate the video between the frames",
-    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.${PAID}`,
+    description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.${PAID}`,
     body: startVideoBody,
-    errors: ["not_found", "frame_not_ready", "unsupported_input"],
+    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable"],
     examples: [
       { summary: "From the latest frames", body: { projectId, durationSeconds: 5 } },
+      {
+        summary: "With a model, a resolution and a length, and without a last frame",
+        body: {
+          projectId,
+          model: "kwaivgi/kling-v2.1",
+          resolution: "1080p",
+          durationSeconds: 10,
+          lastFramePredictionId: null,
+        },
+      },
       {
         summary: "From frames of your choice",
         body: { projectId, firstFramePredictionId: firstFrameId, lastFramePredictionId: lastFrameId },

@@ -83,6 +83,7 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     calls: "admit_upload",
     takes: "upload",
   },
+  listModels: { path: () => "/api/models", calls: "list_models", takes: "read" },
   startFirstFrame: start("first-frame"),
   startLastFrame: start("last-frame"),
   startVideo: start("video"),

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import type { Step } from "../../../../shared/contract/fields.ts";
+import { modelList } from "../../../../shared/contract/models.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { answerHeaders } from "../http/answer-headers.ts";
@@ -11,29 +12,19 @@ import { isCurrent, type KnownTag, readTag, tagOf } from "../http/entity-tag.ts"
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";
 
+const models = answerBase.extend(modelList.shape);
 const read = answerBase.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
 type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
-/** The fields of all steps; the schema of a step refuses those it does not have. */
-type StartBody = Partial<Call<"startLastFrame">["body"] & Call<"startVideo">["body"]>;
 
 /** POST /api/projects/generate/:step → 202 with the prediction; Location is the URL to poll. Prefer: wait holds the answer until it ends. */
 export const startPrediction =
   (step: Step): Handler<StartId> =>
   async (call, deps) => {
-    const body: StartBody = call.body;
-    const args = {
-      project_id: body.projectId,
-      step,
-      prompt: body.prompt,
-      reference_image_path: body.referenceImagePath,
-      first_frame_prediction_id: body.firstFramePredictionId,
-      last_frame_prediction_id: body.lastFramePredictionId,
-      duration_seconds: body.durationSeconds,
-      ...call.idempotency,
-    };
+    const { projectId, model, ...input } = call.body;
+    const args = { project_id: projectId, step, input, model, ...call.idempotency };
     const started = await deps.database("start_prediction", args, call.token, read);
     const { id, project_id } = started.prediction;
     // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
@@ -69,6 +60,12 @@ export const readPrediction =
     const { answer, waited } = await hold(found, call, deps, isDone);
     return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, deps, known);
   };
+
+/** GET /api/models → 200 { steps }. */
+export const listModels: Handler<"listModels"> = async ({ token }, { database }) => {
+  const answer = await database("list_models", {}, token, models);
+  return { data: { steps: answer.steps }, headers: answerHeaders(answer) };
+};
 
 /** POST /api/projects/generate/cancel → 200 with the prediction. Repeating it is no error. */
 export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) => {

@@ -1,6 +1,6 @@
 import { type OperationId, OPERATIONS } from "../../../../shared/contract/operations/index.ts";
 import type { Handler } from "../call.ts";
-import { cancelPrediction, readPrediction, startPrediction } from "./generate.ts";
+import { cancelPrediction, listModels, readPrediction, startPrediction } from "./generate.ts";
 import { readHealth } from "./health.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
 import { uploadReferenceImage } from "./reference-images.ts";
@@ -35,6 +35,7 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   readLastFrame: readPrediction("last-frame"),
   readVideo: readPrediction("video"),
   cancelPrediction,
+  listModels,
   createWebhook,
   listWebhooks,
   readWebhook,

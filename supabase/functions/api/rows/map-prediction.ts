@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { step } from "../../../../shared/contract/fields.ts";
+import { type PredictionInput, predictionInput } from "../../../../shared/contract/controls.ts";
 import type { Output, Prediction, PredictionStatus } from "../../../../shared/contract/predictions.ts";
 import type { SignedFile } from "./storage.ts";
 
@@ -16,11 +17,8 @@ const common = {
   progress: z.number().min(0).max(1).nullable(),
   queue_position: z.int().nullable(),
   model: z.string(),
-  prompt: z.string(),
-  reference_image_path: z.string().nullable(),
-  first_frame_prediction_id: z.string().nullable(),
-  last_frame_prediction_id: z.string().nullable(),
-  duration_seconds: z.int().nullable(),
+  requested_model: z.string().nullable(),
+  input: z.looseObject({ referenceImagePaths: z.array(z.string()).nullish() }),
   attempt: z.int(),
   /** In the format of Postgres, because a cursor needs its microseconds. */
   created_at: z.iso.datetime({ offset: true }),
@@ -41,6 +39,7 @@ export const predictionRow = z.discriminatedUnion("status", [
     output_width: z.int(),
     output_height: z.int(),
     output_duration_seconds: z.number().nullable(),
+    output_has_audio: z.boolean().nullable(),
   }),
   z.object({
     ...common,
@@ -48,6 +47,7 @@ export const predictionRow = z.discriminatedUnion("status", [
     error_code: z.string(),
     error_message: z.string(),
     error_retryable: z.boolean(),
+    error_stage: z.enum(["input", "output"]).nullable(),
   }),
 ]);
 export type PredictionRow = z.infer<typeof predictionRow>;
@@ -71,13 +71,8 @@ export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>
     progress: row.progress,
     queuePosition: row.queue_position,
     model: row.model,
-    input: {
-      prompt: row.prompt,
-      referenceImagePath: row.reference_image_path,
-      firstFramePredictionId: row.first_frame_prediction_id,
-      lastFramePredictionId: row.last_frame_prediction_id,
-      durationSeconds: row.duration_seconds,
-    },
+    requestedModel: row.requested_model,
+    input: mapInput(row.input),
     attempt: row.attempt,
     createdAt: toIso(row.created_at),
     startedAt: row.started_at,
@@ -85,9 +80,23 @@ export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>
     output: row.status === "succeeded" && file ? mapOutput(row, file) : null,
     error:
       row.status === "failed"
-        ? { code: row.error_code, message: row.error_message, retryable: row.error_retryable }
+        ? {
+            code: row.error_code,
+            message: row.error_message,
+            retryable: row.error_retryable,
+            ...(row.error_stage === null ? {} : { stage: row.error_stage }),
+          }
         : null,
   };
+}
+
+const INPUT_FIELDS = Object.keys(predictionInput.shape);
+
+/** All fields of the contract. The cast is safe: Postgres has checked each when it stored the input, and every start has a prompt. */
+function mapInput(stored: PredictionRow["input"]): PredictionInput {
+  const paths = stored.referenceImagePaths ?? [];
+  const input = { ...stored, referenceImagePaths: paths, referenceImagePath: paths[0] };
+  return Object.fromEntries(INPUT_FIELDS.map((name) => [name, Reflect.get(input, name) ?? null])) as PredictionInput;
 }
 
 const mapOutput = (row: Extract<PredictionRow, { status: "succeeded" }>, file: SignedFile): Output => ({
@@ -99,5 +108,6 @@ const mapOutput = (row: Extract<PredictionRow, { status: "succeeded" }>, file: S
   width: row.output_width,
   height: row.output_height,
   ...(row.output_duration_seconds === null ? {} : { durationSeconds: row.output_duration_seconds }),
+  ...(row.output_has_audio === null ? {} : { hasAudio: row.output_has_audio }),
   expiresAt: file.expiresAt,
 });

@@ -1,0 +1,82 @@
+import { z } from "zod";
+import { id, line, referenceImagePath, text } from "./fields.ts";
+
+/** Width to height. Which ratios there are is said by the models. */
+export const aspectRatio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "Must have the shape width:height, such as 16:9.");
+
+/** The provider's name of a model. */
+export const modelName = z
+  .string()
+  .max(200)
+  .regex(
+    /^[a-z0-9._-]+\/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$/,
+    "Must be the name of a model, such as google/nano-banana. GET /api/models lists them.",
+  );
+
+/** Null means the same as an absent field, unless the description says otherwise: so `input` of an answer can be sent again. */
+const control = <Schema extends z.ZodType>(schema: Schema, description: string) =>
+  schema.nullish().meta({ description });
+
+/**
+ * What a caller can say of a run: the fields of a start, and of `input` in answers. The bounds here hold for every model. What the
+ * chosen one takes is checked by Postgres, by its row in models.
+ */
+export const controls = {
+  prompt: control(text(1, 4000), "What to generate. Default: the project's textPrompt."),
+  negativePrompt: control(text(1, 4000), "What to avoid."),
+  firstFramePredictionId: control(
+    id,
+    "The frame at which a video starts, or whose look a last frame keeps. Default: the project's selected one, else the latest that succeeded. Null: none, for a last frame.",
+  ),
+  lastFramePredictionId: control(
+    id,
+    "The frame at which a video ends. Default: the project's selected one, else the latest that succeeded, if any. Null: none.",
+  ),
+  referenceImagePaths: control(z.array(referenceImagePath), "Images that set the look, as returned by the upload."),
+  referenceImagePath: control(referenceImagePath, "One image, instead of referenceImagePaths."),
+  aspectRatio: control(aspectRatio, "Width to height. Default: the project's."),
+  resolution: control(line(1, 40), "One that the model offers, such as 1080p. Default: the model's."),
+  durationSeconds: control(
+    z.int().min(1).max(60),
+    "The length of a video, one that the model offers. Default: the model's.",
+  ),
+  audio: control(
+    z.boolean(),
+    "Whether a video has sound. Default: the model's, which is false unless an administrator changed it.",
+  ),
+  seed: control(z.int(), "The same seed and the same other inputs give a similar result."),
+};
+
+const isAbsent = z
+  .null("This step does not have it. Leave it out.")
+  .optional()
+  .meta({ description: "This step does not have it." });
+
+/** The fields of every start, in which a step has not those of `absent`. */
+export const startFields = <Name extends keyof typeof controls = never>(...absent: Name[]) => ({
+  projectId: id,
+  model: modelName.optional().meta({
+    description:
+      "One of GET /api/models. Default: the default of the step. A model that is named is never replaced by another.",
+  }),
+  ...controls,
+  ...(Object.fromEntries(absent.map((name) => [name, isAbsent])) as Record<Name, typeof isAbsent>), // of these names
+});
+
+/** `input` of an answer: the same fields. */
+export const predictionInput = z
+  .object(controls)
+  .required()
+  .extend({
+    prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt of that time." }),
+    firstFramePredictionId: id.nullable().meta({ description: "Null: none, or deleted since." }),
+    lastFramePredictionId: id.nullable().meta({ description: "Null: none, or deleted since." }),
+    referenceImagePaths: z.array(referenceImagePath),
+    referenceImagePath: referenceImagePath.nullable().meta({ description: "The first of referenceImagePaths." }),
+    durationSeconds: z.int().nullable().meta({ description: "Of a video." }),
+  })
+  .meta({
+    id: "PredictionInput",
+    description: "What it was made with, defaults included, to understand and to repeat it. Null: not set.",
+  });
+export type PredictionInput = z.infer<typeof predictionInput>;
