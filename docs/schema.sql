@@ -26,6 +26,7 @@ create table keyframe.projects (
   text_prompt text not null,
   description text not null default ''::text,
   reference_image_path text,
+  aspect_ratio text not null default '16:9'::text,
   selected_first_frame_id uuid,
   selected_last_frame_id uuid,
   created_at timestamp with time zone not null default now(),
@@ -33,6 +34,7 @@ create table keyframe.projects (
   constraint projects_pkey PRIMARY KEY (id),
   constraint projects_id_owner_id_key UNIQUE (id, owner_id),
   constraint projects_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
+  constraint aspect_ratio_is_width_to_height CHECK ((aspect_ratio ~ '^[1-9][0-9]?:[1-9][0-9]?$'::text)),
   constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
   constraint description_is_plain_text CHECK (keyframe_private.is_plain_text(description)),
   constraint reference_image_of_project_is_in_projects CHECK (keyframe_private.is_reference_path(reference_image_path)),
@@ -47,6 +49,7 @@ comment on table keyframe.projects is 'One shot. Owned by the user who created i
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
+comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
@@ -63,78 +66,67 @@ create policy projects_update_owner on keyframe.projects for update to authentic
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
-grant insert (title, text_prompt, description) on keyframe.projects to authenticated;
-grant update (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) on keyframe.projects to authenticated;
+grant insert (title, text_prompt, description, aspect_ratio) on keyframe.projects to authenticated;
+grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _300_require_selected_frames BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_frames();
-CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
+CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference_of_project();
 CREATE TRIGGER _450_remove_deleted_reference AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.remove_deleted_reference();
 CREATE TRIGGER _700_emit_created AFTER INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_project_created();
 
 create table keyframe.models (
   step keyframe.generation_step not null,
   model text not null,
-  is_default boolean not null default false,
-  prompt_field text not null default 'prompt'::text,
-  reference_field text,
-  max_references integer not null default 0,
-  reference_is_list boolean not null default false,
-  first_frame_field text,
-  last_frame_field text,
-  last_frame_needs_first boolean not null default false,
-  last_frame_extras jsonb not null default '{}'::jsonb,
-  references_exclude_frames boolean not null default false,
-  duration_field text,
-  durations integer[] not null default '{}'::integer[],
-  extras jsonb not null default '{}'::jsonb,
+  label text not null,
+  vendor text not null,
+  enabled boolean not null default true,
+  "position" integer not null default 1000,
+  shutdown_at timestamp with time zone,
+  accepts_faces text not null default 'unknown'::text,
+  controls jsonb not null,
+  fixed jsonb not null default '{}'::jsonb,
   notes text not null default ''::text,
   constraint models_pkey PRIMARY KEY (step, model),
-  constraint durations_are_a_list_of_seconds CHECK (
-CASE
-    WHEN (array_ndims(durations) > 1) THEN false
-    ELSE ((0 < ALL (durations)) AND (array_position(durations, NULL::integer) IS NULL))
-END),
-  constraint durations_need_a_field CHECK (((duration_field IS NOT NULL) = (cardinality(durations) > 0))),
-  constraint extras_are_objects CHECK (((jsonb_typeof(extras) = 'object'::text) AND (jsonb_typeof(last_frame_extras) = 'object'::text))),
-  constraint extras_leave_the_other_fields_alone CHECK (((NOT (extras ?| ARRAY[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field])) AND (NOT (last_frame_extras ?| ARRAY[prompt_field, reference_field, first_frame_field, last_frame_field, duration_field])))),
-  constraint fields_differ CHECK (((prompt_field <> ALL (ARRAY[reference_field, first_frame_field, last_frame_field, duration_field])) AND (reference_field <> ALL (ARRAY[first_frame_field, last_frame_field, duration_field])) AND (first_frame_field <> ALL (ARRAY[last_frame_field, duration_field])) AND (last_frame_field <> duration_field))),
-  constraint fields_have_names CHECK (((prompt_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text) AND (reference_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text) AND (first_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text) AND (last_frame_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text) AND (duration_field ~ '^[A-Za-z_][A-Za-z0-9_.-]*$'::text))),
-  constraint last_frame_rules_need_a_last_frame_field CHECK (((last_frame_field IS NOT NULL) OR ((NOT last_frame_needs_first) AND (last_frame_extras = '{}'::jsonb)))),
-  constraint max_references_is_not_negative CHECK ((max_references >= 0)),
-  constraint model_is_owner_slash_name CHECK ((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+$'::text)),
-  constraint only_video_has_a_duration_field CHECK (((step = 'video'::keyframe.generation_step) OR (duration_field IS NULL))),
-  constraint only_video_has_frame_fields CHECK (((step = 'video'::keyframe.generation_step) OR ((first_frame_field IS NULL) AND (last_frame_field IS NULL)))),
-  constraint references_need_a_field CHECK (((reference_field IS NOT NULL) = (max_references > 0))),
-  constraint several_references_need_a_list CHECK (((max_references <= 1) OR reference_is_list)),
-  constraint video_starts_from_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (first_frame_field IS NOT NULL))),
-  constraint every_step_keeps_a_default TRIGGER DEFERRABLE INITIALLY DEFERRED
+  constraint accepts_faces_is_known CHECK ((accepts_faces = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text]))),
+  constraint label_is_not_empty CHECK ((btrim(label) <> ''::text)),
+  constraint model_is_owner_slash_name CHECK ((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text)),
+  constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
 );
-comment on table keyframe.models is 'The models that can serve a step. Exactly one row of a step is the default. To switch, tick is_default on another row: update keyframe.models set is_default = true where step = ''video'' and model = ''google/veo-3.1''.';
-comment on column keyframe.models.is_default is 'The model that new predictions of this step use. Setting it on one row clears it on the other; clearing it alone is refused.';
-comment on column keyframe.models.prompt_field is 'The model''s input field for the prompt.';
-comment on column keyframe.models.reference_field is 'The input field for reference images; null when the model takes none.';
-comment on column keyframe.models.max_references is 'How many reference images the model takes (0 when none).';
-comment on column keyframe.models.reference_is_list is 'True when reference_field takes a list, false when it takes one image.';
-comment on column keyframe.models.first_frame_field is 'Video: the input field for the first frame.';
-comment on column keyframe.models.last_frame_field is 'Video: the input field for the last frame; null when the model has none.';
-comment on column keyframe.models.last_frame_needs_first is 'True when the model accepts a last frame only together with a first frame.';
-comment on column keyframe.models.last_frame_extras is 'Additional input when a last frame is sent, for example {"mode": "pro"}.';
-comment on column keyframe.models.references_exclude_frames is 'True when the model accepts either reference images or frames, not both.';
-comment on column keyframe.models.duration_field is 'Video: the input field for the duration in seconds.';
-comment on column keyframe.models.durations is 'The durations in seconds that the model offers; the first one is the default.';
-comment on column keyframe.models.extras is 'Input that is always sent, for example {"output_format": "png"}.';
-CREATE UNIQUE INDEX models_one_default_per_step ON keyframe.models USING btree (step) WHERE is_default;
+comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
+comment on column keyframe.models.model is 'owner/name at Replicate, or owner/name:version for a community model.';
+comment on column keyframe.models.label is 'The name that people choose the model by.';
+comment on column keyframe.models.vendor is 'Who makes the model.';
+comment on column keyframe.models.enabled is 'False: the model is not offered, and a start that names it is refused.';
+comment on column keyframe.models."position" is 'The order in which the models of a step are offered, and in which one takes over from another.';
+comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts take another model.';
+comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
+comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
+comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 alter table keyframe.models enable row level security;
 create policy models_select_everyone on keyframe.models for select to authenticated
   using (true);
 grant select on keyframe.models to authenticated;
 grant select on keyframe.models to service_role;
-CREATE TRIGGER _100_take_default BEFORE UPDATE OF is_default, step ON keyframe.models FOR EACH ROW WHEN (new.is_default AND (NOT old.is_default OR old.step <> new.step)) EXECUTE FUNCTION keyframe_private.replace_default();
-CREATE TRIGGER _100_take_default_inserted BEFORE INSERT ON keyframe.models FOR EACH ROW WHEN (new.is_default) EXECUTE FUNCTION keyframe_private.replace_default();
-CREATE CONSTRAINT TRIGGER every_step_keeps_a_default AFTER DELETE OR UPDATE ON keyframe.models DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.is_default) EXECUTE FUNCTION keyframe_private.require_default();
+CREATE TRIGGER _100_require_well_formed BEFORE INSERT OR UPDATE ON keyframe.models FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_well_formed_model();
+CREATE TRIGGER _200_refuse_disabled_default BEFORE UPDATE OF enabled ON keyframe.models FOR EACH ROW WHEN (old.enabled AND NOT new.enabled) EXECUTE FUNCTION keyframe_private.refuse_disabled_default();
+
+create table keyframe.step_defaults (
+  step keyframe.generation_step not null,
+  model text not null,
+  constraint step_defaults_pkey PRIMARY KEY (step),
+  constraint step_defaults_step_model_fkey FOREIGN KEY (step, model) REFERENCES keyframe.models(step, model) ON UPDATE CASCADE
+);
+comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
+alter table keyframe.step_defaults enable row level security;
+create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated
+  using (true);
+grant select on keyframe.step_defaults to authenticated;
+grant select on keyframe.step_defaults to service_role;
+CREATE TRIGGER _100_require_enabled BEFORE INSERT OR UPDATE ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_enabled_default();
+CREATE TRIGGER _200_keep BEFORE DELETE OR UPDATE OF step ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_default();
 
 create table keyframe.predictions (
   id uuid not null default gen_random_uuid(),
@@ -143,12 +135,9 @@ create table keyframe.predictions (
   step keyframe.generation_step not null,
   status keyframe.prediction_status not null default 'queued'::keyframe.prediction_status,
   is_active boolean not null generated always as ((status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status]))) stored,
-  prompt text not null,
-  reference_image_path text,
-  first_frame_prediction_id uuid,
-  last_frame_prediction_id uuid,
-  duration_seconds integer,
+  input jsonb not null default '{}'::jsonb,
   model text not null,
+  requested_model text,
   provider_prediction_id text,
   attempt integer not null default 0,
   failures integer not null default 0,
@@ -163,6 +152,7 @@ create table keyframe.predictions (
   error_code text,
   error_message text,
   error_retryable boolean,
+  error_stage text,
   output_path text,
   output_content_type text,
   output_bytes bigint,
@@ -170,14 +160,13 @@ create table keyframe.predictions (
   output_width integer,
   output_height integer,
   output_duration_seconds double precision,
+  output_has_audio boolean,
   created_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   completed_at timestamp with time zone,
   updated_at timestamp with time zone not null default now(),
   constraint predictions_pkey PRIMARY KEY (id),
   constraint predictions_provider_prediction_id_key UNIQUE (provider_prediction_id),
-  constraint predictions_first_frame_prediction_id_fkey FOREIGN KEY (first_frame_prediction_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
-  constraint predictions_last_frame_prediction_id_fkey FOREIGN KEY (last_frame_prediction_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
   constraint predictions_model_fkey FOREIGN KEY (step, model) REFERENCES keyframe.models(step, model) ON UPDATE CASCADE,
   constraint predictions_project_fkey FOREIGN KEY (project_id, owner_id) REFERENCES keyframe.projects(id, owner_id) ON DELETE CASCADE,
   constraint attempt_and_failures_are_at_most_a_million CHECK ((((attempt >= 0) AND (attempt <= 1000000)) AND ((failures >= 0) AND (failures <= 1000000)))),
@@ -188,34 +177,33 @@ CASE
     WHEN (status = 'failed'::keyframe.prediction_status) THEN (num_nonnulls(error_code, error_message, error_retryable) = 3)
     ELSE (num_nonnulls(error_code, error_message, error_retryable) = 0)
 END),
-  constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (first_frame_prediction_id IS NULL))),
+  constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
+  constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR ((input ->> 'firstFramePredictionId'::text) IS NULL))),
   constraint lease_only_while_active CHECK (((lease_token IS NULL) OR is_active)),
-  constraint only_video_has_a_duration CHECK (((duration_seconds IS NULL) OR (step = 'video'::keyframe.generation_step))),
-  constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (last_frame_prediction_id IS NULL))),
+  constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR ((input ->> 'lastFramePredictionId'::text) IS NULL))),
   constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
+  constraint output_has_audio_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_if_and_only_if_succeeded CHECK (
 CASE
     WHEN (status = 'succeeded'::keyframe.prediction_status) THEN (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6)
-    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds) = 0)
+    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio) = 0)
 END),
   constraint output_path_is_its_own CHECK (starts_with(output_path, (((((owner_id || '/'::text) || project_id) || '/'::text) || id) || '.'::text))),
   constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
-  constraint prompt_has_1_to_4000_characters CHECK (((char_length(prompt) >= 1) AND (char_length(prompt) <= 4000))),
-  constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(prompt)),
-  constraint prompt_is_plain_text CHECK (keyframe_private.is_plain_text(prompt)),
+  constraint prompt_has_1_to_4000_characters CHECK (((COALESCE(char_length((input ->> 'prompt'::text)), 0) >= 1) AND (COALESCE(char_length((input ->> 'prompt'::text)), 0) <= 4000))),
+  constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'prompt'::text))),
+  constraint prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'prompt'::text))),
   constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((NOT is_active) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
-  constraint reference_image_path_is_in_projects CHECK (keyframe_private.is_reference_path(reference_image_path)),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
   constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
-  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (first_frame_prediction_id IS NOT NULL) OR (NOT is_active))),
+  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR ((input ->> 'firstFramePredictionId'::text) IS NOT NULL))),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
-comment on column keyframe.predictions.prompt is 'The prompt of the request, or the project''s text_prompt when it had none.';
-comment on column keyframe.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
-comment on column keyframe.predictions.first_frame_prediction_id is 'Video: its first image. Last frame: the image whose look it keeps.';
-comment on column keyframe.predictions.last_frame_prediction_id is 'Video: its last image.';
+comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
+comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
+comment on column keyframe.predictions.requested_model is 'The model it was meant for, when that was not available and another took its place; else null.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
 comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
@@ -226,14 +214,13 @@ comment on column keyframe.predictions.admitted_at is 'When it got one of its ow
 comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
-CREATE INDEX predictions_reference_image_path_idx ON keyframe.predictions USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
-CREATE INDEX predictions_first_frame_prediction_id_idx ON keyframe.predictions USING btree (first_frame_prediction_id) WHERE (first_frame_prediction_id IS NOT NULL);
-CREATE INDEX predictions_last_frame_prediction_id_idx ON keyframe.predictions USING btree (last_frame_prediction_id) WHERE (last_frame_prediction_id IS NOT NULL);
 CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
 CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
 CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND is_active);
@@ -248,12 +235,13 @@ create policy predictions_select_owner on keyframe.predictions for select to aut
   using ((owner_id = ( SELECT auth.uid() AS uid)));
 grant select on keyframe.predictions to authenticated;
 grant select on keyframe.predictions to service_role;
-grant insert (project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds) on keyframe.predictions to authenticated;
+grant insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
-CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_prediction();
-CREATE TRIGGER _300_keep_reference BEFORE INSERT ON keyframe.predictions FOR EACH ROW WHEN (new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference();
-CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text, 'input_unreachable'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
+CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
+CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN ((new.input ->> 'firstFramePredictionId'::text) IS NOT NULL OR (new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
+CREATE TRIGGER _400_admit BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.admit_or_queue();
+CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text, 'input_unreachable'::text, 'content_rejected'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
 CREATE TRIGGER _420_unselect_deleted_frame AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_frame();
@@ -405,7 +393,43 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
 grant select on keyframe.webhook_attempts to authenticated;
 grant select on keyframe.webhook_attempts to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text, description text DEFAULT ''::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe.list_models()
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+begin
+  return json_build_object('rate', rate, 'steps', (
+    select json_agg(json_build_object('step', s.step, 'models', (
+      select coalesce(json_agg(json_build_object(
+        'model', m.model, 'label', m.label, 'vendor', m.vendor,
+        'isDefault', m.model = d.model,
+        'available', keyframe_private.is_available(m, now()),
+        'acceptsFaces', m.accepts_faces,
+        'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then (
+          select n.model from keyframe_private.successors_of(m, greatest(m.shutdown_at, now())) n limit 1) end,
+        'promptMaxLength', coalesce((m.controls #>> '{prompt,maxLength}')::integer, 4000),
+        'notes', m.notes,
+        'controls', (
+          select jsonb_object_agg(c.key, jsonb_strip_nulls(
+            c.value - array['field', 'list', 'order', 'omitWith'] || jsonb_build_object('values', keyframe_private.control_values(c.value))))
+          from jsonb_each(m.controls) c)
+      ) order by m.position, m.model), '[]')
+      from keyframe.models m where m.step = s.step and m.enabled
+    )) order by s.step)
+    from unnest(enum_range(null::keyframe.generation_step)) as s (step)
+    left join keyframe.step_defaults d on d.step = s.step
+  ));
+end
+$function$;
+comment on function keyframe.list_models() is 'The enabled models of each step, in order, with what each control takes.';
+grant execute on function keyframe.list_models() to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text, description text DEFAULT ''::text, aspect_ratio text DEFAULT '16:9'::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -422,17 +446,18 @@ begin
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
   else
-    insert into keyframe.projects (id, title, text_prompt, description)
-    values (request.resource_id, create_project.title, create_project.text_prompt, create_project.description)
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio)
+    values (
+      request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio)
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
 end
 $function$;
-comment on function keyframe.create_project(text,text,text,text,text) is 'Creates a project of the caller.';
-grant execute on function keyframe.create_project(text,text,text,text,text) to authenticated;
+comment on function keyframe.create_project(text,text,text,text,text,text) is 'Creates a project of the caller.';
+grant execute on function keyframe.create_project(text,text,text,text,text,text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyframe.generation_step, prompt text DEFAULT NULL::text, reference_image_path text DEFAULT NULL::text, first_frame_prediction_id uuid DEFAULT NULL::uuid, last_frame_prediction_id uuid DEFAULT NULL::uuid, duration_seconds integer DEFAULT NULL::integer, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyframe.generation_step, input jsonb DEFAULT '{}'::jsonb, model text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -449,22 +474,17 @@ begin
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    insert into keyframe.predictions (
-      id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds
-    )
+    insert into keyframe.predictions (id, project_id, step, input, model)
     values (
-      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
-      start_prediction.reference_image_path, start_prediction.first_frame_prediction_id,
-      start_prediction.last_frame_prediction_id, start_prediction.duration_seconds
-    )
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
     returning * into started;
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 end
 $function$;
-comment on function keyframe.start_prediction(uuid,keyframe.generation_step,text,text,uuid,uuid,integer,text,text) is 'Starts one run of a step of the caller''s project.';
-grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,text,text,uuid,uuid,integer,text,text) to authenticated;
+comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project.';
+grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid)
  RETURNS json
@@ -645,8 +665,8 @@ declare
   changed keyframe.projects;
 begin
   update keyframe.projects p
-  set (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) = (
-    select c.title, c.text_prompt, c.description, c.reference_image_path, c.selected_first_frame_id, c.selected_last_frame_id
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
@@ -1110,7 +1130,7 @@ create schema keyframe_worker;
 comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
 grant usage on schema keyframe_worker to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision)
+CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision, has_audio boolean DEFAULT NULL::boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1121,16 +1141,17 @@ begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
-      output_duration_seconds = complete_prediction.duration_seconds, completed_at = clock_timestamp(), progress = 1,
+      output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
+      completed_at = clock_timestamp(), progress = 1,
       lease_token = null, failures = 0, retry_reason = null, updated_at = now()
   where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
   return found;
 end
 $function$;
-comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision) is 'storing → succeeded, for the holder of the lease. False: too late.';
-grant execute on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision) to service_role;
+comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) is 'storing → succeeded, for the holder of the lease. False: too late.';
+grant execute on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean)
+CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text DEFAULT NULL::text)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1143,11 +1164,11 @@ begin
   if not found then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction_id, code, message, retryable);
+  return keyframe_private.mark_failed(prediction_id, code, message, retryable, stage => fail_prediction.stage);
 end
 $function$;
-comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) is 'active → failed, for the holder of the lease. False: too late.';
-grant execute on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean) to service_role;
+comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean,text) is 'active → failed, for the holder of the lease. False: too late.';
+grant execute on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.retry_prediction_later(prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision DEFAULT NULL::double precision, provider_answered boolean DEFAULT true)
  RETURNS text
@@ -1220,7 +1241,7 @@ $function$;
 comment on function keyframe_worker.record_search_ended(uuid) is 'Ends the search for provider runs of a prediction that ended or was deleted with an unanswered submit. False: nothing to search for.';
 grant execute on function keyframe_worker.record_search_ended(uuid) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, input_unreachable boolean DEFAULT false)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1292,12 +1313,12 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), input_unreachable)
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage)
     then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,boolean) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
-grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,boolean) to service_role;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
  RETURNS boolean
@@ -1546,6 +1567,26 @@ comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
 CREATE INDEX idempotency_keys_created_at_idx ON keyframe_private.idempotency_keys USING btree (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
+
+create table keyframe_private.prediction_images (
+  prediction_id uuid not null,
+  role text not null,
+  "position" integer not null default 1,
+  path text,
+  source_prediction_id uuid,
+  constraint prediction_images_pkey PRIMARY KEY (prediction_id, role, "position"),
+  constraint prediction_images_prediction_id_fkey FOREIGN KEY (prediction_id) REFERENCES keyframe.predictions(id) ON DELETE CASCADE,
+  constraint prediction_images_source_prediction_id_fkey FOREIGN KEY (source_prediction_id) REFERENCES keyframe.predictions(id) ON DELETE SET NULL,
+  constraint role_is_known CHECK ((role = ANY (ARRAY['first_frame'::text, 'last_frame'::text, 'reference'::text]))),
+  constraint uploaded_image_is_in_projects CHECK (keyframe_private.is_reference_path(path)),
+  constraint uploaded_or_generated CHECK ((num_nonnulls(path, source_prediction_id) <= 1))
+);
+comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
+CREATE INDEX prediction_images_path_idx ON keyframe_private.prediction_images USING btree (path) WHERE (path IS NOT NULL);
+CREATE INDEX prediction_images_source_prediction_id_idx ON keyframe_private.prediction_images USING btree (source_prediction_id) WHERE (source_prediction_id IS NOT NULL);
+alter table keyframe_private.prediction_images enable row level security;
 
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
@@ -2205,31 +2246,300 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.replace_default()
+CREATE OR REPLACE FUNCTION keyframe_private.json_entries(value jsonb)
+ RETURNS TABLE(at text, key text, item jsonb)
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    select '.' || e.key, e.key, e.value from jsonb_each(case jsonb_typeof(json_entries.value) when 'object' then json_entries.value else '{}' end) e
+    union all
+    select format('[%s]', e.place - 1), null, e.value
+    from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.has_shape(value jsonb, shape text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case shape
+    when 'a list' then jsonb_typeof(value) = 'array'
+    when 'an object' then jsonb_typeof(value) = 'object'
+    when 'a list or an object' then jsonb_typeof(value) in ('array', 'object')
+    when 'true or false' then jsonb_typeof(value) = 'boolean'
+    when 'a text' then jsonb_typeof(value) = 'string' and btrim(value #>> '{}') <> ''
+    when 'a text, a number, true or false' then jsonb_typeof(value) in ('string', 'number', 'boolean')
+    when 'an integer' then value::text ~ '^-?\d+$'
+    when 'a positive integer' then value::text ~ '^[1-9]\d*$'
+    when 'a ratio such as "16:9"' then value::text ~ '^"[1-9]\d*:[1-9]\d*"$'
+    -- The provider ignores an input whose name it does not know, such as an empty name or one with a space.
+    when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.control_values(control jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case jsonb_typeof(control -> 'values')
+    when 'array' then control -> 'values'
+    when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.control_takes(control jsonb, value jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if control is null then
+    return false;
+  elsif control ? 'values' then
+    return jsonb_typeof(value) in ('string', 'number', 'boolean') and keyframe_private.control_values(control) @> value;
+  elsif control ?| array['min', 'max'] then
+    return jsonb_typeof(value) = 'number' and value::numeric = trunc(value::numeric)
+      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric) and coalesce((control ->> 'max')::numeric, value::numeric);
+  end if;
+  return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  mistakes text;
+begin
+  with known (name, kind, shape, steps) as (values
+    ('prompt', 'text', null, '{first-frame,last-frame,video}'::text[]),
+    ('negativePrompt', 'text', null, '{first-frame,last-frame,video}'),
+    ('firstFrame', 'image', null, '{video}'),
+    ('lastFrame', 'image', null, '{video}'),
+    ('referenceImages', 'images', null, '{first-frame,last-frame,video}'),
+    ('aspectRatio', 'choice', 'a ratio such as "16:9"', '{first-frame,last-frame,video}'),
+    ('resolution', 'choice', 'a text', '{first-frame,last-frame,video}'),
+    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
+    ('audio', 'choice', 'true or false', '{video}'),
+    ('seed', 'choice', 'an integer', '{first-frame,last-frame,video}')
+  ), allowed (key, kinds, shape) as (values
+    ('field', '{text,image,images,choice}'::text[], 'the name of a field'),
+    ('maxLength', '{text}', 'a positive integer'),
+    ('required', '{image}', 'true or false'),
+    ('list', '{images}', 'true or false'),
+    ('max', '{images}', 'a positive integer'),
+    ('values', '{choice}', 'a list or an object'),
+    ('order', '{choice}', 'a list'),
+    ('min', '{choice}', 'an integer'),
+    ('max', '{choice}', 'an integer'),
+    ('default', '{choice}', 'a text, a number, true or false'),
+    ('needs', '{image,images,choice}', 'a list'),
+    ('excludes', '{image,images,choice}', 'a list'),
+    ('omitWith', '{choice}', 'a list'),
+    ('forces', '{image,images,choice}', 'an object'),
+    ('forcesByValue', '{choice}', 'an object')
+  ), demanded (name, key, reason) as (values
+    ('referenceImages', 'max', 'how many images the model takes'),
+    ('resolution', 'default', 'it decides the price, so it is always sent'),
+    ('durationSeconds', 'default', 'it decides the price, so it is always sent'),
+    ('audio', 'default', 'it decides the price, so it is always sent')
+  ), control as (
+    select c.key as name, 'controls' || c.at as path, c.item, k.kind, k.shape
+    from keyframe_private.json_entries(controls) c
+    left join known k on k.name = c.key and model_mistakes.step::text = any (k.steps)
+  ), entry as (
+    select c.*, e.key, c.path || e.at as entry_path, e.item as entry, a.shape as entry_shape
+    from control c cross join lateral keyframe_private.json_entries(c.item) e
+    left join allowed a on a.key = e.key and c.kind = any (a.kinds)
+    where c.kind is not null
+  ), element as (
+    select e.name, e.shape, e.key, e.entry_path || i.at as path, i.item, i.key as ours
+    from entry e cross join lateral keyframe_private.json_entries(e.entry) i
+  ), wrong (path, sentence) as (
+    select 'controls', 'must be an object.' where not keyframe_private.has_shape(controls, 'an object')
+    union all select 'fixed', 'must be an object.' where not keyframe_private.has_shape(fixed, 'an object')
+    union all select 'fixed' || f.at, 'must be the name of a field.' from keyframe_private.json_entries(fixed) f
+      where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
+    union all select 'controls.' || k.name, 'is missing.' from (values ('prompt', null), ('firstFrame', 'video')) as k (name, step)
+      where not controls ? k.name and coalesce(k.step, model_mistakes.step::text) = model_mistakes.step::text
+    union all select c.path, format('is no control of the step %s. It has: %s.', model_mistakes.step,
+        (select string_agg(k.name, ', ') from known k where model_mistakes.step::text = any (k.steps)))
+      from control c where c.kind is null
+    union all select c.path, 'must be an object.' from control c where c.kind is not null and not keyframe_private.has_shape(c.item, 'an object')
+    union all select e.entry_path, format('is no key of this control. It takes: %s.', (select string_agg(a.key, ', ') from allowed a where e.kind = any (a.kinds)))
+      from entry e where e.entry_shape is null
+    union all select e.entry_path, format('must be %s.', e.entry_shape) from entry e where not keyframe_private.has_shape(e.entry, e.entry_shape)
+    union all select c.path || '.field', 'is missing: the model''s field.' from control c
+      where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? 'field'
+    union all select c.path || '.' || d.key, format('is missing: %s.', d.reason) from control c join demanded d on d.name = c.name
+      where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? d.key
+    union all select c.path, case when c.shape like '%integer' then 'must have either values, or min and max.' else 'must have values, and no min or max.' end
+      from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
+        and case when c.item ? 'values' then c.item ?| array['min', 'max'] else c.shape not like '%integer' or not c.item ?& array['min', 'max'] end
+    union all select e.entry_path, 'must not be empty.' from entry e where e.key in ('values', 'forces') and e.entry in ('[]', '{}')
+    union all select e.path, format('must be %s.', e.shape) from element e
+      where e.key = 'values' and e.ours is null and not keyframe_private.has_shape(e.item, e.shape)
+    union all select e.path, format('cannot stand in an object: a value must be %s. Use a list.', e.shape) from element e
+      where e.key = 'values' and e.ours is not null and not keyframe_private.has_shape(to_jsonb(e.ours), e.shape)
+    union all select e.path, 'must be a text, a number, true or false.' from element e
+      where e.key in ('values', 'forces') and e.ours is not null and not keyframe_private.has_shape(e.item, 'a text, a number, true or false')
+    union all select e.path, 'must be a text.' from element e
+      where e.key in ('needs', 'excludes', 'omitWith', 'order') and not keyframe_private.has_shape(e.item, 'a text')
+    union all select e.path, 'must be an object.' from element e where e.key = 'forcesByValue' and not keyframe_private.has_shape(e.item, 'an object')
+    union all select e.path, 'stands there twice.' from element e
+      where e.ours is null and exists (select from element o where o.name = e.name and o.key = e.key and o.item = e.item and o.path < e.path)
+  )
+  select string_agg(w.path || ' ' || w.sentence, ' ' order by w.path, w.sentence) into mistakes from wrong w;
+  if mistakes is not null then
+    return mistakes;
+  end if;
+
+  with control as (
+    select c.key as name, 'controls' || c.at as path, c.item from keyframe_private.json_entries(controls) c
+  ), field (path, name, place) as (
+    select c.path || '.field', c.item ->> 'field', 1 from control c
+    union all select 'fixed' || f.at, f.key, 2 from keyframe_private.json_entries(fixed) f
+  ), named as ( -- other controls
+    select c.name, c.path || '.' || l.key || e.at as path, l.key, e.item #>> '{}' as other
+    from control c cross join unnest(array['needs', 'excludes', 'omitWith']) as l (key)
+    cross join lateral keyframe_private.json_entries(c.item -> l.key) e
+  ), forced as ( -- values of other controls
+    select c.name, c.path || '.forces' || f.at as path, f.key as other, f.item as value
+    from control c cross join lateral keyframe_private.json_entries(c.item -> 'forces') f
+    union all
+    select c.name, c.path || '.forcesByValue' || v.at || f.at, f.key, f.item
+    from control c cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v cross join lateral keyframe_private.json_entries(v.item) f
+  ), wrong (path, sentence) as (
+    select f.path, format('names the field %s, which %s fills already.', f.name, o.path) from field f
+      join field o on o.name = f.name and (o.place, o.path) < (f.place, f.path)
+    union all select c.path || '.min', 'must not be greater than max.' from control c where (c.item ->> 'min')::numeric > (c.item ->> 'max')::numeric
+    union all select c.path || '.list', 'must be true: the model takes several images.' from control c
+      where c.name = 'referenceImages' and (c.item ->> 'max')::numeric > 1 and c.item -> 'list' is distinct from 'true'
+    union all select c.path || '.default', 'is not among its values.' from control c
+      where c.item ? 'default' and not keyframe_private.control_takes(c.item, c.item -> 'default')
+    union all select c.path || '.order', 'must name each key of values once, and values must be an object.' from control c
+      where c.item ? 'order' and (jsonb_typeof(c.item -> 'values') <> 'object' or not c.item -> 'values' ?& array(select jsonb_array_elements_text(c.item -> 'order'))
+        or jsonb_array_length(c.item -> 'order') <> (select count(*) from jsonb_object_keys(c.item -> 'values')))
+    union all select c.path || '.forcesByValue' || v.at, 'is not among its values.' from control c
+      cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v
+      where not exists (select from jsonb_array_elements_text(keyframe_private.control_values(c.item)) t where t = v.key)
+    union all select n.path, format('must be another control of this model, not %s.', n.other) from named n where n.other = n.name or not controls ? n.other
+    union all select n.path, format('must be firstFrame, lastFrame or referenceImages, not %s.', n.other) from named n
+      where n.key = 'omitWith' and controls ? n.other and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
+    union all select f.path, 'is no other control of this model.' from forced f where f.other = f.name or not controls ? f.other
+    union all select f.path, format('is not among the values of %s.', f.other) from forced f
+      where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value)
+  )
+  select string_agg(w.path || ' ' || w.sentence, ' ' order by w.path, w.sentence) into mistakes from wrong w;
+  return mistakes;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_well_formed_model()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  mistakes text := keyframe_private.model_mistakes(new.step, new.controls, new.fixed);
 begin
-  -- Serialises simultaneous switches: the later one sees the default that the earlier one set.
-  perform pg_advisory_xact_lock(hashtextextended('keyframe default model of ' || new.step::text, 0));
-  update keyframe.models m set is_default = false
-  where m.step = new.step and m.is_default and m.model <> new.model;
+  if mistakes is not null then
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'model_is_well_formed',
+      hint = 'docs/models.md has every key of controls.';
+  end if;
   return new;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_default()
+CREATE OR REPLACE FUNCTION keyframe_private.require_enabled_default()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  if not exists (select from keyframe.models m where m.step = old.step and m.is_default) then
-    raise exception 'The step % would have no default model. Set is_default on the model that is to take over: it takes it from this one.', old.step
-      using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
+  perform from keyframe.models m where m.step = new.step and m.model = new.model and m.enabled for share;
+  if not found then
+    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.', new.step, new.model
+      using errcode = 'check_violation', constraint = 'default_is_enabled';
   end if;
-  return null;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_default()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.', old.step, old.step
+    using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_disabled_default()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe.step_defaults d where d.step = old.step and d.model = old.model) then
+    raise exception '% is the default of the step %. Choose another first: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+      old.model, old.step, old.step using errcode = 'check_violation', constraint = 'default_is_enabled';
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_available(candidate keyframe.models, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return candidate.enabled and coalesce(candidate.shutdown_at > at, true);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.successors_of(model keyframe.models, at timestamp with time zone)
+ RETURNS SETOF keyframe.models
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    select m.* from keyframe.models m
+    where m.step = (successors_of.model).step and m.model <> (successors_of.model).model and keyframe_private.is_available(m, at)
+    order by m.position, m.model;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.has_images(input jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'lastFramePredictionId', input #>> '{referenceImagePaths,0}') is not null;
 end
 $function$;
 
@@ -2463,65 +2773,259 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_reference(path text, owner uuid)
- RETURNS void
+CREATE OR REPLACE FUNCTION keyframe_private.describe_control(control jsonb)
+ RETURNS text
  LANGUAGE plpgsql
- STABLE
+ IMMUTABLE
  SET search_path TO ''
 AS $function$
 begin
-  if not keyframe_private.is_reference_path(path) then
-    perform keyframe_private.raise_error('invalid_request', 'referenceImagePath must have the shape projects/<file_name>.');
-  end if;
-  if not exists (
-    select from storage.objects o
-    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_reference.owner::text
-  ) then
-    perform keyframe_private.raise_error('not_found', 'There is no reference image of yours at this path. Upload it first: POST /api/projects/reference-images.');
-  end if;
+  return case
+    when control ? 'values' then
+      (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
+    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
+  end;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_supported(wanted keyframe.predictions, chosen keyframe.models)
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb DEFAULT NULL::jsonb)
  RETURNS void
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
 declare
-  references_given integer := num_nonnulls(wanted.reference_image_path)
-    + case when wanted.step = 'last-frame' then num_nonnulls(wanted.first_frame_prediction_id) else 0 end;
+  others text;
 begin
-  if references_given > chosen.max_references then
-    perform keyframe_private.raise_error(
-      'unsupported_input',
-      format('The model %s takes %s reference images, but %s would be sent (the first frame counts as one for a last frame). Leave out referenceImagePath, or ask the administrator for another model.',
-        chosen.model, chosen.max_references, references_given)
-    );
+  select string_agg(m.model, ', ' order by m.position, m.model) into others
+  from keyframe.models m
+  where m.step = chosen.step and m.model <> chosen.model and m.enabled
+    and case when value is null then m.controls ? control_name
+      else keyframe_private.control_takes(m.controls -> control_name, value) end;
+  perform keyframe_private.raise_error('unsupported_input',
+    format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  controls constant jsonb := chosen.controls;
+  resolved jsonb := asked;
+  control record;
+  forced record;
+  other text;
+begin
+  for control in select u.name, controls -> u.name as rule from unnest(used) as u (name) loop
+    if control.rule is null then
+      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
+    end if;
+  end loop;
+
+  -- No sound is what a model without the control makes.
+  if not controls ? 'audio' and resolved -> 'audio' = 'false' then
+    resolved := resolved - 'audio';
   end if;
-  if chosen.references_exclude_frames and wanted.step = 'video' and wanted.reference_image_path is not null then
-    perform keyframe_private.raise_error(
-      'unsupported_input',
-      format('The model %s takes either frames or reference images: one of them would be dropped. Leave out referenceImagePath, or ask the administrator for another model.', chosen.model)
-    );
-  end if;
-  if wanted.last_frame_prediction_id is not null and chosen.last_frame_field is null then
-    perform keyframe_private.raise_error(
-      'unsupported_input',
-      format('The model %s has no last frame: it would be dropped. Ask the administrator for a model that takes one.', chosen.model)
-    );
-  end if;
-  if wanted.duration_seconds is not null and not wanted.duration_seconds = any (chosen.durations) then
-    perform keyframe_private.raise_error(
-      'unsupported_input',
-      format('The model %s makes videos of %s seconds, not of %s.', chosen.model,
-        coalesce(nullif(array_to_string(chosen.durations, ' or '), ''), 'a fixed number of'), wanted.duration_seconds)
-    );
+
+  -- What one choice forces on another; the defaults come after it.
+  for control in
+    select c.key as name, c.value as rule from jsonb_each(controls) c where c.key = any (used) or resolved ? c.key order by c.key
+  loop
+    for forced in
+      select f.key as name, f.value from jsonb_each(
+        coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
+    loop
+      if resolved -> forced.name <> forced.value then
+        perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
+          chosen.model, control.name || coalesce(' ' || (resolved ->> control.name), ''), forced.name, forced.value #>> '{}', resolved ->> forced.name));
+      end if;
+      resolved := resolved || jsonb_build_object(forced.name, forced.value);
+    end loop;
+    for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
+      if other = any (used) or resolved ? other then
+        perform keyframe_private.raise_error('unsupported_input',
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+      end if;
+    end loop;
+    for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
+      if not (other = any (used) or resolved ? other) then
+        perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
+      end if;
+    end loop;
+  end loop;
+
+  for control in select c.key as name, c.value, controls -> c.key as rule from jsonb_each(resolved) c order by c.key loop
+    if control.rule is null then
+      continue when control.name = 'aspectRatio'; -- it is that of the frames
+      perform keyframe_private.refuse_input(chosen, format('%s has no %s, and %s was asked for.', chosen.model, control.name, control.value #>> '{}'),
+        control.name, control.value);
+    elsif array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used then
+      continue; -- it is not sent
+    elsif not keyframe_private.control_takes(control.rule, control.value) then
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, left(control.value #>> '{}', 100), chosen.model,
+        keyframe_private.describe_control(control.rule)), control.name, control.value);
+    end if;
+  end loop;
+
+  return coalesce((select jsonb_object_agg(c.key, c.value -> 'default') from jsonb_each(controls) c where c.value ? 'default'), '{}') || resolved;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_ratio(frame uuid, ratio text)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  wanted constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
+  width numeric;
+  height numeric;
+begin
+  select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame;
+  if abs(width / height / wanted - 1) > 0.06 then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
+      frame, width, height, ratio, ratio));
   end if;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.prepare_prediction()
+CREATE OR REPLACE FUNCTION keyframe_private.resolve_frame(input jsonb, field text, selected uuid, project uuid, wanted keyframe.generation_step)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if input ->> field is not null then
+    perform keyframe_private.require_frame((input ->> field)::uuid, project, wanted);
+  end if;
+  return case when input ? field then (input ->> field)::uuid
+    else coalesce(selected, keyframe_private.latest_succeeded(project, wanted)) end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  asked jsonb := input;
+  unknown text;
+begin
+  if jsonb_typeof(input) is distinct from 'object' then
+    perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
+  end if;
+  select k into unknown from jsonb_object_keys(input) k
+  where k not in ('firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePath', 'referenceImagePaths')
+    and not exists (select from keyframe.models m where m.controls ? k)
+  limit 1;
+  if unknown is not null then
+    perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
+  end if;
+
+  unknown := case
+    when step = 'first-frame' and asked ->> 'firstFramePredictionId' is not null then 'firstFramePredictionId'
+    when step <> 'video' and asked ->> 'lastFramePredictionId' is not null then 'lastFramePredictionId'
+  end;
+  if unknown is not null then
+    perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
+  end if;
+
+  if asked ->> 'prompt' is null then
+    asked := asked || jsonb_build_object('prompt', project.text_prompt);
+  end if;
+  if asked ->> 'referenceImagePath' is not null then
+    if asked ->> 'referenceImagePaths' is not null then
+      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not both.');
+    end if;
+    asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
+  end if;
+  if asked ->> 'referenceImagePaths' is null then
+    asked := asked || '{"referenceImagePaths": []}';
+  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array' then
+    perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
+  end if;
+  if step <> 'first-frame' then
+    asked := asked || jsonb_build_object('firstFramePredictionId', keyframe_private.resolve_frame(
+      input, 'firstFramePredictionId', project.selected_first_frame_id, project.id, 'first-frame'));
+  end if;
+  if step = 'video' then
+    asked := asked || jsonb_build_object('lastFramePredictionId', keyframe_private.resolve_frame(
+      input, 'lastFramePredictionId', project.selected_last_frame_id, project.id, 'last-frame'));
+    if asked ->> 'firstFramePredictionId' is null then
+      perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+    end if;
+  end if;
+  return asked - 'referenceImagePath';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  images constant jsonb := jsonb_build_object(
+    'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
+    'referenceImagePaths', asked -> 'referenceImagePaths');
+  values_asked jsonb := jsonb_strip_nulls(asked - array['firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePaths']);
+  -- A last frame keeps the look of the first frame, which is one of its references.
+  keeps_look constant boolean := chosen.step = 'last-frame' and asked ->> 'firstFramePredictionId' is not null;
+  reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
+  most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
+  used constant text[] := array_remove(array[
+    case when chosen.step = 'video' then 'firstFrame' end,
+    case when asked ->> 'lastFramePredictionId' is not null then 'lastFrame' end,
+    case when reference_count > 0 then 'referenceImages' end
+  ], null);
+begin
+  if reference_count > most then
+    perform keyframe_private.refuse_input(chosen, format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
+      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
+      'referenceImages');
+  end if;
+  if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
+    values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
+  end if;
+  if chosen.step = 'video' then
+    perform keyframe_private.require_ratio((asked ->> 'firstFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio((asked ->> 'lastFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
+  end if;
+  return images || keyframe_private.resolve_values(values_asked, used, chosen);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.choose_model(wanted keyframe.generation_step, named text)
+ RETURNS keyframe.models
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  chosen keyframe.models;
+begin
+  select m.* into chosen from keyframe.models m
+  where m.step = wanted and m.enabled
+    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
+  if not found and named is not null then
+    perform keyframe_private.raise_error('unsupported_input', format('There is no model %s for the step %s. GET /api/models lists them.', left(named, 200), wanted));
+  elsif not found then
+    raise exception 'step_defaults has no enabled model for step %.', wanted;
+  end if;
+  return chosen;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.resolve_prediction()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2541,34 +3045,20 @@ begin
   end if;
   perform keyframe_private.take_token('generate');
   new.owner_id := project.owner_id;
-  new.prompt := coalesce(new.prompt, project.text_prompt);
-
-  if new.reference_image_path is not null then
-    perform keyframe_private.require_reference(new.reference_image_path, new.owner_id);
-  end if;
-  if new.first_frame_prediction_id is not null then
-    perform keyframe_private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
-  elsif new.step <> 'first-frame' then
-    new.first_frame_prediction_id :=
-      coalesce(project.selected_first_frame_id, keyframe_private.latest_succeeded(new.project_id, 'first-frame'));
-  end if;
-  if new.last_frame_prediction_id is not null then
-    perform keyframe_private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
-  elsif new.step = 'video' then
-    new.last_frame_prediction_id :=
-      coalesce(project.selected_last_frame_id, keyframe_private.latest_succeeded(new.project_id, 'last-frame'));
-  end if;
-  if new.step = 'video' and new.first_frame_prediction_id is null then
-    perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
-  end if;
-
-  select m.* into chosen from keyframe.models m where m.step = new.step and m.is_default;
-  if not found then
-    raise exception 'models has no default model for step %.', new.step;
-  end if;
-  perform keyframe_private.require_supported(new, chosen);
+  chosen := keyframe_private.choose_model(new.step, new.model);
   new.model := chosen.model;
+  new.input := keyframe_private.resolve_input(keyframe_private.read_input(new.input, new.step, project), project, chosen);
+  return new;
+end
+$function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.admit_or_queue()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
   perform keyframe_private.lock_slots(new.owner_id);
   -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
@@ -2599,7 +3089,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean DEFAULT true)
+CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean DEFAULT true, stage text DEFAULT NULL::text)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2607,7 +3097,7 @@ AS $function$
 begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
-      completed_at = clock_timestamp(), lease_token = null,
+      error_stage = stage, completed_at = clock_timestamp(), lease_token = null,
       unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
   where p.id = prediction and p.is_active;
   return found;
@@ -2626,7 +3116,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.mark_queued_again(prediction uuid)
+CREATE OR REPLACE FUNCTION keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2636,10 +3126,10 @@ declare
 begin
   update keyframe.predictions p
   set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), unanswered_since = null,
-      lease_token = null, failures = runs, retry_reason = 'input_unreachable',
+      lease_token = null, failures = runs, retry_reason = reason,
       next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
-    and runs < (select s.max_failures from keyframe_private.settings s);
+    and runs < max_runs;
   return found;
 end
 $function$;
@@ -2702,12 +3192,8 @@ begin
   select old.id, old.attempt,
     jsonb_build_object(
       'id', old.id, 'project_id', old.project_id, 'owner_id', old.owner_id, 'attempt', old.attempt, 'step', old.step,
-      'model', old.model, 'prompt', old.prompt, 'duration_seconds', old.duration_seconds,
-      'reference_image_path', old.reference_image_path,
-      -- Only whether there was a frame matters: its file is deleted, and the address in an input names the prediction.
-      'first_frame_path', case when old.first_frame_prediction_id is not null then 'deleted' end,
-      'last_frame_path', case when old.last_frame_prediction_id is not null then 'deleted' end,
-      'model_settings', to_jsonb(m)),
+      'model', old.model, 'input', old.input, 'has_images', keyframe_private.has_images(old.input),
+      'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)),
     old.unanswered_since, old.next_attempt_at -- the lease of its submit has expired by then
   from keyframe.models m
   where m.step = old.step and m.model = old.model
@@ -2832,7 +3318,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, input_unreachable boolean)
+CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -2857,13 +3343,19 @@ begin
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
-      if not input_unreachable then
-        return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-          coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
-      elsif keyframe_private.mark_queued_again(row_now.id) then
+      if failure = 'content_rejected' then
+        return keyframe_private.mark_failed(row_now.id, 'content_rejected', error_message, false, stage => apply_provider_state.stage);
+      elsif failure = 'input_unreachable' then
+        if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
+          return true;
+        end if;
+        return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+      -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+      elsif failure = 'interrupted' and keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
         return true;
       end if;
-      return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
+        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
       return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was cancelled at the provider. Run the step again.', true);
     when 'aborted' then
@@ -3007,8 +3499,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_reference_used(path text)
  SET search_path TO ''
 AS $function$
 begin
-  return exists (select from keyframe.predictions p where p.reference_image_path = path)
-    or exists (select from keyframe.projects p where p.reference_image_path = path);
+  return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path);
 end
 $function$;
 
@@ -3066,15 +3558,15 @@ begin
   select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
   on conflict do nothing;
 
-  for owner in select distinct d.owner_id from deleted d where d.reference_image_path is not null order by 1 loop
+  for owner in select distinct d.owner_id from deleted d where d.input #>> '{referenceImagePaths,0}' is not null order by 1 loop
     perform keyframe_private.lock_references(owner);
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
-  select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
+  select distinct on (image.path) 'projects', substr(image.path, 10), d.id
   from deleted d
-  where d.reference_image_path is not null
-    and not keyframe_private.is_reference_used(d.reference_image_path)
+  cross join lateral jsonb_array_elements_text(d.input -> 'referenceImagePaths') as image (path)
+  where not keyframe_private.is_reference_used(image.path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -3100,23 +3592,62 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.keep_reference()
+CREATE OR REPLACE FUNCTION keyframe_private.keep_reference(path text, owner uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if keyframe_private.is_reference_path(path) is not true then
+    perform keyframe_private.raise_error('invalid_request', 'The path of a reference image must have the shape projects/<file_name>.');
+  end if;
+  perform keyframe_private.lock_references(owner);
+  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
+  if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
+    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
+  end if;
+  if not exists (
+    select from storage.objects o
+    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = keep_reference.owner::text
+  ) then
+    perform keyframe_private.raise_error('not_found', format('There is no reference image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_reference_of_project()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 begin
-  perform keyframe_private.lock_references(new.owner_id);
-  delete from keyframe_private.file_removals r
-  where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10) and r.lease_token is null;
-  if exists (
-    select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10)
-  ) then
-    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
-  end if;
-  perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have been removed since the first check
+  perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.write_prediction_images()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  image record;
+begin
+  insert into keyframe_private.prediction_images (prediction_id, role, source_prediction_id)
+  select new.id, frame.role, frame.id
+  from (values
+    ('first_frame', (new.input ->> 'firstFramePredictionId')::uuid), ('last_frame', (new.input ->> 'lastFramePredictionId')::uuid)
+  ) as frame (role, id)
+  where frame.id is not null;
+  for image in select * from jsonb_array_elements_text(new.input -> 'referenceImagePaths') with ordinality as i (path, position) loop
+    perform keyframe_private.keep_reference(image.path, new.owner_id);
+    insert into keyframe_private.prediction_images (prediction_id, role, position, path)
+    values (new.id, 'reference', image.position, image.path);
+  end loop;
+  return null;
 end
 $function$;
 
@@ -3254,6 +3785,22 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.images_json(prediction uuid)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'role', i.role,
+    'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+    'name', coalesce(substr(i.path, 10), source.output_path)
+  ) order by i.role, i.position), '[]')
+  from keyframe_private.prediction_images i
+  left join keyframe.predictions source on source.id = i.source_prediction_id
+  where i.prediction_id = prediction
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamp with time zone)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
@@ -3284,20 +3831,18 @@ begin
     returning p.*, due.search_since
   ), text_submits_recorded as (
     insert into keyframe_private.text_submits (prediction_id, prompt_hash, submitted_at)
-    select c.id, hashtextextended(c.prompt, 0), at from claimed c
-    where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
+    select c.id, hashtextextended(c.input ->> 'prompt', 0), at from claimed c
+    where c.status = 'queued' and not keyframe_private.has_images(c.input)
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
-    'first_frame_path', f.output_path,
-    'last_frame_path', l.output_path,
-    'model_settings', to_jsonb(m)
+    'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
+    'has_images', keyframe_private.has_images(c.input),
+    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)
   ))
   into tasks
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
-  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
-  left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+  join keyframe.models m on m.step = c.step and m.model = c.model;
   return query select unnest(tasks);
 exception when others then
   raise warning 'No prediction could be claimed: %', sqlerrm;
@@ -3358,14 +3903,12 @@ begin
     returning p.*
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
-    'task', 'search', 'search_since', c.unanswered_since,
-    'first_frame_path', f.output_path, 'last_frame_path', l.output_path, 'model_settings', to_jsonb(m)
+    'task', 'search', 'search_since', c.unanswered_since, 'has_images', keyframe_private.has_images(c.input),
+    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)
   ))
   into tasks
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
-  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
-  left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+  join keyframe.models m on m.step = c.step and m.model = c.model;
   return query select unnest(tasks);
 exception when others then
   raise warning 'No search could be claimed: %', sqlerrm;
@@ -3381,15 +3924,15 @@ AS $function$
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
-    'model', prediction.model, 'attempt', prediction.attempt, 'progress', prediction.progress,
-    'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
-    'first_frame_prediction_id', prediction.first_frame_prediction_id,
-    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
+    'model', prediction.model, 'requested_model', prediction.requested_model, 'input', prediction.input,
+    'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
+    'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
+    'output_has_audio', prediction.output_has_audio,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end

@@ -78,8 +78,8 @@ async function addProject(sql: World["sql"], owner: string): Promise<string> {
 }
 
 const startFrames = (sql: World["sql"], project: string, count: number): Promise<unknown> => sql`
-  insert into keyframe.predictions (project_id, step, prompt)
-  select ${project}, 'first-frame', 'A harbour at dawn, take ' || gen_random_uuid() from generate_series(1, ${count}::int)`;
+  insert into keyframe.predictions (project_id, step, input)
+  select ${project}, 'first-frame', jsonb_build_object('prompt', 'A harbour at dawn, take ' || gen_random_uuid()) from generate_series(1, ${count}::int)`;
 
 /** What somebody can hold of an account, and of what all share. */
 async function holdAll(sql: World["sql"], owner: string): Promise<void> {

@@ -131,7 +131,7 @@ export async function deleteSomeProjects({ sql, ledger, users }: World): Promise
     const [made] = await retry(
       () => sql<Made[]>`
         select id as "predictionId", project_id as "projectId", step from keyframe.predictions
-        where owner_id = ${userId} and status = 'succeeded' order by reference_image_path is null limit 1`,
+        where owner_id = ${userId} and status = 'succeeded' order by input #>> '{referenceImagePaths,0}' is null limit 1`,
     );
     if (!made) continue;
     const { output } = await retry(() => client.readPrediction(made), 10);

@@ -1,10 +1,20 @@
 /** Faults of a create's response. At most one takes effect per request, the first in this order. */
-const answerFaults = ["rejected", "rate_limited", "server_error", "timeout", "lost_answer"] as const;
+const answerFaults = [
+  "model_gone",
+  "content_refused",
+  "rejected",
+  "rate_limited",
+  "server_error",
+  "timeout",
+  "lost_answer",
+] as const;
 
 /** Faults of a created prediction: its end, its callbacks and its output. */
 const runFaults = [
   "failed",
   "input_unreachable",
+  "interrupted",
+  "content_rejected",
   "aborted",
   "canceled",
   "callback_lost",
@@ -20,6 +30,11 @@ const runFaults = [
   "output_flaky",
   "output_padded",
 ] as const;
+
+/** Faults of a run that are over after some runs, one by default, so that the next submit succeeds. */
+const passingFaults: readonly FaultName[] = ["input_unreachable", "interrupted"];
+/** Answers that stay: an input that is refused, and a model that is gone until the faults are cleared. */
+const lastingFaults: readonly FaultName[] = ["model_gone", "content_refused", "rejected"];
 
 export const faultNames = [...answerFaults, ...runFaults] as const;
 export type FaultName = (typeof faultNames)[number];
@@ -96,10 +111,10 @@ export class FaultBook {
     }
     for (const name of answerFaults) {
       // The value of such a directive is a count, not a value for the response.
-      const applies = asked.has(name) && this.#applies(name, prompt, asked.get(name) ?? "");
+      const applies = asked.has(name) && this.#applies(name, prompt, asked.get(name) ?? "", model);
       const entry = applies ? undefined : armed.find((one) => one.fault === name);
       if (!applies && !entry) continue;
-      if (entry) this.#use(entry);
+      if (entry && name !== "model_gone") this.#use(entry);
       if (name !== "lost_answer") return { answer: name, answerValue: entry?.value ?? "", run: new Map() };
       this.#rememberLost(prompt);
       return this.#withRun(prompt, asked, armed, name, "");
@@ -117,9 +132,8 @@ export class FaultBook {
     const run = new Map<FaultName, string>();
     for (const name of runFaults) {
       const entry = armed.find((one) => one.fault === name);
-      // Like an answer fault it is over after some runs, so that the next submit succeeds.
       const isOver =
-        name === "input_unreachable" && asked.has(name) && !this.#applies(name, prompt, asked.get(name) ?? "");
+        passingFaults.includes(name) && asked.has(name) && !this.#applies(name, prompt, asked.get(name) ?? "", "");
       const value = isOver ? undefined : (asked.get(name) ?? entry?.value ?? (entry ? "" : undefined));
       if (entry) this.#use(entry);
       if (value !== undefined) run.set(name, value);
@@ -137,9 +151,10 @@ export class FaultBook {
     if (entry.times <= 0) this.#armed = this.#armed.filter((one) => one !== entry);
   }
 
-  /** Rejected input is always rejected; the other answer faults apply once, or `value` times. */
-  #applies(name: FaultName, prompt: string, value: string): boolean {
-    if (name === "rejected") return true;
+  /** The value of `model_gone` is the model, else it is any. The faults that do not last apply once, or `value` times. */
+  #applies(name: FaultName, prompt: string, value: string, model: string): boolean {
+    if (name === "model_gone") return value === "" || value === model;
+    if (lastingFaults.includes(name)) return true;
     const key = `${name} ${prompt}`;
     const times = this.#applied.get(key) ?? 0;
     if (times >= (Number.parseInt(value, 10) || 1)) return false;

@@ -58,11 +58,17 @@ export async function makeImages(
   return made;
 }
 
-/** The video has the requested length and the aspect ratio of its first frame. */
-export function planVideo({ input }: Prediction, { first }: InputImages, { imageWidth }: Studio): FilmPlan {
+/** The video has the requested length, the aspect ratio of its first frame, and sound when it was asked for or is the model's default. */
+export function planVideo(
+  model: Model,
+  { input }: Prediction,
+  { first }: InputImages,
+  { imageWidth }: Studio,
+): FilmPlan {
   const ratio = first ? "match_input_image" : input.aspect_ratio;
   const size = pictureSize(ratio, imageWidth, first?.image);
-  return planFilm(typeof input.duration === "number" ? input.duration : null, size);
+  const plan = planFilm(typeof input.duration === "number" ? input.duration : null, size);
+  return { ...plan, sound: soundFields.some((name) => (input[name] ?? model.input.fields[name]?.default) === true) };
 }
 
 /** Makes the video of a prediction. Without a first frame it begins with a picture of the prompt. */
@@ -106,13 +112,15 @@ function parseRatio(aspectRatio: unknown, reference: Size | undefined): number {
   return wide && tall ? Number(wide) / Number(tall) : 16 / 9;
 }
 
+/** What models call the field that switches their sound on. */
+const soundFields = ["generate_audio", "with_audio"];
 const frameBudget = 60;
 
 /**
  * Plans a video of `seconds`, 2 by default. Each frame takes the same time to encode, so a longer video has fewer frames per
  * second: 24 up to 2.5 s, 12 at 5 s, 4 at 15 s.
  */
-export function planFilm(seconds: number | null, size: { width: number; height: number }): FilmPlan {
+export function planFilm(seconds: number | null, size: { width: number; height: number }): Omit<FilmPlan, "sound"> {
   const length = seconds === null || seconds <= 0 ? 2 : Math.min(seconds, 15);
   const fps = Math.max(1, Math.min(24, Math.floor(frameBudget / length)));
   return { ...size, fps, frames: Math.round(fps * length) };

@@ -18,7 +18,14 @@ type Stage = {
 
 const imageSteps = 28;
 const pauses = 7;
-const defaultError = "Service is temporarily unavailable. Please try again later. (E003)";
+const defaultError = "Prediction failed for an unknown reason. It might have run out of memory? (exitcode -9)";
+/** Of Replicate, and of the vendors of its models. */
+const interruptedError = "Director: unexpected error handling prediction (E9828)";
+const rejectedErrors = {
+  "": "The input or output was flagged as sensitive. Please try again with different inputs. (E005)",
+  input: "The input image was flagged by the safety review.",
+  output: "All generated images contained NSFW content. Try running it again with a different prompt.",
+};
 
 /** Runs a prediction: starting, processing with progress in its logs, then its end. Never throws. */
 export async function runPrediction(prediction: Prediction, model: Model, stage: Stage): Promise<void> {
@@ -48,7 +55,7 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
 async function work(prediction: Prediction, model: Model, stage: Stage): Promise<OutputBytes[]> {
   const { faults } = prediction;
   const images = await loadInputs(model, prediction, stage.studio);
-  const plan = model.output === "video" ? planVideo(prediction, images, stage.studio) : null;
+  const plan = model.output === "video" ? planVideo(model, prediction, images, stage.studio) : null;
   const steps = plan ? plan.frames : imageSteps;
   const report = progressReporter(prediction, steps, stage);
   // With a run delay, that is the first half of a video's progress and the encoding is the second.
@@ -61,12 +68,17 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
     report(Math.floor((pausedSteps * pause) / pauses));
   }
   if (faults.has("failed")) throw new Error(faults.get("failed") || defaultError);
+  if (faults.has("interrupted")) throw new Error(interruptedError);
+  const rejected = faults.get("content_rejected");
+  if (rejected !== undefined && rejected !== "output")
+    throw new Error(rejectedErrors[rejected === "input" ? rejected : ""]);
   if (faults.has("canceled")) throw new Stop("canceled");
   const onProgress = (frame: number) => report(pausedSteps + Math.floor(((steps - pausedSteps) * frame) / steps));
   const made = plan
     ? [await makeVideo(prediction, images, plan, stage.studio, onProgress)]
     : await makeImages(model, prediction, images, stage.studio, () => report(0));
   report(steps);
+  if (rejected === "output") throw new Error(rejectedErrors.output);
   return made;
 }
 

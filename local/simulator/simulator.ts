@@ -198,6 +198,14 @@ function refusal(fault: AnswerFault, value: string): Problem {
   if (fault === "server_error") {
     return new Problem(Number.parseInt(value, 10) || 500, "Internal server error", "An unexpected error occurred.");
   }
+  if (fault === "model_gone") return notFound();
+  if (fault === "content_refused") {
+    return new Problem(
+      422,
+      "Input rejected",
+      value || "The prompt contains sensitive words that violate our policies.",
+    );
+  }
   const description = value || "the input was rejected";
   return invalidInput([{ type: "rejected", field: "input.prompt", description }]);
 }

@@ -27,7 +27,7 @@ export function createImageReader(contentType: string): MediaReader {
       const image = sniffImage(head);
       if (image === null || image.contentType !== contentType) throw new UnusableMedia("The image's header is broken.");
       if (!isWhole(contentType, head, tail, bytes)) throw new UnusableMedia("The image is cut off.");
-      return { width: image.width, height: image.height, durationSeconds: null };
+      return { width: image.width, height: image.height, durationSeconds: null, hasAudio: null };
     },
   };
 }

@@ -8,8 +8,8 @@ export const MEDIA_EXTENSIONS: Record<MediaType, string> = {
   "video/mp4": "mp4",
 };
 
-/** Pixels; seconds for a video, null for an image. */
-export type MediaFacts = { width: number; height: number; durationSeconds: number | null };
+/** Pixels. The duration in seconds and whether there is a sound track: of a video, null for an image. */
+export type MediaFacts = { width: number; height: number; durationSeconds: number | null; hasAudio: boolean | null };
 
 /** The bytes are not a complete, readable file. The message says why. */
 export class UnusableMedia extends Error {}

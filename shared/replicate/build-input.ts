@@ -1,71 +1,70 @@
 import { z } from "zod";
 import type { Step } from "../contract/fields.ts";
 
-const fields = z.record(z.string(), z.unknown());
+const control = z.looseObject({
+  field: z.string(),
+  /** Ours, or ours → theirs. */
+  values: z.union([z.array(z.unknown()), z.record(z.string(), z.unknown())]).optional(),
+  /** Images beside which it is not sent. */
+  omitWith: z.array(z.string()).optional(),
+  /** The field takes a list of images. */
+  list: z.boolean().optional(),
+});
 
-/** A row of models: how our inputs map to the fields of a model. */
+/** What a row of models says of its model: how it takes each of our inputs, and what it always gets. */
 export const modelSettings = z.object({
-  prompt_field: z.string(),
-  reference_field: z.string().nullable(),
-  max_references: z.int(),
-  reference_is_list: z.boolean(),
-  first_frame_field: z.string().nullable(),
-  last_frame_field: z.string().nullable(),
-  last_frame_needs_first: z.boolean(),
-  last_frame_extras: fields,
-  references_exclude_frames: z.boolean(),
-  duration_field: z.string().nullable(),
-  durations: z.array(z.int()),
-  extras: fields,
+  controls: z.object({ prompt: control }).catchall(control),
+  fixed: z.record(z.string(), z.unknown()),
 });
 export type ModelSettings = z.infer<typeof modelSettings>;
 
-/** The requested input. Files are URLs, or null. */
+/** A complete input, as Postgres keeps it, and the URLs of its images. */
 export type Wanted = {
   step: Step;
-  prompt: string;
-  durationSeconds: number | null;
-  reference: string | null;
-  firstFrame: string | null;
-  lastFrame: string | null;
+  input: Readonly<Record<string, unknown>>;
+  files: { firstFrame: string | null; lastFrame: string | null; references: readonly string[] };
 };
 
-/** The model cannot take the requested input. The message is for the owner. */
+/** The model's row has changed since Postgres accepted the input. The message is for the owner. */
 export class UnsupportedInput extends Error {}
 
-/**
- * The provider's input object for a prediction. Throws UnsupportedInput instead of leaving anything out: the database refuses such
- * predictions (keyframe_private.require_supported, with the same checks), but an administrator may have changed the model's row since.
- */
-export function buildInput(wanted: Wanted, model: ModelSettings): Record<string, unknown> {
-  const isVideo = wanted.step === "video";
-  // A last frame keeps the look of the first frame, so the first frame comes before the user's reference.
-  const references = [wanted.step === "last-frame" ? wanted.firstFrame : null, wanted.reference].filter(
-    (file) => file !== null,
-  );
-  const first = isVideo ? wanted.firstFrame : null;
-  const last = isVideo ? wanted.lastFrame : null;
-  const seconds = wanted.durationSeconds ?? model.durations[0];
-  if (references.length > model.max_references) {
-    throw new UnsupportedInput(
-      `The model takes ${model.max_references} reference images, but there are ${references.length}.`,
-    );
-  }
-  if (isVideo && references.length > 0 && model.references_exclude_frames) {
-    throw new UnsupportedInput("The model takes either reference images or frames, not both.");
-  }
-  if (last !== null && model.last_frame_field === null) throw new UnsupportedInput("The model takes no last frame.");
-  if (wanted.durationSeconds !== null && !model.durations.includes(wanted.durationSeconds)) {
-    throw new UnsupportedInput(`The model makes no videos of ${wanted.durationSeconds} seconds.`);
-  }
+/** Sent as files, under the names of `files`. */
+const IMAGES = ["firstFramePredictionId", "lastFramePredictionId", "referenceImagePaths"];
+/** A video has an aspect ratio also when its model follows the frames; a model without sound makes none. */
+const isImplied = (name: string, value: unknown) => name === "aspectRatio" || (name === "audio" && value === false);
 
-  const input: Record<string, unknown> = { ...model.extras, ...(last === null ? {} : model.last_frame_extras) };
-  input[model.prompt_field] = wanted.prompt;
-  if (model.reference_field !== null && references.length > 0) {
-    input[model.reference_field] = model.reference_is_list ? references : references[0];
+/** The provider's input object for an input that Postgres has completed and checked (keyframe_private.resolve_input). */
+export function buildInput(
+  { step, input, files }: Wanted,
+  { controls, fixed }: ModelSettings,
+): Record<string, unknown> {
+  // A last frame keeps the look of the first frame, which is the first of its references.
+  const isVideo = step === "video";
+  const images: Record<string, readonly string[]> = {
+    firstFrame: isVideo ? listOf(files.firstFrame) : [],
+    lastFrame: isVideo ? listOf(files.lastFrame) : [],
+    referenceImages: isVideo ? files.references : [...listOf(files.firstFrame), ...files.references],
+  };
+  const built = { ...fixed };
+  for (const [name, urls] of Object.entries(images)) {
+    if (urls.length === 0) continue;
+    const taken = controls[name];
+    if (!taken || (urls.length > 1 && !taken.list))
+      throw new UnsupportedInput(`The model no longer takes this ${name}.`);
+    built[taken.field] = taken.list ? urls : urls[0];
   }
-  if (model.first_frame_field !== null && first !== null) input[model.first_frame_field] = first;
-  if (model.last_frame_field !== null && last !== null) input[model.last_frame_field] = last;
-  if (model.duration_field !== null && seconds !== undefined) input[model.duration_field] = seconds;
-  return input;
+  for (const [name, value] of Object.entries(input)) {
+    if (value === null || IMAGES.includes(name)) continue;
+    const taken = controls[name];
+    if (!taken && isImplied(name, value)) continue;
+    if (taken?.omitWith?.some((image) => images[image]?.length)) continue;
+    const theirs = taken && (isMap(taken.values) ? taken.values[String(value)] : value);
+    if (!taken || theirs === undefined) throw new UnsupportedInput(`The model no longer takes ${name} ${value}.`);
+    built[taken.field] = theirs;
+  }
+  return built;
 }
+
+const listOf = (url: string | null) => (url === null ? [] : [url]);
+const isMap = (values: unknown): values is Record<string, unknown> =>
+  typeof values === "object" && values !== null && !Array.isArray(values);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../platform/call-database.ts";
-import { providerSentence } from "../platform/log.ts";
+import { readFailure } from "./run-failure.ts";
 
 /**
  * A provider run, in answers and callbacks. Loose: only used fields are listed, and `output` and `error` differ between models. The id
@@ -17,29 +17,16 @@ export type ProviderPrediction = z.infer<typeof providerPrediction>;
 
 /** The arguments of record_provider_state that come from the provider. */
 export function providerState(run: ProviderPrediction) {
+  const failure = readFailure(run.error);
   return {
     provider_prediction_id: run.id,
     provider_status: run.status,
     output_url: run.status === "succeeded" ? pickOutputUrl(run.output) : null,
     progress: run.status === "processing" ? parseProgress(run.logs) : null,
-    error_message: providerSentence(run.error) || null,
-    input_unreachable: run.status === "failed" && isInputUnreachable(run.error),
+    error_message: failure.sentence || null,
+    failure: run.status === "failed" ? failure.kind : null,
+    stage: run.status === "failed" ? failure.stage : null,
   };
-}
-
-/** The path of an input file that we gave to a run: in our Storage, or uploaded to the provider (input-files.ts). */
-const INPUT_FILE = /\/storage\/v1\/object\/sign\/|\/v1\/files\//;
-/** `502 Server Error: Bad Gateway for url: …`, `HTTPSConnectionPool(…): Max retries exceeded with url: …`, `Client error '404 …' for url …` */
-const NOT_READ =
-  /(?:client|server) error|max retries exceeded|timed out|connection (?:refused|reset|aborted)|cannot (?:fetch|connect)/i;
-
-/**
- * Whether a run failed because it could not read an input file. An image that was read and is not usable names its address too, and
- * would fail again.
- */
-function isInputUnreachable(error: unknown): boolean {
-  const said = typeof error === "string" ? error : JSON.stringify(error ?? "");
-  return INPUT_FILE.test(said) && NOT_READ.test(said);
 }
 
 /** The URL of the output: a string, or the first of a list. Whether it is allowed is checked when it is fetched. */

@@ -22,6 +22,7 @@ create table keyframe.projects (
   text_prompt text not null constraint text_prompt_has_1_to_4000_characters check (char_length(text_prompt) between 1 and 4000),
   description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
   reference_image_path text,
+  aspect_ratio text not null default '16:9' constraint aspect_ratio_is_width_to_height check (aspect_ratio ~ '^[1-9][0-9]?:[1-9][0-9]?$'),
   selected_first_frame_id uuid,
   selected_last_frame_id uuid,
   created_at timestamptz not null default now(),
@@ -38,6 +39,7 @@ comment on table keyframe.projects is 'One shot. Owned by the user who created i
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
+comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
@@ -54,8 +56,8 @@ create policy projects_update_owner on keyframe.projects for update to authentic
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select auth.uid()));
 -- Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
-grant select, insert (title, text_prompt, description), delete,
-  update (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id)
+grant select, insert (title, text_prompt, description, aspect_ratio), delete,
+  update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id)
   on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 

@@ -10,12 +10,9 @@ create table keyframe.predictions (
   step keyframe.generation_step not null,
   status keyframe.prediction_status not null default 'queued',
   is_active boolean not null generated always as (status in ('queued', 'starting', 'processing', 'storing')) stored,
-  prompt text not null,
-  reference_image_path text,
-  first_frame_prediction_id uuid references keyframe.predictions on delete set null,
-  last_frame_prediction_id uuid references keyframe.predictions on delete set null,
-  duration_seconds integer,
+  input jsonb not null default '{}',
   model text not null,
+  requested_model text,
   provider_prediction_id text unique,
   attempt integer not null default 0,
   failures integer not null default 0,
@@ -30,6 +27,7 @@ create table keyframe.predictions (
   error_code text,
   error_message text,
   error_retryable boolean,
+  error_stage text,
   output_path text,
   output_content_type text,
   output_bytes bigint,
@@ -37,20 +35,19 @@ create table keyframe.predictions (
   output_width integer,
   output_height integer,
   output_duration_seconds double precision,
+  output_has_audio boolean,
   created_at timestamptz not null default now(),
   started_at timestamptz,
   completed_at timestamptz,
   updated_at timestamptz not null default now(),
   constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
   constraint predictions_model_fkey foreign key (step, model) references keyframe.models (step, model) on update cascade,
-  constraint prompt_has_1_to_4000_characters check (char_length(prompt) between 1 and 4000),
-  constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(prompt)),
-  constraint prompt_is_plain_text check (keyframe_private.is_plain_text(prompt)),
-  constraint reference_image_path_is_in_projects check (keyframe_private.is_reference_path(reference_image_path)),
-  constraint only_video_has_a_duration check (duration_seconds is null or step = 'video'),
-  constraint video_has_a_first_frame check (step <> 'video' or first_frame_prediction_id is not null or not is_active),
-  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or first_frame_prediction_id is null),
-  constraint only_video_has_a_last_frame check (step = 'video' or last_frame_prediction_id is null),
+  constraint prompt_has_1_to_4000_characters check (coalesce(char_length(input ->> 'prompt'), 0) between 1 and 4000),
+  constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'prompt')),
+  constraint prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'prompt')),
+  constraint video_has_a_first_frame check (step <> 'video' or input ->> 'firstFramePredictionId' is not null),
+  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or input ->> 'firstFramePredictionId' is null),
+  constraint only_video_has_a_last_frame check (step = 'video' or input ->> 'lastFramePredictionId' is null),
   constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
@@ -64,12 +61,16 @@ create table keyframe.predictions (
   constraint output_if_and_only_if_succeeded check (
     case when status = 'succeeded'
       then num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6
-      else num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds) = 0
+      else num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio) = 0
     end),
   -- It is the input of a video and the file that its owner reads.
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
   constraint output_duration_if_and_only_if_a_video_succeeded
     check ((output_duration_seconds is not null) = (status = 'succeeded' and step = 'video')),
+  constraint output_has_audio_if_and_only_if_a_video_succeeded
+    check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
+  constraint error_stage_only_of_rejected_content
+    check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
     case when status = 'failed' then num_nonnulls(error_code, error_message, error_retryable) = 3
       else num_nonnulls(error_code, error_message, error_retryable) = 0
@@ -80,10 +81,9 @@ create table keyframe.predictions (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
 comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
-comment on column keyframe.predictions.prompt is 'The prompt of the request, or the project''s text_prompt when it had none.';
-comment on column keyframe.predictions.reference_image_path is 'projects/<file_name>: an image in the bucket projects that belongs to the owner.';
-comment on column keyframe.predictions.first_frame_prediction_id is 'Video: its first image. Last frame: the image whose look it keeps.';
-comment on column keyframe.predictions.last_frame_prediction_id is 'Video: its last image.';
+comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
+comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
+comment on column keyframe.predictions.requested_model is 'The model it was meant for, when that was not available and another took its place; else null.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
 comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
@@ -94,17 +94,15 @@ comment on column keyframe.predictions.admitted_at is 'When it got one of its ow
 comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
 -- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
 create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
--- To find out whether a reference image is still in use.
-create index predictions_reference_image_path_idx on keyframe.predictions (reference_image_path) where reference_image_path is not null;
 create index predictions_step_model_idx on keyframe.predictions (step, model);
-create index predictions_first_frame_prediction_id_idx on keyframe.predictions (first_frame_prediction_id) where first_frame_prediction_id is not null;
-create index predictions_last_frame_prediction_id_idx on keyframe.predictions (last_frame_prediction_id) where last_frame_prediction_id is not null;
 -- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_due_idx on keyframe.predictions (next_attempt_at)
   where admitted_at is not null and is_active;
@@ -125,8 +123,39 @@ create policy predictions_select_owner on keyframe.predictions for select to aut
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
 grant select on keyframe.predictions to authenticated, service_role;
-grant insert (project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds)
-  on keyframe.predictions to authenticated;
+grant insert (project_id, step, model, input) on keyframe.predictions to authenticated;
+
+-- The images in the inputs of predictions: the one place that says whether an image is still used.
+create table keyframe_private.prediction_images (
+  prediction_id uuid not null references keyframe.predictions on delete cascade,
+  role text not null,
+  position integer not null default 1,
+  path text,
+  source_prediction_id uuid references keyframe.predictions on delete set null,
+  primary key (prediction_id, role, position),
+  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
+  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
+  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
+);
+comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
+create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
+create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
+  where source_prediction_id is not null;
+alter table keyframe_private.prediction_images enable row level security;
+
+-- Whether a prediction is made with images. Also for one whose rows in prediction_images are deleted.
+create function keyframe_private.has_images(input jsonb)
+returns boolean
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'lastFramePredictionId', input #>> '{referenceImagePaths,0}') is not null;
+end
+$$;
 
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
@@ -138,7 +167,7 @@ insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
   ('processing', 'storing'), ('processing', 'failed'), ('processing', 'canceled'),
-  ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images: it is submitted again
+  ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images or was interrupted: it is submitted again
   ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
 alter table keyframe_private.prediction_moves enable row level security;
 

@@ -88,68 +88,274 @@ $$;
 create trigger _420_unselect_deleted_frame after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_frame();
 
--- Raises unless the image is in the bucket projects and belongs to the owner.
-create function keyframe_private.require_reference(path text, owner uuid)
-returns void
+-- What a control takes, for a sentence: "5 or 10".
+create function keyframe_private.describe_control(control jsonb)
+returns text
 language plpgsql
-stable
+immutable
 set search_path = ''
 as $$
 begin
-  if not keyframe_private.is_reference_path(path) then
-    perform keyframe_private.raise_error('invalid_request', 'referenceImagePath must have the shape projects/<file_name>.');
-  end if;
-  if not exists (
-    select from storage.objects o
-    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_reference.owner::text
-  ) then
-    perform keyframe_private.raise_error('not_found', 'There is no reference image of yours at this path. Upload it first: POST /api/projects/reference-images.');
-  end if;
+  return case
+    when control ? 'values' then
+      (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
+    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
+  end;
 end
 $$;
 
--- Raises unsupported_input when the model would ignore or refuse an input, before anything is charged.
-create function keyframe_private.require_supported(wanted keyframe.predictions, chosen keyframe.models)
+-- Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when
+-- value is null.
+create function keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb default null)
 returns void
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  references_given integer := num_nonnulls(wanted.reference_image_path)
-    + case when wanted.step = 'last-frame' then num_nonnulls(wanted.first_frame_prediction_id) else 0 end;
+  others text;
 begin
-  if references_given > chosen.max_references then
-    perform keyframe_private.raise_error(
-      'unsupported_input',
-      format('The model %s takes %s reference images, but %s would be sent (the first frame counts as one for a last frame). Leave out referenceImagePath, or ask the administrator for another model.',
-        chosen.model, chosen.max_references, references_given)
-    );
+  select string_agg(m.model, ', ' order by m.position, m.model) into others
+  from keyframe.models m
+  where m.step = chosen.step and m.model <> chosen.model and m.enabled
+    and case when value is null then m.controls ? control_name
+      else keyframe_private.control_takes(m.controls -> control_name, value) end;
+  perform keyframe_private.raise_error('unsupported_input',
+    format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
+end
+$$;
+
+-- Completes the values of an input (prompt and controls without images) for a model: those asked for, those that another choice
+-- forces, the model's defaults. `used` names the image controls that are used. Raises unsupported_input when the model would ignore or
+-- refuse something, before anything is charged.
+create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
+returns jsonb
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  controls constant jsonb := chosen.controls;
+  resolved jsonb := asked;
+  control record;
+  forced record;
+  other text;
+begin
+  for control in select u.name, controls -> u.name as rule from unnest(used) as u (name) loop
+    if control.rule is null then
+      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
+    end if;
+  end loop;
+
+  -- No sound is what a model without the control makes.
+  if not controls ? 'audio' and resolved -> 'audio' = 'false' then
+    resolved := resolved - 'audio';
   end if;
-  if chosen.references_exclude_frames and wanted.step = 'video' and wanted.reference_image_path is not null then
-    perform keyframe_private.raise_error(
-      'unsupported_input',
-      format('The model %s takes either frames or reference images: one of them would be dropped. Leave out referenceImagePath, or ask the administrator for another model.', chosen.model)
-    );
-  end if;
-  if wanted.last_frame_prediction_id is not null and chosen.last_frame_field is null then
-    perform keyframe_private.raise_error(
-      'unsupported_input',
-      format('The model %s has no last frame: it would be dropped. Ask the administrator for a model that takes one.', chosen.model)
-    );
-  end if;
-  if wanted.duration_seconds is not null and not wanted.duration_seconds = any (chosen.durations) then
-    perform keyframe_private.raise_error(
-      'unsupported_input',
-      format('The model %s makes videos of %s seconds, not of %s.', chosen.model,
-        coalesce(nullif(array_to_string(chosen.durations, ' or '), ''), 'a fixed number of'), wanted.duration_seconds)
-    );
+
+  -- What one choice forces on another; the defaults come after it.
+  for control in
+    select c.key as name, c.value as rule from jsonb_each(controls) c where c.key = any (used) or resolved ? c.key order by c.key
+  loop
+    for forced in
+      select f.key as name, f.value from jsonb_each(
+        coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
+    loop
+      if resolved -> forced.name <> forced.value then
+        perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
+          chosen.model, control.name || coalesce(' ' || (resolved ->> control.name), ''), forced.name, forced.value #>> '{}', resolved ->> forced.name));
+      end if;
+      resolved := resolved || jsonb_build_object(forced.name, forced.value);
+    end loop;
+    for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
+      if other = any (used) or resolved ? other then
+        perform keyframe_private.raise_error('unsupported_input',
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+      end if;
+    end loop;
+    for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
+      if not (other = any (used) or resolved ? other) then
+        perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
+      end if;
+    end loop;
+  end loop;
+
+  for control in select c.key as name, c.value, controls -> c.key as rule from jsonb_each(resolved) c order by c.key loop
+    if control.rule is null then
+      continue when control.name = 'aspectRatio'; -- it is that of the frames
+      perform keyframe_private.refuse_input(chosen, format('%s has no %s, and %s was asked for.', chosen.model, control.name, control.value #>> '{}'),
+        control.name, control.value);
+    elsif array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used then
+      continue; -- it is not sent
+    elsif not keyframe_private.control_takes(control.rule, control.value) then
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, left(control.value #>> '{}', 100), chosen.model,
+        keyframe_private.describe_control(control.rule)), control.name, control.value);
+    end if;
+  end loop;
+
+  return coalesce((select jsonb_object_agg(c.key, c.value -> 'default') from jsonb_each(controls) c where c.value ? 'default'), '{}') || resolved;
+end
+$$;
+
+-- Raises unless a frame has the aspect ratio of the video: it would be cut or distorted. Models round the sides of an image to multiples
+-- of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
+create function keyframe_private.require_ratio(frame uuid, ratio text)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  wanted constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
+  width numeric;
+  height numeric;
+begin
+  select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame;
+  if abs(width / height / wanted - 1) > 0.06 then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
+      frame, width, height, ratio, ratio));
   end if;
 end
 $$;
 
--- Completes and checks a new prediction: owner, prompt, frames, model, slot.
-create function keyframe_private.prepare_prediction()
+-- The frame that an input names; when it names none and does not refuse one with null, the selected one or the latest that succeeded.
+create function keyframe_private.resolve_frame(input jsonb, field text, selected uuid, project uuid, wanted keyframe.generation_step)
+returns uuid
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if input ->> field is not null then
+    perform keyframe_private.require_frame((input ->> field)::uuid, project, wanted);
+  end if;
+  return case when input ? field then (input ->> field)::uuid
+    else coalesce(selected, keyframe_private.latest_succeeded(project, wanted)) end;
+end
+$$;
+
+-- What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.
+create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  asked jsonb := input;
+  unknown text;
+begin
+  if jsonb_typeof(input) is distinct from 'object' then
+    perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
+  end if;
+  select k into unknown from jsonb_object_keys(input) k
+  where k not in ('firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePath', 'referenceImagePaths')
+    and not exists (select from keyframe.models m where m.controls ? k)
+  limit 1;
+  if unknown is not null then
+    perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
+  end if;
+
+  unknown := case
+    when step = 'first-frame' and asked ->> 'firstFramePredictionId' is not null then 'firstFramePredictionId'
+    when step <> 'video' and asked ->> 'lastFramePredictionId' is not null then 'lastFramePredictionId'
+  end;
+  if unknown is not null then
+    perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
+  end if;
+
+  if asked ->> 'prompt' is null then
+    asked := asked || jsonb_build_object('prompt', project.text_prompt);
+  end if;
+  if asked ->> 'referenceImagePath' is not null then
+    if asked ->> 'referenceImagePaths' is not null then
+      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not both.');
+    end if;
+    asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
+  end if;
+  if asked ->> 'referenceImagePaths' is null then
+    asked := asked || '{"referenceImagePaths": []}';
+  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array' then
+    perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
+  end if;
+  if step <> 'first-frame' then
+    asked := asked || jsonb_build_object('firstFramePredictionId', keyframe_private.resolve_frame(
+      input, 'firstFramePredictionId', project.selected_first_frame_id, project.id, 'first-frame'));
+  end if;
+  if step = 'video' then
+    asked := asked || jsonb_build_object('lastFramePredictionId', keyframe_private.resolve_frame(
+      input, 'lastFramePredictionId', project.selected_last_frame_id, project.id, 'last-frame'));
+    if asked ->> 'firstFramePredictionId' is null then
+      perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+    end if;
+  end if;
+  return asked - 'referenceImagePath';
+end
+$$;
+
+-- The complete input for a model, from what read_input returned. Raises unsupported_input.
+create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
+returns jsonb
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  images constant jsonb := jsonb_build_object(
+    'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
+    'referenceImagePaths', asked -> 'referenceImagePaths');
+  values_asked jsonb := jsonb_strip_nulls(asked - array['firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePaths']);
+  -- A last frame keeps the look of the first frame, which is one of its references.
+  keeps_look constant boolean := chosen.step = 'last-frame' and asked ->> 'firstFramePredictionId' is not null;
+  reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
+  most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
+  used constant text[] := array_remove(array[
+    case when chosen.step = 'video' then 'firstFrame' end,
+    case when asked ->> 'lastFramePredictionId' is not null then 'lastFrame' end,
+    case when reference_count > 0 then 'referenceImages' end
+  ], null);
+begin
+  if reference_count > most then
+    perform keyframe_private.refuse_input(chosen, format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
+      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
+      'referenceImages');
+  end if;
+  if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
+    values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
+  end if;
+  if chosen.step = 'video' then
+    perform keyframe_private.require_ratio((asked ->> 'firstFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio((asked ->> 'lastFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
+  end if;
+  return images || keyframe_private.resolve_values(values_asked, used, chosen);
+end
+$$;
+
+-- The model of a new prediction: the one that was named, or the default of the step.
+create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
+returns keyframe.models
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  chosen keyframe.models;
+begin
+  select m.* into chosen from keyframe.models m
+  where m.step = wanted and m.enabled
+    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
+  if not found and named is not null then
+    perform keyframe_private.raise_error('unsupported_input', format('There is no model %s for the step %s. GET /api/models lists them.', left(named, 200), wanted));
+  elsif not found then
+    raise exception 'step_defaults has no enabled model for step %.', wanted;
+  end if;
+  return chosen;
+end
+$$;
+
+-- Completes and checks a new prediction: owner, model, input.
+create function keyframe_private.resolve_prediction()
 returns trigger
 language plpgsql
 volatile
@@ -170,34 +376,24 @@ begin
   end if;
   perform keyframe_private.take_token('generate');
   new.owner_id := project.owner_id;
-  new.prompt := coalesce(new.prompt, project.text_prompt);
-
-  if new.reference_image_path is not null then
-    perform keyframe_private.require_reference(new.reference_image_path, new.owner_id);
-  end if;
-  if new.first_frame_prediction_id is not null then
-    perform keyframe_private.require_frame(new.first_frame_prediction_id, new.project_id, 'first-frame');
-  elsif new.step <> 'first-frame' then
-    new.first_frame_prediction_id :=
-      coalesce(project.selected_first_frame_id, keyframe_private.latest_succeeded(new.project_id, 'first-frame'));
-  end if;
-  if new.last_frame_prediction_id is not null then
-    perform keyframe_private.require_frame(new.last_frame_prediction_id, new.project_id, 'last-frame');
-  elsif new.step = 'video' then
-    new.last_frame_prediction_id :=
-      coalesce(project.selected_last_frame_id, keyframe_private.latest_succeeded(new.project_id, 'last-frame'));
-  end if;
-  if new.step = 'video' and new.first_frame_prediction_id is null then
-    perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
-  end if;
-
-  select m.* into chosen from keyframe.models m where m.step = new.step and m.is_default;
-  if not found then
-    raise exception 'models has no default model for step %.', new.step;
-  end if;
-  perform keyframe_private.require_supported(new, chosen);
+  chosen := keyframe_private.choose_model(new.step, new.model);
   new.model := chosen.model;
+  new.input := keyframe_private.resolve_input(keyframe_private.read_input(new.input, new.step, project), project, chosen);
+  return new;
+end
+$$;
+create trigger _200_resolve before insert on keyframe.predictions
+  for each row execute function keyframe_private.resolve_prediction();
 
+-- Gives a new prediction one of its owner's slots, or leaves it in the line.
+create function keyframe_private.admit_or_queue()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
   perform keyframe_private.lock_slots(new.owner_id);
   -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
@@ -211,5 +407,5 @@ begin
   return new;
 end
 $$;
-create trigger _200_prepare before insert on keyframe.predictions
-  for each row execute function keyframe_private.prepare_prediction();
+create trigger _400_admit before insert on keyframe.predictions
+  for each row execute function keyframe_private.admit_or_queue();

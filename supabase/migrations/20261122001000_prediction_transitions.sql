@@ -41,7 +41,9 @@ end
 $$;
 
 -- active → failed. provider_answered = false: the provider may have accepted a submit without an answer, so it is searched for.
-create function keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean default true)
+create function keyframe_private.mark_failed(
+  prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean default true, stage text default null
+)
 returns boolean
 language plpgsql
 volatile
@@ -50,7 +52,7 @@ as $$
 begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
-      completed_at = clock_timestamp(), lease_token = null,
+      error_stage = stage, completed_at = clock_timestamp(), lease_token = null,
       unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
   where p.id = prediction and p.is_active;
   return found;
@@ -72,10 +74,10 @@ begin
 end
 $$;
 
--- starting, processing → queued: the provider run failed because it could not read the images, so the service was away and the
--- prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had max_failures
--- provider runs, each of which may cost money.
-create function keyframe_private.mark_queued_again(prediction uuid)
+-- starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted),
+-- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had
+-- max_runs provider runs, each of which may cost money.
+create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean
 language plpgsql
 volatile
@@ -86,10 +88,10 @@ declare
 begin
   update keyframe.predictions p
   set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), unanswered_since = null,
-      lease_token = null, failures = runs, retry_reason = 'input_unreachable',
+      lease_token = null, failures = runs, retry_reason = reason,
       next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
-    and runs < (select s.max_failures from keyframe_private.settings s);
+    and runs < max_runs;
   return found;
 end
 $$;
@@ -139,7 +141,7 @@ $$;
 -- storing → succeeded, for the holder of the lease: the file is in Storage and has been checked.
 create function keyframe_worker.complete_prediction(
   prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text,
-  width integer, height integer, duration_seconds double precision default null
+  width integer, height integer, duration_seconds double precision default null, has_audio boolean default null
 )
 returns boolean
 language plpgsql
@@ -152,7 +154,8 @@ begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
       output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
-      output_duration_seconds = complete_prediction.duration_seconds, completed_at = clock_timestamp(), progress = 1,
+      output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
+      completed_at = clock_timestamp(), progress = 1,
       lease_token = null, failures = 0, retry_reason = null, updated_at = now()
   where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
   return found;
@@ -161,7 +164,9 @@ $$;
 comment on function keyframe_worker.complete_prediction is 'storing → succeeded, for the holder of the lease. False: too late.';
 
 -- active → failed, for the holder of the lease.
-create function keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean)
+create function keyframe_worker.fail_prediction(
+  prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text default null
+)
 returns boolean
 language plpgsql
 volatile
@@ -175,7 +180,7 @@ begin
   if not found then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction_id, code, message, retryable);
+  return keyframe_private.mark_failed(prediction_id, code, message, retryable, stage => fail_prediction.stage);
 end
 $$;
 comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late.';
@@ -238,8 +243,8 @@ $$;
 comment on function keyframe_worker.poll_prediction_later is 'Releases a lease and schedules the next poll. False: too late.';
 
 grant execute on function
-  keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
-  keyframe_worker.fail_prediction(uuid, uuid, text, text, boolean),
+  keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision, boolean),
+  keyframe_worker.fail_prediction(uuid, uuid, text, text, boolean, text),
   keyframe_worker.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
   keyframe_worker.poll_prediction_later(uuid, uuid, double precision)
 to service_role;

@@ -44,12 +44,8 @@ begin
   select old.id, old.attempt,
     jsonb_build_object(
       'id', old.id, 'project_id', old.project_id, 'owner_id', old.owner_id, 'attempt', old.attempt, 'step', old.step,
-      'model', old.model, 'prompt', old.prompt, 'duration_seconds', old.duration_seconds,
-      'reference_image_path', old.reference_image_path,
-      -- Only whether there was a frame matters: its file is deleted, and the address in an input names the prediction.
-      'first_frame_path', case when old.first_frame_prediction_id is not null then 'deleted' end,
-      'last_frame_path', case when old.last_frame_prediction_id is not null then 'deleted' end,
-      'model_settings', to_jsonb(m)),
+      'model', old.model, 'input', old.input, 'has_images', keyframe_private.has_images(old.input),
+      'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)),
     old.unanswered_since, old.next_attempt_at -- the lease of its submit has expired by then
   from keyframe.models m
   where m.step = old.step and m.model = old.model

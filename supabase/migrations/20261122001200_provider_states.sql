@@ -84,7 +84,7 @@ $$;
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.apply_provider_state(
   row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text,
-  poll_after interval, input_unreachable boolean
+  poll_after interval, failure text, stage text
 )
 returns boolean
 language plpgsql
@@ -111,13 +111,19 @@ begin
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
-      if not input_unreachable then
-        return keyframe_private.mark_failed(row_now.id, 'provider_failed',
-          coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
-      elsif keyframe_private.mark_queued_again(row_now.id) then
+      if failure = 'content_rejected' then
+        return keyframe_private.mark_failed(row_now.id, 'content_rejected', error_message, false, stage => apply_provider_state.stage);
+      elsif failure = 'input_unreachable' then
+        if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
+          return true;
+        end if;
+        return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+      -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+      elsif failure = 'interrupted' and keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
         return true;
       end if;
-      return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
+        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
       return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was cancelled at the provider. Run the step again.', true);
     when 'aborted' then
@@ -132,11 +138,13 @@ $$;
 -- (no such prediction, or the run of another), unproven (may be the run of another), ended (the prediction has ended or was
 -- deleted), stale (not the run that the prediction follows; it will be cancelled), given_up (the prediction followed it before, and is
 -- submitted again). found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text' when only the text
--- is equal. input_unreachable: the run failed because it could not read the images.
+-- is equal. failure is why the run failed, as run-failure.ts reads it: input_unreachable, interrupted, content_rejected, or null for
+-- any other cause. stage is the stage of rejected content.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, callback_id text default null,
-  poll_after_seconds double precision default null, found_by text default null, input_unreachable boolean default false
+  poll_after_seconds double precision default null, found_by text default null, failure text default null,
+  stage text default null
 )
 returns text
 language plpgsql
@@ -210,7 +218,7 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), input_unreachable)
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage)
     then 'recorded' else 'unchanged' end;
 end
 $$;
@@ -236,7 +244,8 @@ create trigger _400_cancel_abandoned_run after update of status on keyframe.pred
     old.status in ('starting', 'processing') and (
       new.status = 'canceled'
       or (new.status = 'failed'
-        and new.error_code not in ('provider_failed', 'provider_canceled', 'provider_aborted', 'provider_no_output', 'input_unreachable'))
+        and new.error_code not in (
+          'provider_failed', 'provider_canceled', 'provider_aborted', 'provider_no_output', 'input_unreachable', 'content_rejected'))
     )
   )
   execute function keyframe_private.cancel_abandoned_run();
@@ -265,6 +274,6 @@ $$;
 comment on function keyframe_worker.record_run_canceled is 'Records an attempt to cancel a provider run.';
 
 grant execute on function
-  keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text, boolean),
+  keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text, text, text),
   keyframe_worker.record_run_canceled(text, boolean)
 to service_role;

@@ -41,8 +41,8 @@ stable
 set search_path = ''
 as $$
 begin
-  return exists (select from keyframe.predictions p where p.reference_image_path = path)
-    or exists (select from keyframe.projects p where p.reference_image_path = path);
+  return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path);
 end
 $$;
 
@@ -114,15 +114,15 @@ begin
   select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
   on conflict do nothing;
 
-  for owner in select distinct d.owner_id from deleted d where d.reference_image_path is not null order by 1 loop
+  for owner in select distinct d.owner_id from deleted d where d.input #>> '{referenceImagePaths,0}' is not null order by 1 loop
     perform keyframe_private.lock_references(owner);
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
-  select distinct on (d.reference_image_path) 'projects', substr(d.reference_image_path, 10), d.id
+  select distinct on (image.path) 'projects', substr(image.path, 10), d.id
   from deleted d
-  where d.reference_image_path is not null
-    and not keyframe_private.is_reference_used(d.reference_image_path)
+  cross join lateral jsonb_array_elements_text(d.input -> 'referenceImagePaths') as image (path)
+  where not keyframe_private.is_reference_used(image.path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -156,7 +156,32 @@ create trigger _450_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
 
 -- Keeps an image that a new prediction or a project uses although its removal was queued. An image whose removal is under way is lost.
-create function keyframe_private.keep_reference()
+-- Raises unless the image is in the bucket projects and belongs to the owner.
+create function keyframe_private.keep_reference(path text, owner uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if keyframe_private.is_reference_path(path) is not true then
+    perform keyframe_private.raise_error('invalid_request', 'The path of a reference image must have the shape projects/<file_name>.');
+  end if;
+  perform keyframe_private.lock_references(owner);
+  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
+  if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
+    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
+  end if;
+  if not exists (
+    select from storage.objects o
+    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = keep_reference.owner::text
+  ) then
+    perform keyframe_private.raise_error('not_found', format('There is no reference image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+  end if;
+end
+$$;
+
+create function keyframe_private.keep_reference_of_project()
 returns trigger
 language plpgsql
 volatile
@@ -164,23 +189,43 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform keyframe_private.lock_references(new.owner_id);
-  delete from keyframe_private.file_removals r
-  where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10) and r.lease_token is null;
-  if exists (
-    select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(new.reference_image_path, 10)
-  ) then
-    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
-  end if;
-  perform keyframe_private.require_reference(new.reference_image_path, new.owner_id); -- it may have been removed since the first check
+  perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
   return new;
 end
 $$;
-create trigger _300_keep_reference before insert on keyframe.predictions
-  for each row when (new.reference_image_path is not null) execute function keyframe_private.keep_reference();
 create trigger _310_keep_reference before update on keyframe.projects
   for each row when (new.reference_image_path is distinct from old.reference_image_path and new.reference_image_path is not null)
-  execute function keyframe_private.keep_reference();
+  execute function keyframe_private.keep_reference_of_project();
+
+-- Writes prediction_images from the input of a new prediction.
+create function keyframe_private.write_prediction_images()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  image record;
+begin
+  insert into keyframe_private.prediction_images (prediction_id, role, source_prediction_id)
+  select new.id, frame.role, frame.id
+  from (values
+    ('first_frame', (new.input ->> 'firstFramePredictionId')::uuid), ('last_frame', (new.input ->> 'lastFramePredictionId')::uuid)
+  ) as frame (role, id)
+  where frame.id is not null;
+  for image in select * from jsonb_array_elements_text(new.input -> 'referenceImagePaths') with ordinality as i (path, position) loop
+    perform keyframe_private.keep_reference(image.path, new.owner_id);
+    insert into keyframe_private.prediction_images (prediction_id, role, position, path)
+    values (new.id, 'reference', image.position, image.path);
+  end loop;
+  return null;
+end
+$$;
+-- A last frame comes only beside a first frame.
+create trigger _300_write_images after insert on keyframe.predictions
+  for each row when (new.input ->> 'firstFramePredictionId' is not null or new.input #>> '{referenceImagePaths,0}' is not null)
+  execute function keyframe_private.write_prediction_images();
 
 -- Leases up to 100 files to remove, as one task; null when there are none. One task at a time is fast enough, and keeps a long
 -- list from crowding out predictions while Storage is down.

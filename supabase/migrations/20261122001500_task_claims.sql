@@ -59,6 +59,23 @@ begin
 end
 $$;
 
+-- The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made one is deleted.
+create function keyframe_private.images_json(prediction uuid)
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'role', i.role,
+    'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+    'name', coalesce(substr(i.path, 10), source.output_path)
+  ) order by i.role, i.position), '[]')
+  from keyframe_private.prediction_images i
+  left join keyframe.predictions source on source.id = i.source_prediction_id
+  where i.prediction_id = prediction
+$$;
+
 -- Leases due predictions, as tasks to submit, poll or store. The sweep fails the exhausted ones.
 create function keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
@@ -91,20 +108,18 @@ begin
     returning p.*, due.search_since
   ), text_submits_recorded as (
     insert into keyframe_private.text_submits (prediction_id, prompt_hash, submitted_at)
-    select c.id, hashtextextended(c.prompt, 0), at from claimed c
-    where c.status = 'queued' and num_nonnulls(c.reference_image_path, c.first_frame_prediction_id, c.last_frame_prediction_id) = 0
+    select c.id, hashtextextended(c.input ->> 'prompt', 0), at from claimed c
+    where c.status = 'queued' and not keyframe_private.has_images(c.input)
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
-    'first_frame_path', f.output_path,
-    'last_frame_path', l.output_path,
-    'model_settings', to_jsonb(m)
+    'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
+    'has_images', keyframe_private.has_images(c.input),
+    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)
   ))
   into tasks
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
-  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
-  left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+  join keyframe.models m on m.step = c.step and m.model = c.model;
   return query select unnest(tasks);
 exception when others then
   raise warning 'No prediction could be claimed: %', sqlerrm;
@@ -169,14 +184,12 @@ begin
     returning p.*
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
-    'task', 'search', 'search_since', c.unanswered_since,
-    'first_frame_path', f.output_path, 'last_frame_path', l.output_path, 'model_settings', to_jsonb(m)
+    'task', 'search', 'search_since', c.unanswered_since, 'has_images', keyframe_private.has_images(c.input),
+    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)
   ))
   into tasks
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
-  left join keyframe.predictions f on f.id = c.first_frame_prediction_id
-  left join keyframe.predictions l on l.id = c.last_frame_prediction_id;
+  join keyframe.models m on m.step = c.step and m.model = c.model;
   return query select unnest(tasks);
 exception when others then
   raise warning 'No search could be claimed: %', sqlerrm;

@@ -14,15 +14,15 @@ as $$
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
-    'model', prediction.model, 'attempt', prediction.attempt, 'progress', prediction.progress,
-    'prompt', prediction.prompt, 'reference_image_path', prediction.reference_image_path,
-    'first_frame_prediction_id', prediction.first_frame_prediction_id,
-    'last_frame_prediction_id', prediction.last_frame_prediction_id, 'duration_seconds', prediction.duration_seconds,
+    'model', prediction.model, 'requested_model', prediction.requested_model, 'input', prediction.input,
+    'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
+    'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
+    'output_has_audio', prediction.output_has_audio,
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
@@ -45,7 +45,8 @@ $$;
 
 -- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
 create function keyframe.create_project(
-  title text, text_prompt text, description text default '', idempotency_key text default null, request_hash text default null
+  title text, text_prompt text, description text default '', aspect_ratio text default '16:9',
+  idempotency_key text default null, request_hash text default null
 )
 returns jsonb
 language plpgsql
@@ -64,8 +65,9 @@ begin
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
   else
-    insert into keyframe.projects (id, title, text_prompt, description)
-    values (request.resource_id, create_project.title, create_project.text_prompt, create_project.description)
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio)
+    values (
+      request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio)
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
@@ -77,11 +79,8 @@ comment on function keyframe.create_project is 'Creates a project of the caller.
 create function keyframe.start_prediction(
   project_id uuid,
   step keyframe.generation_step,
-  prompt text default null,
-  reference_image_path text default null,
-  first_frame_prediction_id uuid default null,
-  last_frame_prediction_id uuid default null,
-  duration_seconds integer default null,
+  input jsonb default '{}',
+  model text default null,
   idempotency_key text default null,
   request_hash text default null
 )
@@ -102,14 +101,9 @@ begin
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    insert into keyframe.predictions (
-      id, project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds
-    )
+    insert into keyframe.predictions (id, project_id, step, input, model)
     values (
-      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.prompt,
-      start_prediction.reference_image_path, start_prediction.first_frame_prediction_id,
-      start_prediction.last_frame_prediction_id, start_prediction.duration_seconds
-    )
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
     returning * into started;
   end if;
   return json_build_object(
@@ -229,8 +223,8 @@ $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
 grant execute on function
-  keyframe.create_project(text, text, text, text, text),
-  keyframe.start_prediction(uuid, keyframe.generation_step, text, text, uuid, uuid, integer, text, text),
+  keyframe.create_project(text, text, text, text, text, text),
+  keyframe.start_prediction(uuid, keyframe.generation_step, jsonb, text, text, text),
   keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
   keyframe.cancel_prediction(uuid, uuid, text, text),
   keyframe.admit_upload(text, text)

@@ -3,20 +3,20 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "foundation": "6f65f0c726fb1ec73211811393e1b8607bbd6d49e3e48347933b14362a70b10d",
   "rate_limits": "b7b799c66ef26ea525bc63d5ce0df1b76e64d0f1b7b5b37e7bb880ef1fa5aae6",
   "idempotency": "d9a5a8cb3b1ac069ddee566741693d677319a171669c32c07c86af4b4a2807be",
-  "projects": "364e83f5accd422559fbbbe01c9143f0022da4a6bf1de9de0ceb11e82dc893a0",
-  "models": "7ae90d9389d08eff58ecb1571c2dbdf7037d8e244193ea3685c8b707f8e27f1d",
+  "projects": "e6f50d8a7e21a34154db488e4c97d4004512ed8c4ad2cff686128f33a0941179",
+  "models": "38a7edb1a660105ff7bf99487777c1caedfa6ac3c0ba38b43e6257ef22f67bf5",
   "storage_buckets": "2b520eea9507bbc55f43c2b253dcee885c3ca2dee189a48095cda10dfb1b5891",
-  "predictions": "f29e2a41d313af5c658ee0d45d7d354547da14b65a55146f69665e1ad86981b4",
+  "predictions": "9266f98a9910f3167de9a8883e7531f39f937f8e98378e0510fe7751d0b20635",
   "prediction_slots": "64b253c1dd5b5203c333ddd0ec8fca6a6e2ba4bfb0e8c44ffb4a5b87dd3fd47c",
-  "prediction_inserts": "1a71256ac0800b44a9d967da7973e071cb5439d1f10ec6687ac74d4487703fd8",
-  "prediction_transitions": "6ed4ecde0028575f48e7250e2be535781db0f442defa6e65b183f08b3db3b9fb",
-  "unanswered_submits": "1602042b473e234e6d934a87a97f1a705ac7d227a6e3f64bdc30d0179f6eea64",
-  "provider_states": "99238e855be042da02afd3f1174786350a22384eea79ed268d5119a96ff54359",
+  "prediction_inserts": "1b6f051865d18c38d57f8d6a4d44bbab918f004a393353b0b9bc8c9a3180d8cf",
+  "prediction_transitions": "6ebb5e38e406d77aa13a8479ee5d472279900c83b6c94a216cd4b11e8620151d",
+  "unanswered_submits": "64dcf66b9e982f5c2d83187a1b33ef123b5e2f9f05b43ddfc8bad9b5ee4f48c0",
+  "provider_states": "c33eabbbee58c17b2662a66e5f8aedf84f0498df28f185899dcdc3c74fdc5a91",
   "kicks": "9779f59f55ec7cc9493977e17e6063f98a030973a3d552bfbd13a5ba6acf4035",
-  "file_removals": "4dcf08e89fd1565ac0a4813d466016bbbe118c55d934a30a8610281d4a8254ee",
-  "task_claims": "875d8a964275ee9f6c79ff66ca9896c3caaeecdbfc3704bb5571094626e9d2ac",
-  "prediction_functions": "cfac829ff145ab35f8ced4a6086f656a2fca050ad67e7cf62509a2fbbc706542",
-  "project_functions": "975c8dec088ae09981066e99014bb47ff21486746b00908a5225365c22aaba70",
+  "file_removals": "dc704b732cfdf9614bf50a64b8400e752b493e1a84b1d4767b3fde51d5a466f7",
+  "task_claims": "16e95d66d94047be0c93e1eeda8c68b026f067d60aa7ad8a750715b9c7b35062",
+  "prediction_functions": "21b6ec05b1b542e333c13e2d27a932ea682cb2a7f156ab762e7eff12ed76473a",
+  "project_functions": "65393c4e15cec00dcdb088def38f8178f994cb01bf7aad6fb479393b91efb660",
   "webhook_endpoints": "814d0c41020f6b6e808a2bdf6411f00e05680ba93caf5ae2ba8a20f6fb1ae497",
   "webhook_events": "9869c88cc25d9601329645616859bd4e7c365bf2f0fa4d0b61262fb91576c388",
   "used_ids": "82b106c8f8ebfa91edd2654c3a76c6b722c79aa2d3b12aa93c5f38c366d960c1",
@@ -44,14 +44,15 @@ to authenticated, service_role;
 grant usage on schema
   keyframe_worker
 to service_role;
-grant delete, insert (title, text_prompt, description), select, update (title, text_prompt, description, reference_image_path, selected_first_frame_id, selected_last_frame_id) on table
+grant delete, insert (title, text_prompt, description, aspect_ratio), select, update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id) on table
   keyframe.projects
 to authenticated;
-grant insert (project_id, step, prompt, reference_image_path, first_frame_prediction_id, last_frame_prediction_id, duration_seconds), select on table
+grant insert (project_id, step, input, model), select on table
   keyframe.predictions
 to authenticated;
 grant select on table
   keyframe.models,
+  keyframe.step_defaults,
   keyframe.webhook_attempts,
   keyframe.webhook_deliveries,
   keyframe.webhook_endpoints,
@@ -67,13 +68,14 @@ to anon, authenticated, service_role;
 grant execute on function
   keyframe.admit_upload(text, text),
   keyframe.cancel_prediction(uuid, uuid, text, text),
-  keyframe.create_project(text, text, text, text, text),
+  keyframe.create_project(text, text, text, text, text, text),
   keyframe.delete_project(uuid, timestamp with time zone[]),
+  keyframe.list_models(),
   keyframe.list_predictions(uuid, keyframe.generation_step, integer, timestamp with time zone, uuid),
   keyframe.list_projects(integer, timestamp with time zone, uuid, boolean, text),
   keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
   keyframe.read_project(uuid),
-  keyframe.start_prediction(uuid, keyframe.generation_step, text, text, uuid, uuid, integer, text, text),
+  keyframe.start_prediction(uuid, keyframe.generation_step, jsonb, text, text, text),
   keyframe.update_project(uuid, jsonb, timestamp with time zone[]),
   keyframe.webhook_health(uuid),
   keyframe_private.rate_state(text),
@@ -107,13 +109,13 @@ to authenticated, service_role;
 grant execute on function
   keyframe.service_figures(),
   keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb),
-  keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision),
+  keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision, boolean),
   keyframe_worker.discard_output(uuid),
   keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamp with time zone, integer, jsonb, jsonb),
-  keyframe_worker.fail_prediction(uuid, uuid, text, text, boolean),
+  keyframe_worker.fail_prediction(uuid, uuid, text, text, boolean, text),
   keyframe_worker.poll_prediction_later(uuid, uuid, double precision),
   keyframe_worker.record_files_removed(uuid, jsonb),
-  keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text, boolean),
+  keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text, text, text),
   keyframe_worker.record_run_canceled(text, boolean),
   keyframe_worker.record_search_ended(uuid),
   keyframe_worker.retry_prediction_later(uuid, uuid, text, text, double precision, boolean)

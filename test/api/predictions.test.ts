@@ -101,7 +101,7 @@ describe("starting and reading", () => {
   });
 
   test("a generation that failed → 200, success: true, with the provider's reason as data.error", async () => {
-    const failed = await user.finish(await startFrame("[[fault:failed=The sea was too rough. (E003)]]"));
+    const failed = await user.finish(await startFrame("[[fault:failed=The sea was too rough. (E1001)]]"));
     const { status, headers, data, error } = await user.call(pathOf(failed));
     expect([status, error, headers.get("retry-after")]).toEqual([200, null, null]);
     expect(prediction.parse(data)).toMatchObject({
@@ -109,7 +109,7 @@ describe("starting and reading", () => {
       output: null,
       error: {
         code: "provider_failed",
-        message: expect.stringContaining("The sea was too rough. (E003)"),
+        message: expect.stringContaining("The sea was too rough. (E1001)"),
         retryable: true,
       },
     });

@@ -27,8 +27,8 @@ beforeAll(async () => {
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at, created_at)
-      select project_id, owner_id, step, prompt, model, status, completed_at, created_at - i * interval '10 minutes'
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, status, completed_at, created_at)
+      select project_id, owner_id, step, input, model, status, completed_at, created_at - i * interval '10 minutes'
       from keyframe.predictions, generate_series(1, ${MANY}::int) i where id = ${id}`;
     await sql`
       insert into keyframe.webhook_events (type, payload, created_at)

@@ -99,16 +99,15 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   },
 
   "Run one again that failed": async () => {
-    const reference_image_path = await addReference(db, world.owner);
+    const reference = await addReference(db, world.owner);
     const failed = await seedPrediction(db.sql, world, {
       status: "failed",
-      columns: { prompt: "One red boat", reference_image_path },
+      input: { prompt: "One red boat", referenceImagePaths: [reference] },
     });
     const [again] = await run("Run one again that failed", { prediction_id: failed.id });
     expect(again).toMatchObject({ owner_id: world.owner, status: "queued" });
     expect(await readRow(db.sql, String(again?.id))).toMatchObject({
-      prompt: "One red boat",
-      reference_image_path,
+      input: { prompt: "One red boat", referenceImagePaths: [reference] },
       attempt: 0,
     });
     const succeeded = await seedPrediction(db.sql, world, { status: "succeeded" });

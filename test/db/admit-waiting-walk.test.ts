@@ -11,7 +11,7 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 afterEach(async () => {
-  await db.sql`truncate keyframe.predictions`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
 });
 
@@ -32,14 +32,14 @@ async function addOwners(count: number, { first = 1, lines = 1, runs = false } =
     const owner = sql`(lpad(to_hex(i), 8, '0') || right(${NOUGHT}, 28))::uuid`;
     const numbers = sql`generate_series(${first}::bigint, ${first + count - 1}::bigint)`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model)
-      select project_id, ${owner}, step, prompt, model
+      insert into keyframe.predictions (project_id, owner_id, step, input, model)
+      select project_id, ${owner}, step, input, model
       from keyframe.predictions, ${numbers} i, generate_series(1, ${lines}::int) where id = ${waiting}`;
     if (runs) {
       await sql`
         insert into keyframe.predictions
-          (project_id, owner_id, step, prompt, model, status, provider_prediction_id, admitted_at, deadline_at, started_at, next_attempt_at)
-        select project_id, ${owner}, step, prompt, model, status, 'run-of-' || i, admitted_at, deadline_at, started_at, deadline_at
+          (project_id, owner_id, step, input, model, status, provider_prediction_id, admitted_at, deadline_at, started_at, next_attempt_at)
+        select project_id, ${owner}, step, input, model, status, 'run-of-' || i, admitted_at, deadline_at, started_at, deadline_at
         from keyframe.predictions, ${numbers} i where id = ${running}`;
     }
     await sql`delete from keyframe.predictions where id in (${waiting}, ${running})`;
@@ -100,7 +100,7 @@ test("300 owners with 40 in line each → one probe for each owner that is wante
   await addOwners(3); // a plan that was made while the table was small has to be as good
   const plans = await plansOf(db.url, async (sql) => {
     for (let call = 0; call < 7; call++) await sql`select keyframe_private.owners_waiting(gen_random_uuid(), 500)`;
-    await db.sql`truncate keyframe.predictions`;
+    await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
     await addOwners(300, { lines: 40 });
     expect(await sql`select keyframe_private.owners_waiting(gen_random_uuid(), 500)`).toHaveLength(300);
     await db.sql`analyze keyframe.predictions`;

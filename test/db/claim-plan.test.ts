@@ -17,11 +17,11 @@ beforeAll(async () => {
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model)
-      select project_id, owner_id, step, prompt, model from keyframe.predictions, generate_series(1, 10000) where id = ${id}`;
+      insert into keyframe.predictions (project_id, owner_id, step, input, model)
+      select project_id, owner_id, step, input, model from keyframe.predictions, generate_series(1, 10000) where id = ${id}`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
-      select project_id, owner_id, step, prompt, model, status, completed_at
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, status, completed_at)
+      select project_id, owner_id, step, input, model, status, completed_at
       from keyframe.predictions, generate_series(1, 5000) where id = ${done.id}`;
   });
   await db.sql`analyze keyframe.predictions, keyframe.models, keyframe_private.provider_runs`;

@@ -9,7 +9,7 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
@@ -20,8 +20,8 @@ test("20 claims at once over 200 due predictions → never hand out one twice, a
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at)
-      select project_id, owner_id, step, prompt, model, admitted_at, deadline_at, next_attempt_at
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, admitted_at, deadline_at, next_attempt_at)
+      select project_id, owner_id, step, input, model, admitted_at, deadline_at, next_attempt_at
       from keyframe.predictions, generate_series(1, 199) where id = ${id}`;
   });
   /** On its own connection, until nothing is left. */
@@ -114,8 +114,8 @@ describe("a lease", () => {
 
 test("a submit task after an administrator changed the model's row → brings the new settings", async () => {
   await seedPrediction(db.sql, world, unclaimed());
-  await db.sql`update keyframe.models set extras = '{"aspect_ratio": "1:1"}' where model = 'google/nano-banana'`;
-  expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ extras: { aspect_ratio: "1:1" } });
+  await db.sql`update keyframe.models set fixed = '{"output_format": "jpg"}' where model = 'google/nano-banana'`;
+  expect((await claim(db.sql))[0]?.model_settings).toMatchObject({ fixed: { output_format: "jpg" } });
 });
 
 describe("the heartbeat of a claim", () => {

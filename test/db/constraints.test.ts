@@ -8,14 +8,12 @@ const someId = crypto.randomUUID();
 
 /** Per rule of predictions a row that breaks it and nothing else. */
 const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
-  prompt_has_1_to_4000_characters: { columns: { prompt: "x".repeat(4001) } },
-  prompt_has_a_visible_character: { columns: { prompt: "\u200b" } },
-  prompt_is_plain_text: { columns: { prompt: "a\u001b[2J" } },
-  reference_image_path_is_in_projects: { columns: { reference_image_path: "keyframe-outputs/mine.png" } },
-  only_video_has_a_duration: { columns: { duration_seconds: 5 } },
-  video_has_a_first_frame: { step: "video", columns: { first_frame_prediction_id: null } },
-  first_frame_builds_on_no_frame: { columns: { first_frame_prediction_id: someId } },
-  only_video_has_a_last_frame: { step: "last-frame", columns: { last_frame_prediction_id: someId } },
+  prompt_has_1_to_4000_characters: { input: { prompt: "x".repeat(4001) } },
+  prompt_has_a_visible_character: { input: { prompt: "\u200b" } },
+  prompt_is_plain_text: { input: { prompt: "a\u001b[2J" } },
+  video_has_a_first_frame: { step: "video", input: { firstFramePredictionId: null } },
+  first_frame_builds_on_no_frame: { input: { firstFramePredictionId: someId } },
+  only_video_has_a_last_frame: { step: "last-frame", input: { lastFramePredictionId: someId } },
   attempt_and_failures_are_at_most_a_million: { columns: { attempt: 2_147_483_647 } },
   progress_is_a_fraction: { status: "processing", columns: { progress: 1.01 } },
   queued_if_and_only_if_no_provider_run_accepted: { status: "starting", columns: { provider_prediction_id: null } },
@@ -28,6 +26,8 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   output_if_and_only_if_succeeded: { status: "succeeded", columns: { output_sha256: null } },
   output_path_is_its_own: { status: "succeeded", columns: { output_path: `${someId}/${someId}/${someId}.png` } },
   output_duration_if_and_only_if_a_video_succeeded: { status: "succeeded", columns: { output_duration_seconds: 5 } },
+  output_has_audio_if_and_only_if_a_video_succeeded: { status: "succeeded", columns: { output_has_audio: true } },
+  error_stage_only_of_rejected_content: { status: "failed", columns: { error_stage: "input" } },
   error_if_and_only_if_failed: { status: "failed", columns: { error_retryable: null } },
 };
 
@@ -47,6 +47,10 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   settings_max_active_per_owner_check: `update keyframe_private.settings set max_active_per_owner = 0`,
   settings_max_failures_check: `update keyframe_private.settings set max_failures = 101`,
   settings_frame_deadline_check: `update keyframe_private.settings set frame_deadline = '0'`,
+  aspect_ratio_is_width_to_height: `insert into keyframe.projects (owner_id, title, text_prompt, aspect_ratio) values ($owner, 'x', 'x', '16/9')`,
+  role_is_known: `insert into keyframe_private.prediction_images (prediction_id, role) values (gen_random_uuid(), 'cover')`,
+  uploaded_image_is_in_projects: `insert into keyframe_private.prediction_images (prediction_id, role, path) values (gen_random_uuid(), 'reference', 'keyframe-outputs/a.png')`,
+  uploaded_or_generated: `insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id) values (gen_random_uuid(), 'reference', 'projects/a.png', gen_random_uuid())`,
   settings_video_deadline_check: `update keyframe_private.settings set video_deadline = '11 years'`,
   settings_poll_interval_check: `update keyframe_private.settings set poll_interval = '0'`,
   settings_retry_base_check: `update keyframe_private.settings set retry_base = '0'`,

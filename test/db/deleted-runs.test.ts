@@ -13,7 +13,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
 
@@ -21,9 +21,10 @@ const SINCE = new Date(Date.now() - 60_000);
 const inAMinute = () => new Date(Date.now() + 60_000);
 
 /** A prediction with an unanswered submit. */
-const seedUnanswered = (columns: Row = {}) =>
+const seedUnanswered = (columns: Row = {}, prompt = "A pier at night") =>
   seedPrediction(db.sql, world, {
-    columns: { unanswered_since: SINCE, next_attempt_at: inAMinute(), prompt: "A pier at night", ...columns },
+    columns: { unanswered_since: SINCE, next_attempt_at: inAMinute(), ...columns },
+    input: { prompt },
   });
 
 /** What is to be searched for at the provider. */
@@ -60,15 +61,15 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
   });
 
   test("its answer never comes → searched for once no worker can be submitting it, until the search is recorded", async () => {
-    const { id } = await seedUnanswered({ duration_seconds: null });
+    const { id } = await seedUnanswered();
     await remove(id);
     expect(await searches()).toEqual([]);
     await letTheLeaseEnd();
     const [task] = await searches();
     expect(task).toMatchObject({
       ...{ task: "search", id, project_id: world.project, owner_id: world.owner, attempt: 1, step: "first-frame" },
-      ...{ model: "google/nano-banana", prompt: "A pier at night", duration_seconds: null, reference_image_path: null },
-      ...{ first_frame_path: null, last_frame_path: null, model_settings: { prompt_field: "prompt" } },
+      ...{ model: "google/nano-banana", input: { prompt: "A pier at night" }, has_images: false },
+      model_settings: { controls: { prompt: { field: "prompt" } } },
     });
     expect(new Date(String(task?.search_since))).toEqual(SINCE);
     expect(await searches()).toEqual([]);
@@ -144,21 +145,15 @@ describe("what the provider says of a deleted prediction with a submit unanswere
   });
 });
 
-test("a last frame with a reference image → the search knows that there were two", async () => {
+test("a last frame with a reference image → the search knows that it had images", async () => {
   const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
   await seedPrediction(db.sql, world, {
     step: "last-frame",
-    columns: {
-      ...{ unanswered_since: SINCE, first_frame_prediction_id: frame.id, reference_image_path: "projects/a.png" },
-    },
+    columns: { unanswered_since: SINCE },
+    input: { firstFramePredictionId: frame.id, referenceImagePaths: ["projects/a.png"] },
   });
   await db.sql`delete from auth.users where id = ${world.owner}`;
-  const sought = {
-    first_frame_path: expect.any(String),
-    last_frame_path: null,
-    reference_image_path: "projects/a.png",
-  };
-  expect(await searches()).toMatchObject([sought]);
+  expect(await searches()).toMatchObject([{ has_images: true }]);
 });
 
 test("deleted before it was submitted, or once its run was known → nothing to search for", async () => {
@@ -171,20 +166,23 @@ test("deleted before it was submitted, or once its run was known → nothing to 
 
 test("its model's row goes, too → still searched for, by the settings it had", async () => {
   await db.sql`
-    insert into keyframe.models (step, model, prompt_field) values ('first-frame', 'short/lived', 'text')`;
+    insert into keyframe.models (step, model, label, vendor, controls)
+    values ('first-frame', 'short/lived', 'Short', 'Lived', '{"prompt": {"field": "text"}}')`;
   await seedUnanswered({ model: "short/lived", next_attempt_at: SINCE });
   await db.sql`delete from auth.users where id = ${world.owner}`;
   await db.sql`delete from keyframe.models where model = 'short/lived'`;
-  expect(await searches()).toMatchObject([{ model: "short/lived", model_settings: { prompt_field: "text" } }]);
+  expect(await searches()).toMatchObject([
+    { model: "short/lived", model_settings: { controls: { prompt: { field: "text" } } } },
+  ]);
 });
 
 test("the identifier is used again and deleted again → one row, of the later one", async () => {
   const { id } = await seedUnanswered({ attempt: 3 });
   await db.sql`delete from keyframe.predictions where id = ${id}`;
-  await seedUnanswered({ id, attempt: 1, prompt: "A pier by day" });
+  await seedUnanswered({ id, attempt: 1 }, "A pier by day");
   await db.sql`delete from keyframe.predictions where id = ${id}`;
   await letTheLeaseEnd();
-  expect(await searches()).toMatchObject([{ id, prompt: "A pier by day" }]);
+  expect(await searches()).toMatchObject([{ id, input: { prompt: "A pier by day" } }]);
   expect(await providerSays(db.sql, { id, attempt: 3, run: "run-3" })).toBe("ended");
 });
 

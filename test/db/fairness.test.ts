@@ -48,8 +48,8 @@ test("a line of 1,200 → its places are counted up to 1000, which means that or
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, created_at)
-      select project_id, owner_id, step, prompt, model, created_at + i * interval '1 second'
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, created_at)
+      select project_id, owner_id, step, input, model, created_at + i * interval '1 second'
       from keyframe.predictions, generate_series(1, 1199) i where id = ${id}`;
   });
   const places = await positions(world);

@@ -6,7 +6,7 @@ import {
   addProject,
   addWorld,
   outputPathOf,
-  type Row,
+  type Input,
   seedPrediction,
   type World,
 } from "../support/database/predictions.ts";
@@ -20,7 +20,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals, keyframe_private.provider_runs`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals, keyframe_private.provider_runs`;
   world = await addWorld(db);
 });
 
@@ -32,8 +32,8 @@ const queued = () => db.sql<Removal[]>`
 const files = async () => (await queued()).map(({ file }) => file);
 const deleteProject = (project = world.project) => db.sql`delete from keyframe.projects where id = ${project}`;
 /** Seeds a prediction that succeeded; returns its file. */
-const seedOutput = async (of: World, columns: Row = {}) =>
-  `keyframe-outputs/${outputPathOf((await seedPrediction(db.sql, of, { status: "succeeded", columns })).id, of)}`;
+const seedOutput = async (of: World, input: Partial<Input> = {}) =>
+  `keyframe-outputs/${outputPathOf((await seedPrediction(db.sql, of, { status: "succeeded", input })).id, of)}`;
 const namesOf = (id: string, { owner, project } = world) =>
   ["jpg", "png", "webp"].map((extension) => `keyframe-outputs/${owner}/${project}/${id}.${extension}`);
 
@@ -60,11 +60,11 @@ describe("what is queued when predictions are deleted", () => {
     const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
     const second = { ...world, project: await addProject(db, world.owner) };
     const outputs = [
-      await seedOutput(world, { reference_image_path: own }),
-      await seedOutput(world, { reference_image_path: own }),
+      await seedOutput(world, { referenceImagePaths: [own] }),
+      await seedOutput(world, { referenceImagePaths: [own] }),
     ];
-    await seedPrediction(db.sql, world, { status: "failed", columns: { reference_image_path: shared } });
-    const another = await seedOutput(second, { reference_image_path: shared });
+    await seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [shared] } });
+    const another = await seedOutput(second, { referenceImagePaths: [shared] });
     await deleteProject();
     const first = [...outputs.sort(), own];
     expect((await queued()).map(({ file, seconds }) => [file, seconds])).toEqual(first.map((file) => [file, 0]));
@@ -223,7 +223,7 @@ describe("a reference image that is used again", () => {
     const reference = await addReference(db, world.owner);
     const { id } = await seedPrediction(db.sql, world, {
       status: "failed",
-      columns: { reference_image_path: reference },
+      input: { referenceImagePaths: [reference] },
     });
     await db.sql`delete from keyframe.predictions where id = ${id}`;
     expect(await files()).toEqual([reference]);
@@ -231,7 +231,7 @@ describe("a reference image that is used again", () => {
   };
   const beginStart = (reference: string, meanwhile: () => Promise<void>) =>
     db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-      await sql`select keyframe.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`;
+      await sql`select keyframe.start_prediction(${world.project}, 'first-frame', jsonb_build_object('referenceImagePath', ${reference}::text))`;
       await meanwhile();
     });
 
@@ -254,7 +254,10 @@ describe("a reference image that is used again", () => {
 
   test("by a prediction that came another way, with the removal queued → it stays all the same", async () => {
     const reference = await unused();
-    await seedPrediction(db.sql, world, { columns: { reference_image_path: reference, lease_token: null } });
+    await seedPrediction(db.sql, world, {
+      columns: { lease_token: null },
+      input: { referenceImagePaths: [reference] },
+    });
     expect(await claimRemovals()).toBeNull();
     expect(await files()).toEqual([]);
   });
@@ -262,7 +265,7 @@ describe("a reference image that is used again", () => {
   test("at the moment its last prediction is deleted → the deletion waits and sees the new one", async () => {
     const reference = await addReference(db, world.owner);
     const second = { ...world, project: await addProject(db, world.owner) };
-    await seedPrediction(db.sql, second, { status: "failed", columns: { reference_image_path: reference } });
+    await seedPrediction(db.sql, second, { status: "failed", input: { referenceImagePaths: [reference] } });
     let deletion: PromiseLike<unknown> = Promise.resolve();
     await beginStart(reference, async () => {
       deletion = deleteProject(second.project).execute();
@@ -275,7 +278,7 @@ describe("a reference image that is used again", () => {
   test("at the moment after its last prediction was deleted → the start waits and takes the image back", async () => {
     const reference = await addReference(db, world.owner);
     const second = { ...world, project: await addProject(db, world.owner) };
-    await seedPrediction(db.sql, second, { status: "failed", columns: { reference_image_path: reference } });
+    await seedPrediction(db.sql, second, { status: "failed", input: { referenceImagePaths: [reference] } });
     let started: Promise<unknown> = Promise.resolve();
     await db.sql.begin(async (sql) => {
       await sql`delete from keyframe.projects where id = ${second.project}`;

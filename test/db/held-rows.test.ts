@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 const clear = () =>
-  db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
+  db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const LATER = { next_attempt_at: ago(-60) };

@@ -136,7 +136,7 @@ test("a run that belongs to another prediction → unknown, and neither predicti
 });
 
 describe("a run that failed because it could not read the images", () => {
-  const unreachable = { status: "failed", inputUnreachable: true };
+  const unreachable = { status: "failed", failure: "input_unreachable" as const };
   const seedFailed = async () => {
     const seeded = await seedPrediction(db.sql, world, { status: "processing", columns: { progress: 0.5 } });
     const saying = { id: seeded.id, run: seeded.run ?? "" };
@@ -212,6 +212,42 @@ describe("a run that failed because it could not read the images", () => {
     await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 });
+
+describe("a run that was interrupted at the provider", () => {
+  const interrupted = {
+    status: "failed",
+    failure: "interrupted" as const,
+    error: "Director: unexpected error (E9828)",
+  };
+
+  test("→ queued again, and submitted once more; the second one that is interrupted → failed as the provider says, retryable", async () => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "provider_failed" });
+    await makeDue(db.sql, id);
+    expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
+    expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");
+    expect(await readRow(db.sql, id)).toMatchObject({
+      ...{ status: "failed", error_code: "provider_failed", error_message: interrupted.error, error_retryable: true },
+      error_stage: null,
+    });
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  });
+});
+
+test.each(["input", "output", null] as const)(
+  "a run whose content was rejected, stage %s → failed at once with that stage, not retryable, nothing to cancel",
+  async (stage) => {
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+    const rejected = { status: "failed", failure: "content_rejected" as const, stage, error: "Change the prompt." };
+    expect(await providerSays(db.sql, { id, run: run ?? "", ...rejected })).toBe("recorded");
+    expect(await readRow(db.sql, id)).toMatchObject({
+      ...{ status: "failed", error_code: "content_rejected", error_message: "Change the prompt." },
+      ...{ error_retryable: false, error_stage: stage },
+    });
+    expect(await runsToCancel(db.sql)).toEqual([]);
+  },
+);
 
 describe("after the end", () => {
   test.each(["failed", "canceled"] as const)(

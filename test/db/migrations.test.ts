@@ -22,7 +22,7 @@ test("docs/schema.sql → is what the migrations make (run `npm run schema` afte
 
 test("a database that lacks the newest migration → gets it, and nothing else changes, neither what an administrator has set, nor a user's rows", async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = 9`;
-  await db.sql`update keyframe.models set is_default = true where step = 'video' and model = 'google/veo-3.1'`;
+  await db.sql`update keyframe.step_defaults set model = 'google/veo-3.1' where step = 'video'`;
   const world = await addWorld(db);
   await seedPrediction(db.sql, world, { status: "succeeded" });
   const settings = () => db.sql`

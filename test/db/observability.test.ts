@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_runs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);

@@ -41,9 +41,9 @@ async function refusalCode(wanted: Wanted): Promise<string> {
 /** Makes another model the default of its step for one test. */
 async function withModel(step: string, model: string, work: () => Promise<void>): Promise<void> {
   const [before] =
-    await db.sql`select model from keyframe.models where step = ${step}::keyframe.generation_step and is_default`;
-  const use = (name: string) => db.sql`
-    update keyframe.models set is_default = true where step = ${step}::keyframe.generation_step and model = ${name}`;
+    await db.sql`select model from keyframe.step_defaults where step = ${step}::keyframe.generation_step`;
+  const use = (name: string) =>
+    db.sql`update keyframe.step_defaults set model = ${name} where step = ${step}::keyframe.generation_step`;
   await use(model);
   try {
     await work();
@@ -60,7 +60,12 @@ test("another user's project, or reference → not_found, word for word as for o
     [{ reference: theirs }, { reference: `projects/${crypto.randomUUID()}.png` }],
   ] as [Wanted, Wanted][]) {
     expect(await refusalCode(foreign)).toBe("not_found");
-    expect(await refusalOf(start(db, world, foreign))).toEqual(await refusalOf(start(db, world, absent)));
+    const [said, saidOfAbsent] = [
+      await refusalOf(start(db, world, foreign)),
+      await refusalOf(start(db, world, absent)),
+    ];
+    const named = (detail: string | null) => detail?.replace(/projects\/[\w.-]+/, "<path>");
+    expect({ ...said, detail: named(said.detail) }).toEqual({ ...saidOfAbsent, detail: named(saidOfAbsent.detail) });
   }
 });
 
@@ -90,7 +95,7 @@ describe("unsupported_input: what the model would drop is refused before any cha
   test("a reference for a video model that takes none", async () => {
     await frame();
     const reference = await addReference(db, world.owner);
-    expect(await refusalCode({ step: "video", reference })).toBe("unsupported_input");
+    expect(await refusalCode({ step: "video", model: "kwaivgi/kling-v2.1", reference })).toBe("unsupported_input");
   });
 
   test("a first frame and a reference for a last frame, when the model takes one image", async () => {
@@ -118,15 +123,17 @@ describe("unsupported_input: what the model would drop is refused before any cha
     const lastFrame = (await frame("last-frame")).id;
     await frame();
     const ofImages: Wanted[] = [{ lastFrame }, { step: "last-frame", lastFrame }, { duration: 5 }];
-    for (const wanted of [...ofImages, { step: "video", duration: 7 }]) {
+    for (const wanted of [...ofImages, { step: "video", model: "kwaivgi/kling-v2.1", duration: 7 }]) {
       expect(await refusalCode(wanted)).toBe("unsupported_input");
     }
   });
 
   test("a reference beside frames, when the model takes only one of the two", async () => {
     await db.sql`
-      insert into keyframe.models (step, model, first_frame_field, reference_field, max_references, reference_is_list, references_exclude_frames)
-      values ('video', 'test/either-or', 'image', 'reference_images', 3, true, true), ('video', 'test/both', 'image', 'reference_images', 3, true, false)`;
+      insert into keyframe.models (step, model, label, vendor, controls)
+      select 'video', name, name, 'Test', jsonb_build_object('prompt', '{"field": "prompt"}'::jsonb, 'firstFrame', '{"field": "image"}'::jsonb,
+        'referenceImages', '{"field": "reference_images", "list": true, "max": 3}'::jsonb || rule::jsonb)
+      from (values ('test/either-or', '{"excludes": ["firstFrame"]}'), ('test/both', '{}')) as m (name, rule)`;
     await frame();
     const reference = await addReference(db, world.owner);
     await withModel("video", "test/either-or", async () => {
@@ -134,7 +141,7 @@ describe("unsupported_input: what the model would drop is refused before any cha
     });
     await withModel("video", "test/both", async () => {
       const { prediction } = await start(db, world, { step: "video", reference });
-      expect(await readRow(db.sql, prediction.id)).toMatchObject({ reference_image_path: reference });
+      expect(await readRow(db.sql, prediction.id)).toMatchObject({ input: { referenceImagePaths: [reference] } });
     });
   });
 });
@@ -143,22 +150,22 @@ test("no default model for a step → an error of ours, nothing is inserted", as
   // The rule that a step keeps a default is passed by, as a restore of a dump would.
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
-    await sql`update keyframe.models set is_default = false where step = 'video'`;
+    await sql`delete from keyframe.step_defaults where step = 'video'`;
   });
   await frame();
   expect(await refusalOf(start(db, world, { step: "video" }))).toMatchObject({ sqlstate: "P0001" });
-  await db.sql`update keyframe.models set is_default = true where step = 'video' and model = 'kwaivgi/kling-v2.1'`;
+  await db.sql`insert into keyframe.step_defaults values ('video', 'kwaivgi/kling-v2.1')`;
 });
 
 test("owner, prompt and model of a first frame; a prompt and a reference of its own are kept", async () => {
   expect(await readRow(db.sql, (await start(db, world)).prediction.id)).toMatchObject({
     ...{ owner_id: world.owner, project_id: world.project, step: "first-frame", status: "queued", attempt: 0 },
-    ...{ prompt: "A harbour at dawn, fog, one red boat", model: "google/nano-banana" },
-    ...{ reference_image_path: null, progress: null },
+    input: { prompt: "A harbour at dawn, fog, one red boat", referenceImagePaths: [] },
+    progress: null,
   });
   const own = { prompt: "The boat leaves", reference: await addReference(db, world.owner) };
   const row = await readRow(db.sql, (await start(db, world, own)).prediction.id);
-  expect([row.prompt, row.reference_image_path]).toEqual([own.prompt, own.reference]);
+  expect(row.input).toMatchObject({ prompt: own.prompt, referenceImagePaths: [own.reference] });
 });
 
 test("a last frame and a video → build on the latest frames that succeeded, not on later ones that did not", async () => {
@@ -167,7 +174,7 @@ test("a last frame and a video → build on the latest frames that succeeded, no
       .id;
   const builtOn = async (step: "last-frame" | "video") => {
     const { prediction } = await start(db, world, { step });
-    return [prediction.first_frame_prediction_id, prediction.last_frame_prediction_id];
+    return [prediction.input.firstFramePredictionId, prediction.input.lastFramePredictionId];
   };
   expect(await builtOn("last-frame")).toEqual([null, null]);
   await add("first-frame", "succeeded", 90);
@@ -183,9 +190,8 @@ test("a last frame and a video → build on the latest frames that succeeded, no
 test("the answer → has what the API sends, and nothing else of the row", async () => {
   const { prediction } = await start(db, world);
   expect(Object.keys(prediction).join(" ")).toBe(
-    "id project_id step status model attempt progress prompt reference_image_path first_frame_prediction_id " +
-      "last_frame_prediction_id duration_seconds queue_position error_code error_message error_retryable output_path " +
-      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds " +
+    "id project_id step status model requested_model input attempt progress queue_position error_code error_message error_retryable error_stage output_path " +
+      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds output_has_audio " +
       "created_at started_at completed_at",
   );
 });

@@ -42,7 +42,7 @@ describe("a selected frame", () => {
     const [older, newer, last] = [await frame(), await frame(), await frame("last-frame")];
     const inputs = async (wanted: Parameters<typeof start>[2]) => {
       const { prediction } = await start(db, world, wanted);
-      return [prediction.first_frame_prediction_id, prediction.last_frame_prediction_id];
+      return [prediction.input.firstFramePredictionId, prediction.input.lastFramePredictionId];
     };
     expect((await inputs({ step: "video" }))[0]).not.toBe(older);
     await change({ selected_first_frame_id: older, selected_last_frame_id: last });
@@ -114,7 +114,7 @@ describe("a reference image of a project", () => {
 
   test("→ is not used by a start that does not name it", async () => {
     await change({ reference_image_path: await addReference(db, world.owner) });
-    expect((await start(db, world)).prediction.reference_image_path).toBeNull();
+    expect((await start(db, world)).prediction.input.referenceImagePaths).toEqual([]);
   });
 
   test("that no prediction uses → not removed as unused, however old; once its project is deleted → removed", async () => {
@@ -132,7 +132,7 @@ describe("a reference image of a project", () => {
     const neighbour = { ...world, project: await addProject(db, world.owner) };
     await change({ reference_image_path: path });
     await change({ reference_image_path: path }, undefined, neighbour);
-    await seedPrediction(db.sql, world, { status: "succeeded", columns: { reference_image_path: path } });
+    await seedPrediction(db.sql, world, { status: "succeeded", input: { referenceImagePaths: [path] } });
     await db.sql`delete from keyframe.projects where id = ${world.project}`;
     expect(await removals()).not.toContain(path);
     await db.sql`delete from keyframe.projects where id = ${neighbour.project}`;
@@ -181,8 +181,8 @@ test("more rows than a page may have → 101 of projects and of predictions, and
       insert into keyframe.projects (owner_id, title, text_prompt)
       select ${world.owner}, 'Harbour', 'p' from generate_series(1, 120)`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at)
-      select project_id, owner_id, step, prompt, model, status, completed_at from keyframe.predictions, generate_series(1, 120)
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, status, completed_at)
+      select project_id, owner_id, step, input, model, status, completed_at from keyframe.predictions, generate_series(1, 120)
       where id = ${frame.id}`;
   });
   const sizes = async (args: object) => {

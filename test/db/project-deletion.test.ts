@@ -97,7 +97,7 @@ describe("a start and a deletion at the same moment", () => {
     const { reference } = await wanted();
     const outcome = await begin(
       (sql) =>
-        sql`select keyframe.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`,
+        sql`select keyframe.start_prediction(${world.project}, 'first-frame', jsonb_build_object('referenceImagePath', ${reference}::text))`,
       remove,
     );
     expect(outcome).toBe("generation_in_progress");

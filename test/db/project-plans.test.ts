@@ -15,7 +15,7 @@ beforeAll(async () => {
   crowded = { ...world, project: await addProject(db, world.owner) };
   const { id } = await seedPrediction(db.sql, crowded, {
     status: "canceled",
-    columns: { reference_image_path: await addReference(db, world.owner) },
+    input: { referenceImagePaths: [await addReference(db, world.owner)] },
   });
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
@@ -25,15 +25,19 @@ beforeAll(async () => {
       select case when i % 2 = 0 then ${world.owner}::uuid else gen_random_uuid() end, 'Harbour', 'p', now() - i * interval '1 minute'
       from generate_series(1, ${MANY}::int) i`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at, created_at, reference_image_path)
-      select project_id, owner_id, case when i % 1000 = 0 then 'last-frame' else step end, prompt, model, status, completed_at,
-        created_at - i * interval '1 minute', 'projects/' || i || '.png'
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, status, completed_at, created_at)
+      select project_id, owner_id, case when i % 1000 = 0 then 'last-frame' else step end, input, model, status, completed_at,
+        created_at - i * interval '1 minute'
       from keyframe.predictions, generate_series(1, ${MANY}::int) i where id = ${id}`;
+    await sql`
+      insert into keyframe_private.prediction_images (prediction_id, role, path)
+      select id, 'reference', 'projects/' || row_number() over () || '.png' from keyframe.predictions
+      where id not in (select prediction_id from keyframe_private.prediction_images)`;
     await sql`
       insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at)
       select 'keyframe-outputs', 'file-' || i, gen_random_uuid(), now() + interval '1 hour' from generate_series(1, ${MANY}::int) i`;
   });
-  await db.sql`analyze keyframe.projects, keyframe.predictions, keyframe_private.file_removals`;
+  await db.sql`analyze keyframe.projects, keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
 });
 
 /** The plans of a user's two calls: one with a plan for its arguments, one for any, which later calls of a session may have. */
@@ -128,10 +132,10 @@ test("read_prediction of a step that is rare among 10,000, with and without an i
 
 test("a project is deleted among 10,000 predictions → its own are found by indexes, and so are those that share its image", async () => {
   const reference = await addReference(db, world.owner);
-  await seedPrediction(db.sql, world, { status: "failed", columns: { reference_image_path: reference } });
+  await seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [reference] } });
   const plans = await plansOf(db.url, (sql) => sql`delete from keyframe.projects where id = ${world.project}`);
-  expect(plans.some((plan) => plan.includes("predictions_reference_image_path_idx"))).toBe(true);
-  for (const plan of plans) expect(plan).not.toContain("Seq Scan on predictions");
+  expect(plans.some((plan) => plan.includes("prediction_images_path_idx"))).toBe(true);
+  for (const plan of plans) expect(plan).not.toMatch(/Seq Scan on prediction/);
   await db.sql`delete from keyframe_private.file_removals where due_at <= now()`;
 });
 

@@ -14,7 +14,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits`;
   await db.sql`truncate net.http_request_queue`;
 });
 

@@ -10,7 +10,7 @@ import {
   type Saying,
 } from "../support/database/calls.ts";
 import { plansOf } from "../support/database/plans.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, type Input, seedPrediction, type World } from "../support/database/predictions.ts";
 
 // A run in the provider's list with only an equal text belongs to a prediction if no other one submitted that text.
 const db = useDatabase();
@@ -20,13 +20,13 @@ beforeAll(async () => {
   ours = await addWorld(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
   theirs = await addWorld(db);
 });
 
 /** A prediction that `generate` has just been handed, to submit it. */
-async function submit(world: World, columns: Row = {}): Promise<{ id: string; lease: string }> {
-  const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null, ...columns } });
+async function submit(world: World, input: Partial<Input> = {}, attempt = 0): Promise<{ id: string; lease: string }> {
+  const { id } = await seedPrediction(db.sql, world, { columns: { attempt, lease_token: null }, input });
   const task = (await claim(db.sql, 100)).find((claimed) => claimed.id === id);
   expect(task).toMatchObject({ task: "submit" });
   return { id, lease: task?.lease_token ?? "" };
@@ -124,7 +124,7 @@ test("both search for their run at the same moment → neither takes it", async 
 
 test.each<[string, (world: World) => Promise<unknown>]>([
   ["another text", (world) => submit(world, { prompt: "A pier" })],
-  ["the same text and a picture", (world) => submit(world, { reference_image_path: "projects/a.png" })],
+  ["the same text and a picture", (world) => submit(world, { referenceImagePaths: ["projects/a.png"] })],
   [
     "the same text, and waits to be submitted",
     (world) => seedPrediction(db.sql, world, { columns: { admitted_at: null, deadline_at: null, lease_token: null } }),
@@ -203,7 +203,7 @@ describe("cancelled during a submit", () => {
   test.each(ENDS.flatMap(([how, end]) => AFTER.map(([then, ...after]) => [how, then, end, ...after] as const)))(
     "%s, then %s",
     async (_how, _then, end, attempt, said, isSearched) => {
-      const { id } = await submit(ours, { attempt });
+      const { id } = await submit(ours, {}, attempt);
       await end(id);
       const callback = said.callback ? { callback: `msg-${id}` } : {};
       expect(await providerSays(db.sql, { id, run: "run-a", attempt: 1, ...said, ...callback })).toBe("ended");

@@ -43,7 +43,7 @@ const TEXTS: Record<string, { schema: Schema; insert: (value: string) => string;
   "a step's prompt": {
     schema: startVideoBody.shape.prompt,
     insert: (value) =>
-      `insert into keyframe.predictions (project_id, step, prompt) values ('${world.project}', 'first-frame', ${value})`,
+      `insert into keyframe.predictions (project_id, step, input) values ('${world.project}', 'first-frame', jsonb_build_object('prompt', ${value}))`,
     checks: /^prompt_/,
   },
   "an endpoint's description": {

@@ -84,7 +84,7 @@ const EXPECTED: Record<string, [Attempt, Record<Status, Outcome>]> = {
   "record_provider_state: failed": [says("failed"), runFailed],
   "record_provider_state: failed, the images could not be read": [
     asService((sql, { id, run }) =>
-      providerSays(sql, { id, run: run ?? "run-new", status: "failed", inputUnreachable: true }),
+      providerSays(sql, { id, run: run ?? "run-new", status: "failed", failure: "input_unreachable" }),
     ),
     { ...active("recorded", "queued"), storing: stays.storing, ...ended() },
   ],

@@ -9,7 +9,9 @@ let world: World;
 beforeAll(async () => {
   world = await addWorld(db);
 });
-beforeEach(() => db.sql`truncate keyframe.predictions, keyframe_private.unanswered_submits`);
+beforeEach(
+  () => db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.unanswered_submits`,
+);
 
 const RECENTLY = new Date(Date.now() - 60_000);
 
@@ -30,7 +32,12 @@ test("cancelled with a submit unanswered → searched for once its lease has end
   expect(await claimed()).toEqual([]);
   await db.sql`update keyframe.predictions set next_attempt_at = now()`;
   const [task] = await claimed();
-  expect(task).toMatchObject({ task: "search", id, lease_token: null, model_settings: { prompt_field: "prompt" } });
+  expect(task).toMatchObject({
+    task: "search",
+    id,
+    lease_token: null,
+    model_settings: { controls: { prompt: { field: "prompt" } } },
+  });
   expect(new Date(task?.search_since ?? "")).toEqual(RECENTLY);
   expect(await claimed()).toEqual([]);
   await db.sql`update keyframe.predictions set next_attempt_at = now()`;
@@ -141,8 +148,8 @@ test("3,000 given up among 5,000 that have ended → pruned through the index of
   await db.sql.begin(async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at)
-      select project_id, owner_id, step, prompt, model, status, completed_at, unanswered_since, next_attempt_at
+      insert into keyframe.predictions (project_id, owner_id, step, input, model, status, completed_at, unanswered_since, next_attempt_at)
+      select project_id, owner_id, step, input, model, status, completed_at, unanswered_since, next_attempt_at
       from keyframe.predictions, generate_series(1, 5000) i where id = ${over.id} or id = ${expired.id} and i < 3000`;
   });
   await db.sql`analyze keyframe.predictions`;

@@ -17,7 +17,7 @@ beforeEach(async () => {
     await sql`set local storage.allow_delete_query = 'true'`;
     await sql`delete from storage.objects`;
   });
-  await db.sql`truncate keyframe.predictions, keyframe_private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
 
@@ -46,13 +46,13 @@ test("uploaded 31 days ago and never used → queued, due at once, and handed ou
 });
 
 test.each(["succeeded", "canceled", "queued"] as const)("used by a prediction that is %s → stays", async (status) => {
-  await seedPrediction(db.sql, world, { status, columns: { reference_image_path: await upload(400) } });
+  await seedPrediction(db.sql, world, { status, input: { referenceImagePaths: [await upload(400)] } });
   expect(await note()).toBe(0);
 });
 
 test("its owner's account is gone → queued, however new; with all else of the account", async () => {
   const [unused, used] = [await upload(0), await upload(0)];
-  await seedPrediction(db.sql, world, { status: "failed", columns: { reference_image_path: used } });
+  await seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [used] } });
   const stays = await upload(0, (await addWorld(db)).owner);
   await db.sql`delete from auth.users where id = ${world.owner}`;
   expect(await files()).toEqual([used]);
@@ -88,7 +88,7 @@ test("one owner has more than a call takes → another's image goes with the sam
 test("a start uses it at that moment → it stays, and the check of others does not wait", async () => {
   const reference = await upload(31);
   await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-    await sql`select keyframe.start_prediction(${world.project}, 'first-frame', reference_image_path => ${reference})`;
+    await sql`select keyframe.start_prediction(${world.project}, 'first-frame', jsonb_build_object('referenceImagePath', ${reference}::text))`;
     expect(await note()).toBe(0);
   });
   expect(await note()).toBe(0);

@@ -9,7 +9,7 @@ const db = useDatabase();
 let world: World;
 let endpoint: string;
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
   await clearWebhooks(db.sql);
   world = await addWorld(db);
   endpoint = await addEndpoint(db.sql, null);

@@ -85,11 +85,13 @@ describe("a prediction", () => {
       await makeDue(db.sql, id);
       await db.sql`select keyframe_private.sweep()`;
     },
+    content_rejected: (id, run) =>
+      providerSays(db.sql, { id, run, status: "failed", failure: "content_rejected", error: "Change the prompt." }),
     input_unreachable: async (id, run) => {
       await db.sql`
         insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
         select gen_random_uuid()::text, ${id}, 1 from keyframe_private.settings, generate_series(2, max_failures)`;
-      await providerSays(db.sql, { id, run, status: "failed", inputUnreachable: true });
+      await providerSays(db.sql, { id, run, status: "failed", failure: "input_unreachable" });
     },
   };
   const expectOneFailure = async (id: string, code: string) => {

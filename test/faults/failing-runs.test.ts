@@ -15,8 +15,15 @@ afterAll(() => sql.end({ timeout: 1 }));
 describe.concurrent("a run that goes wrong at the provider, or whose output cannot be kept", {
   timeout: 90_000,
 }, () => {
-  const endings: { fault: string; code: string; retryable?: boolean; runs?: number; message?: string }[] = [
-    { fault: "failed=The prompt was flagged.", code: "provider_failed", message: "The prompt was flagged." },
+  type Ending = { fault: string; code: string; stage?: string; retryable?: boolean; runs?: number; message?: string };
+  const rejected = { code: "content_rejected", retryable: false };
+  const endings: Ending[] = [
+    { fault: "failed=The sea was too rough.", code: "provider_failed", message: "The sea was too rough." },
+    { fault: "interrupted=2", code: "provider_failed", runs: 2, message: expect.stringContaining("E9828") },
+    { fault: "content_rejected", ...rejected },
+    { fault: "content_rejected=input", ...rejected, stage: "input" },
+    { fault: "content_rejected=output", ...rejected, stage: "output" },
+    { fault: "content_refused", ...rejected, stage: "input", runs: 0 },
     { fault: "aborted", code: "provider_aborted" },
     { fault: "canceled", code: "provider_canceled" },
     { fault: "rejected", code: "provider_rejected_input", retryable: false, runs: 0 },
@@ -26,20 +33,22 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     { fault: "output_huge", code: "output_too_large", retryable: false },
     { fault: "output_huge=chunked", code: "output_too_large", retryable: false },
   ];
-  test.each(endings)("$fault → failed once with $code, nothing kept in Storage", async (ending) => {
+  test.each(endings)("$fault → failed with $code, nothing kept in Storage", async (ending) => {
     const {
       fault,
       code,
       retryable = true,
       runs = 1,
-      message = expect.stringMatching(/^[A-Z].*\.( It said: .*)?$|E003/),
+      stage = null,
+      message = expect.stringMatching(/^[A-Z].*\.( It said: .*)?$/),
     } = ending;
     const maker = await newFilmMaker(stack);
     const prompt = promptWith(fault);
     const made = await maker.start("first-frame", { prompt });
     const ended = await maker.untilEnded(made);
-    expect(ended).toMatchObject({ status: "failed", attempt: 1, output: null, error: { code, retryable, message } });
-    await expectSoundEnd(sql, made);
+    expect(ended).toMatchObject({ status: "failed", attempt: Math.max(1, runs), output: null });
+    expect(ended.error).toMatchObject({ code, retryable, message });
+    expect(await expectSoundEnd(sql, made)).toMatchObject({ error_stage: stage });
     expect(await providerRuns(prompt, stack)).toHaveLength(runs);
     // Whatever the provider still had to say has been said: the end did not move.
     if (runs > 0) {
@@ -76,6 +85,15 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
       "failed",
       "succeeded",
     ]);
+  });
+
+  test("interrupted → submitted once more, succeeded", async () => {
+    const maker = await newFilmMaker(stack);
+    const prompt = promptWith("interrupted");
+    const ended = await maker.untilEnded(await maker.start("first-frame", { prompt }));
+    expect(ended).toMatchObject({ status: "succeeded", attempt: 2, error: null });
+    await expectSoundEnd(sql, ended);
+    expect(await providerRuns(prompt, stack)).toHaveLength(2);
   });
 
   test.each([["output_slow=1200"], ["output_flaky"]])("%s → succeeded once, the whole file kept", async (fault) => {

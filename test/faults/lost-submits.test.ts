@@ -93,8 +93,8 @@ async function loseAnswers(stack: OwnStack, { control }: RunningSimulator): Prom
     }),
   );
   await sql`
-    insert into keyframe.predictions (project_id, step, prompt, reference_image_path)
-    select p.id, 'first-frame', r.prompt, 'projects/' || r.picture
+    insert into keyframe.predictions (project_id, step, input)
+    select p.id, 'first-frame', jsonb_build_object('prompt', r.prompt, 'referenceImagePath', 'projects/' || r.picture)
     from jsonb_to_recordset(${JSON.stringify(wanted)}::text::jsonb) r (owner uuid, prompt text, picture text)
     join keyframe.projects p on p.owner_id = r.owner`;
   await untilNone(stack, "the answer to each submit is lost", sql`retry_reason is null or lease_token is not null`);

@@ -171,7 +171,7 @@ const BREAKAGES: Record<string, Record<string, string>> = {
     "an output of nobody":
       "alter table keyframe.predictions drop constraint output_path_is_its_own; update keyframe.predictions set output_path = 'elsewhere' where output_path is not null",
     "a reference of nobody":
-      "delete from keyframe_private.idempotency_keys; update keyframe.predictions set reference_image_path = null",
+      "delete from keyframe_private.idempotency_keys; delete from keyframe_private.prediction_images",
     "a reference whose prediction is gone": `update chaos.starts set reference = 'projects/' || (select name from chaos.files where bucket = 'projects' and name not like '00000000%'); delete from keyframe.predictions ${SUCCEEDED}`,
     "a file whose object is gone": `${FILE_ALONE}; insert into chaos.recorded_objects values ('keyframe-outputs', 'o/p/x.png', now())`,
   },

@@ -26,34 +26,33 @@ const readOnly = (columns: string): TableRights => ({
 const TABLES: Record<string, TableRights> = {
   "keyframe.projects": {
     columns:
-      "id owner_id title text_prompt description reference_image_path selected_first_frame_id selected_last_frame_id " +
+      "id owner_id title text_prompt description reference_image_path aspect_ratio selected_first_frame_id selected_last_frame_id " +
       "created_at updated_at",
     authenticated: {
       select: "*",
-      insert: "title text_prompt description",
-      update: "title text_prompt description reference_image_path selected_first_frame_id selected_last_frame_id",
+      insert: "title text_prompt description aspect_ratio",
+      update:
+        "title text_prompt description reference_image_path aspect_ratio selected_first_frame_id selected_last_frame_id",
       delete: true,
     },
     service_role: { select: "*" },
   },
   "keyframe.predictions": {
     columns:
-      "id project_id owner_id step status is_active prompt reference_image_path first_frame_prediction_id last_frame_prediction_id " +
-      "duration_seconds model provider_prediction_id attempt failures retry_reason unanswered_since lease_token admitted_at " +
-      "next_attempt_at deadline_at progress provider_output_url error_code error_message error_retryable output_path " +
-      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds created_at " +
+      "id project_id owner_id step status is_active input model requested_model provider_prediction_id attempt failures retry_reason unanswered_since lease_token admitted_at " +
+      "next_attempt_at deadline_at progress provider_output_url error_code error_message error_retryable error_stage output_path " +
+      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds output_has_audio created_at " +
       "started_at completed_at updated_at",
     authenticated: {
       select: "*",
-      insert:
-        "project_id step prompt reference_image_path first_frame_prediction_id last_frame_prediction_id duration_seconds",
+      insert: "project_id step input model",
     },
     service_role: { select: "*" },
   },
   "keyframe.models": readOnly(
-    "step model is_default prompt_field reference_field max_references reference_is_list first_frame_field last_frame_field " +
-      "last_frame_needs_first last_frame_extras references_exclude_frames duration_field durations extras notes",
+    "step model label vendor enabled position shutdown_at accepts_faces controls fixed notes",
   ),
+  "keyframe.step_defaults": readOnly("step model"),
   "keyframe.webhook_endpoints": readOnly(
     "id owner_id url description event_types enabled max_in_flight disabled_at disabled_reason failing_since created_at updated_at",
   ),
@@ -86,6 +85,7 @@ const TABLES: Record<string, TableRights> = {
   "keyframe_private.installation": internal("version migrations installed_at"),
   "keyframe_private.kicks": internal("id function_name made_at request_id error acknowledged_at"),
   "keyframe_private.worker_heartbeats": internal("function_name alive_until claimed_at report"),
+  "keyframe_private.prediction_images": internal("prediction_id role position path source_prediction_id"),
   "keyframe_private.prediction_moves": internal("from_status to_status"),
   "keyframe_private.provider_callbacks": internal("callback_id received_at"),
   "keyframe_private.provider_runs": internal(

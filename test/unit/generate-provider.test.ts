@@ -173,6 +173,15 @@ test.each([
   );
 });
 
+test("create answered 422 because of the content → content_rejected at the input, whatever stage its words name", async () => {
+  const detail = "The input or output was flagged as sensitive. (E005)";
+  const { provider } = answering(() => Response.json({ detail }, { status: 422 }));
+  expect(createVerdict(await failureOf(provider.create(NEW_RUN, never())))).toEqual({
+    ...{ action: "fail", retryable: false },
+    reason: { code: "content_rejected", stage: "input", message: expect.stringContaining(`It said: ${detail}`) },
+  });
+});
+
 test.each([408, 500, 502, 503, 504])("create answered %i → retry, and a run is searched for first", async (status) => {
   const { provider } = answering(() => new Response("<html>bad gateway</html>", { status }));
   const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));

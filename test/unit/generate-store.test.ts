@@ -44,7 +44,7 @@ test("a PNG that its server calls a text → in Storage byte by byte as what it 
     new Map([[`/keyframe-outputs/${NAME}.png`, { bytes: kit.PNG, contentType: "image/png" }]]),
   );
   const sha256 = createHash("sha256").update(kit.PNG).digest("hex");
-  const facts = { bytes: kit.PNG.byteLength, sha256, width: 1, height: 1, duration_seconds: null };
+  const facts = { bytes: kit.PNG.byteLength, sha256, width: 1, height: 1, duration_seconds: null, has_audio: null };
   expect(calls).toEqual([["complete", { output_path: `${NAME}.png`, content_type: "image/png", ...facts }]]);
 });
 

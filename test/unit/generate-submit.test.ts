@@ -82,15 +82,19 @@ test("a first frame → one run with input, callback address and deadline, at le
   expect(Date.parse(late.deadline) - Date.parse(late.created_at)).toBe(5000);
 });
 
+type Image = SubmitTask["images"][number];
+const REFERENCE: Image = { role: "reference", bucket: "projects", name: "ref.png" };
+const FIRST: Image = { role: "first_frame", bucket: "keyframe-outputs", name: "o/p/first.png" };
+const withImages = (...images: Image[]) => ({ images, has_images: true });
+
 test("files, the provider can reach us → signed addresses under the public one, which name the prediction", async () => {
-  const files = { reference_image_path: "projects/ref.png", first_frame_path: "o/p/first.png" };
-  const { input } = await made(await run({ step: "last-frame", ...files }));
+  const { input } = await made(await run({ step: "last-frame", ...withImages(FIRST, REFERENCE) }));
   const signed = (path: string) => `${PUBLIC}/storage/v1/object/sign/${path}?token=secret&prediction=${kit.PREDICTION}`;
   expect(input.image_input).toEqual([signed("keyframe-outputs/o/p/first.png"), signed("projects/ref.png")]);
 });
 
 test("files, the provider cannot reach us → copies among its own files, which name the prediction, and no callback", async () => {
-  const { input, webhook } = await made(await run({ reference_image_path: "projects/ref.png" }, { publicUrl: null }));
+  const { input, webhook } = await made(await run(withImages(REFERENCE), { publicUrl: null }));
   expect(await fromProvider(input.image_input[0])).toMatchObject({
     ...{ name: "ref.png", content_type: "image/png", size: kit.PNG.byteLength },
     metadata: { prediction: kit.PREDICTION },
@@ -102,24 +106,25 @@ const fails = (code: string) => [["fail", expect.objectContaining({ code }), fal
 const later = (code: string, more = { providerAnswered: true, retryAfterSeconds: null as number | null }) => [
   ["retryLater", expect.objectContaining({ code }), more],
 ];
-const withoutReferences = { ...NANO_BANANA, reference_field: null, max_references: 0 };
+const withoutReferences = { ...NANO_BANANA, controls: { prompt: { field: "prompt" } } };
 test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
-  ["a file that has been deleted", { reference_image_path: "projects/gone.png" }, {}, fails("input_file_missing")],
+  ["a file that has been deleted", withImages({ ...REFERENCE, name: "gone.png" }), {}, fails("input_file_missing")],
   [
     "a deleted file to copy",
-    { reference_image_path: "projects/a.png" },
+    withImages({ ...REFERENCE, name: "a.png" }),
     { publicUrl: null },
     fails("input_file_missing"),
   ],
+  ["Storage away", withImages(REFERENCE), { storageUrl: "http://127.0.0.1:1" }, later("storage_unavailable")],
   [
-    "Storage away",
-    { reference_image_path: "projects/ref.png" },
-    { storageUrl: "http://127.0.0.1:1" },
-    later("storage_unavailable"),
+    "a frame whose prediction has been deleted",
+    { step: "last-frame", ...withImages({ ...FIRST, name: null }) },
+    {},
+    fails("input_file_missing"),
   ],
   [
     "input that the model's changed row no longer takes",
-    { reference_image_path: "projects/ref.png", model_settings: withoutReferences },
+    { ...withImages(REFERENCE), model_settings: withoutReferences },
     {},
     fails("unsupported_input"),
   ],
@@ -131,13 +136,13 @@ test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
 test("Storage's answer breaks off → tried again within seconds, not when the lease runs out", async () => {
   const broken = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{");
   onTestFinished(broken.stop);
-  const { calls } = await run({ reference_image_path: "projects/ref.png" }, { storageUrl: broken.url });
+  const { calls } = await run(withImages(REFERENCE), { storageUrl: broken.url });
   expect(calls).toEqual(later("storage_unavailable"));
 });
 
 const WITH_FILES: [string, Partial<SubmitTask>, string][] = [
-  ["a reference", { reference_image_path: "projects/ref.png" }, "name"],
-  ["a frame", { step: "last-frame", first_frame_path: "o/p/first.png" }, "name"],
+  ["a reference", withImages(REFERENCE), "name"],
+  ["a frame", { step: "last-frame", ...withImages(FIRST) }, "name"],
 ];
 describe.each([
   ["a public address", PUBLIC],
@@ -178,17 +183,17 @@ test.each(["unknown", "unproven", "given_up"] as const)(
 );
 
 test("another's prompt that is an address which names this prediction → proves nothing", async () => {
-  await run({ id: OTHER, prompt: `${PUBLIC}/?prediction=${kit.PREDICTION}` });
+  await run({ id: OTHER, input: { prompt: `${PUBLIC}/?prediction=${kit.PREDICTION}` } });
   expect((await again()).calls).toHaveLength(1);
   expect(await runsAtProvider()).toHaveLength(2);
 });
 
 test.each<[string, Partial<SubmitTask>, Partial<SubmitTask>?]>([
-  ["text alone, where ours has a picture", {}, { reference_image_path: "projects/ref.png" }],
-  ["another prompt", { prompt: "Something else" }],
-  ["a reference", { reference_image_path: "projects/ref.png" }],
+  ["text alone, where ours has a picture", {}, withImages(REFERENCE)],
+  ["another prompt", { input: { prompt: "Something else" } }],
+  ["a reference", withImages(REFERENCE)],
   ["another model", { model: "google/nano-banana-pro" }],
-  ["other settings", { model_settings: { ...NANO_BANANA, extras: { output_format: "jpg" } } }],
+  ["other settings", { model_settings: { ...NANO_BANANA, fixed: { output_format: "jpg" } } }],
 ])("a run of another prediction with %s → not ours", async (_name, change, ours = {}) => {
   await run({ ...change, id: OTHER }, { publicUrl: null });
   expect((await again(ours, { publicUrl: null })).calls).toHaveLength(1);
@@ -206,7 +211,7 @@ test.each([
 
 test("the run stands on the list's second page → found", async () => {
   const ours = recordedRun(await run())?.id;
-  await Promise.all(Array.from({ length: 100 }, (_, index) => run({ prompt: `Other ${index}` })));
+  await Promise.all(Array.from({ length: 100 }, (_, index) => run({ input: { prompt: `Other ${index}` } })));
   expect((await again()).calls).toEqual([["recordState", expect.objectContaining({ id: ours }), "text"]]);
 });
 
@@ -257,7 +262,7 @@ test.each(["ended", "stale", "unknown", "given_up"] as const)(
 );
 
 test("the log → no prompt, no address", async () => {
-  const { lines } = await run({ prompt: "Secret lighthouse", reference_image_path: "projects/ref.png" });
+  const { lines } = await run({ input: { prompt: "Secret lighthouse" }, ...withImages(REFERENCE) });
   expect(lines.join()).toContain(kit.PREDICTION);
   expect(lines.join()).not.toMatch(/lighthouse|token|http/);
 });

@@ -27,7 +27,7 @@ test.each(images)("a %s → its kind and size: in a larger buffer, and in chunks
   expect(sniffImage(buffer.subarray(7))).toEqual({ contentType: type, width: 200, height: 100 });
   expect(detectMedia(bytes)).toBe(type);
   for (const chunkBytes of [1, 10, 1000, bytes.byteLength]) {
-    expect(read(type, bytes, chunkBytes)).toEqual({ width: 200, height: 100, durationSeconds: null });
+    expect(read(type, bytes, chunkBytes)).toEqual({ width: 200, height: 100, durationSeconds: null, hasAudio: null });
   }
 });
 
@@ -49,7 +49,7 @@ test("a JPEG whose size stands behind 300 KB of metadata → found", () => {
   segment.set([0xff, 0xe2, (60_002 >> 8) & 255, 60_002 & 255]);
   const parts = [jpeg.subarray(0, 2), ...Array.from({ length: 5 }, () => segment), jpeg.subarray(2)];
   const bytes = new Uint8Array(parts.flatMap((part) => [...part]));
-  expect(read("image/jpeg", bytes, 4096)).toEqual({ width: 200, height: 100, durationSeconds: null });
+  expect(read("image/jpeg", bytes, 4096)).toEqual({ width: 200, height: 100, durationSeconds: null, hasAudio: null });
 });
 
 const changed = (bytes: Uint8Array, at: number, values: number[]) => {
@@ -74,7 +74,7 @@ test.each<[string, number[]]>([
 
 test("a WebP whose picture is longer than the file → unusable, as an upload of it is", () => {
   const whole = riff("VP8L", [0x2f, 0x7f, 0xc2, 0x59, 0x00]);
-  expect(read("image/webp", whole)).toEqual({ width: 640, height: 360, durationSeconds: null });
+  expect(read("image/webp", whole)).toEqual({ width: 640, height: 360, durationSeconds: null, hasAudio: null });
   expect(() => read("image/webp", changed(whole, 16, [6]))).toThrow("cut off");
 });
 
@@ -170,7 +170,7 @@ const moov = box("moov", mvhd(1000, 5000), track("soun", 0, 0), track("vide", 12
 
 const facts = { width: 1280, height: 720, durationSeconds: 5 };
 
-test.each<[string, Uint8Array]>([
+test.each<[string, Uint8Array, hasAudio?: boolean]>([
   ["moov before mdat", join(ftyp, moov, mdat)],
   ["moov after mdat", join(ftyp, mdat, moov)],
   ["a 64-bit mdat", join(ftyp, words(1), ascii("mdat"), words(0, 116), zeros(100), moov)],
@@ -187,6 +187,7 @@ test.each<[string, Uint8Array]>([
       ),
       mdat,
     ),
+    false,
   ],
   [
     "fragments, whose duration stands in mehd",
@@ -196,10 +197,12 @@ test.each<[string, Uint8Array]>([
       box("moof"),
       mdat,
     ),
+    false,
   ],
-])("a video with %s → its size and duration", (_name, bytes) => {
-  expect(read("video/mp4", bytes)).toEqual(facts);
-  for (const chunkBytes of [1, 3, 100]) expect(read("video/mp4", bytes, chunkBytes)).toEqual(facts);
+])("a video with %s → its size and duration, and whether it has sound", (_name, bytes, hasAudio = true) => {
+  for (const chunkBytes of [undefined, 1, 3, 100]) {
+    expect(read("video/mp4", bytes, chunkBytes)).toEqual({ ...facts, hasAudio });
+  }
 });
 
 test.each([

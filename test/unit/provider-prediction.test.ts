@@ -28,7 +28,7 @@ test("a run that goes on, without error and logs → accepted, its output not ta
     expect(providerState(run({ status, output }))).toEqual({
       ...{ provider_prediction_id: "abc123", provider_status: status, progress: null, error_message: null },
       output_url: status === "succeeded" ? output : null,
-      input_unreachable: false,
+      ...{ failure: null, stage: null },
     });
   }
 });
@@ -74,11 +74,54 @@ test.each([
   ["an upload that is gone", "404 Client Error: Not Found for url: https://api.replicate.com/v1/files/abc", true],
   ["an image that is none", `Prediction failed: cannot identify image file https://p.supabase.co${SIGNED}`, false],
   ["another server's 502", "502 Server Error: Bad Gateway for url: https://weights.test/model.bin", false],
-  ["a sentence", "The prompt was flagged.", false],
   ["nothing", null, false],
 ])("a run that failed with %s → whether its images were read", (_name, error, unreachable) => {
-  expect(providerState(run({ status: "failed", error })).input_unreachable).toBe(unreachable);
-  expect(providerState(run({ status: "canceled", error })).input_unreachable).toBe(false);
+  expect(providerState(run({ status: "failed", error })).failure).toBe(unreachable ? "input_unreachable" : null);
+  expect(providerState(run({ status: "canceled", error })).failure).toBe(null);
+});
+
+// Sentences of Replicate and of the vendors behind it, as users of theirs published them in 2025 and 2026.
+test.each<[said: unknown, stage: "input" | "output" | null]>([
+  ["The input or output was flagged as sensitive. Please try again with different inputs. (E005)", null],
+  ["E005: rejected", null],
+  ["All generated images contained NSFW content. Try running it again with a different prompt.", "output"],
+  ["NSFW content detected. Try running it again, or try a different prompt.", "output"],
+  ["NSFW content detected in the input image.", "input"],
+  ["InputImageSensitiveContentDetected.PrivacyInformation: the input image may contain real person", "input"],
+  [{ code: "OutputVideoSensitiveContentDetected.PolicyViolation", message: "may be related to copyright" }, "output"],
+  ["input new_sensitive (1026)", "input"],
+  ["output new_sensitive (1027)", "output"],
+  ["Request Moderated", "input"],
+  ["Content Moderated", "output"],
+  ["The prompt could not be submitted. This prompt contains sensitive words that violate Google's practices.", "input"],
+  ["Request blocked: The uploaded audio was flagged by Google safety review.", "input"],
+  ["Your prompt was caught by our AI moderator. Please adjust it and try again!", "input"],
+  ["Content was flagged by the safety system. Try different prompts or inputs.", null],
+  ["Failure to pass the risk control system", null],
+])("a run that failed with %j → its content was rejected, at stage %s", (error, stage) => {
+  const state = providerState(run({ status: "failed", error }));
+  expect(state).toMatchObject({ failure: "content_rejected", stage });
+  expect(state.error_message).toMatch(
+    /^The provider rejected the content of .* Change the prompt or the images\. It said: /,
+  );
+});
+
+test.each([
+  ["Director: unexpected error handling prediction (E9828)", "interrupted"],
+  ["Director: unexpected error handling prediction", "interrupted"],
+  ["Director: unexpected error handling prediction (E6716)", "interrupted"],
+  ["Prediction interrupted; please retry (code: PA)", "interrupted"],
+  ["Service is currently unavailable due to high demand. Please try again later. (E003)", "interrupted"],
+  ["Service is temporarily unavailable. Please try again later. (E004)", "interrupted"],
+  ["Director: unexpected error handling prediction (E1001)", null], // out of memory: it would come again
+  ["CUDA out of memory", null],
+  ["Error running safety checker: CUDA error", null],
+  ["The parameters `ratio` and `duration` specified in the request are not valid.", null],
+  ["", null],
+  [null, null],
+])("a run that failed with %j → %s, with the provider's own words", (error, failure) => {
+  const state = providerState(run({ status: "failed", error }));
+  expect(state).toMatchObject({ failure, stage: null, error_message: error || null });
 });
 
 test.each([

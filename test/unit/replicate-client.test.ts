@@ -1,3 +1,4 @@
+import { createFile, type Movie, MP4BoxBuffer } from "mp4box";
 import Replicate from "replicate";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -99,6 +100,39 @@ test.each<[string, () => Promise<Response>, number]>([
 ])("a create with %s → refused", async (_what, create, status) => {
   expect((await create()).status).toBe(status);
 });
+
+test("a model that is gone → 404 for it alone, also for later creates, until the faults are cleared", async () => {
+  const { own, client } = await another({});
+  own.control.arm({ fault: "model_gone", model: MODEL });
+  const create = (model: string, prompt = "x") => client.predictions.create({ model, input: { prompt } });
+  await expect(create(MODEL)).rejects.toThrow("404");
+  await expect(create(MODEL)).rejects.toThrow("404");
+  await create("bytedance/seedream-4");
+  own.control.clear();
+  await create(MODEL);
+  await expect(create(MODEL, `[[fault:model_gone=${MODEL}]]`)).rejects.toThrow("404");
+  await create("bytedance/seedream-4", `[[fault:model_gone=${MODEL}]]`);
+});
+
+test.each([true, false])(
+  "a video with generate_audio %s → a file that has a sound track, or has none",
+  async (sound) => {
+    const { client } = await another({});
+    const asked = { prompt: "x", duration: 4, generate_audio: sound };
+    const made = await client.wait(await client.predictions.create({ model: "google/veo-3.1-fast", input: asked }));
+    const { tracks, duration, timescale } = await new Promise<Movie>((resolve, reject) => {
+      const file = createFile();
+      file.onReady = resolve;
+      file.onError = (_module, message) => reject(new Error(message));
+      void fetch(String(made.output)).then(async (response) => {
+        file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(await response.arrayBuffer(), 0));
+        file.flush();
+      }, reject);
+    });
+    expect(tracks.map(({ codec }) => codec)).toEqual([expect.stringMatching(/^avc1/), ...(sound ? ["Opus"] : [])]);
+    for (const track of tracks) expect(track.duration / track.timescale).toBeCloseTo(duration / timescale, 1);
+  },
+);
 
 test("Cancel-After passed before the start → aborted, never started; while it runs → canceled; cancel again → still", async () => {
   for (const [options, start, end] of [

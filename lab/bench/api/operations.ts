@@ -90,10 +90,10 @@ async function makeFrames({ sql, url, keys }: BenchStack, users: BenchUser[], ou
     await sql`set local session_replication_role = replica`; // without triggers
     await sql`
       insert into keyframe.predictions (
-        id, project_id, owner_id, step, status, prompt, model, provider_prediction_id, attempt, admitted_at, next_attempt_at, deadline_at, progress,
+        id, project_id, owner_id, step, status, input, model, provider_prediction_id, attempt, admitted_at, next_attempt_at, deadline_at, progress,
         started_at, completed_at, output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
-      select r.id, r.ours, r.owner_id, 'first-frame', r.status::keyframe.prediction_status, ${PROMPT},
-        (select model from keyframe.models where step = 'first-frame' and is_default), r.id, 1, now(), now() + interval '1 hour',
+      select r.id, r.ours, r.owner_id, 'first-frame', r.status::keyframe.prediction_status, jsonb_build_object('prompt', ${PROMPT}::text),
+        (select model from keyframe.step_defaults where step = 'first-frame'), r.id, 1, now(), now() + interval '1 hour',
         now() + interval '2 hours', 0.5, now(), f.at, r.path, f.type, f.bytes, f.sha256, f.width, f.height
       from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as r (id uuid, owner_id uuid, ours uuid, status text, path text)
       left join (select now(), 'image/png', 1000, repeat('a', 64), 1280, 720) as f (at, type, bytes, sha256, width, height)

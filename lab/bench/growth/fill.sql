@@ -22,18 +22,21 @@ cross join lateral (select now() - interval '29 days' + interval '29 days' * (j 
 
 -- step: predictions
 insert into keyframe.predictions (
-  id, project_id, owner_id, step, status, prompt, model, first_frame_prediction_id, provider_prediction_id, attempt, admitted_at, next_attempt_at,
+  id, project_id, owner_id, step, status, input, model, provider_prediction_id, attempt, admitted_at, next_attempt_at,
   deadline_at, progress, error_code, error_message, error_retryable, output_path, output_content_type, output_bytes, output_sha256, output_width,
-  output_height, output_duration_seconds, created_at, started_at, completed_at, updated_at)
-select md5('prediction ' || i)::uuid, p.id, p.owner_id, s.step, s.status, p.text_prompt,
+  output_height, output_duration_seconds, output_has_audio, created_at, started_at, completed_at, updated_at)
+select md5('prediction ' || i)::uuid, p.id, p.owner_id, s.step, s.status,
+  jsonb_build_object('prompt', p.text_prompt, 'firstFramePredictionId',
+    case when s.step <> 'first-frame' then md5('prediction ' || case when i > 100 then i - 4 else i end)::uuid end),
   case when s.step = 'video' then 'kwaivgi/kling-v2.1' else 'google/nano-banana' end,
-  case when s.step <> 'first-frame' and i > 100 then md5('prediction ' || i - 4)::uuid end, md5('run ' || i), 1,
+  md5('run ' || i), 1,
   t.at, t.at + interval '30 seconds', t.at + interval '15 minutes', 1,
   case when s.status = 'failed' then 'provider_failed' end, case when s.status = 'failed' then 'It did not work.' end,
   case when s.status = 'failed' then true end,
   case when s.ok then p.owner_id || '/' || p.id || '/' || md5('prediction ' || i)::uuid || '.png' end,
   case when s.ok then 'image/png' end, case when s.ok then 1000000 + i end, case when s.ok then repeat(md5(i::text), 2) end,
   case when s.ok then 1280 end, case when s.ok then 720 end, case when s.ok and s.step = 'video' then 5 end,
+  case when s.ok and s.step = 'video' then false end,
   t.at, t.at + interval '2 seconds', t.at + interval '40 seconds', t.at + interval '40 seconds'
 from generate_series(1, :predictions) i
 cross join lateral (select now() - interval '29 days' + interval '29 days' * ((i - 0.5) / :predictions) as at) t
@@ -46,6 +49,11 @@ cross join lateral (
 ) s
 join keyframe.projects p on p.id = md5('project ' || case when i % 20 = 0 then 10 else 1 + (i - 1) / 10 end)::uuid
 order by i;
+
+-- step: prediction_images
+insert into keyframe_private.prediction_images (prediction_id, role, source_prediction_id)
+select id, 'first_frame', (input ->> 'firstFramePredictionId')::uuid from keyframe.predictions
+where input ->> 'firstFramePredictionId' is not null;
 
 -- step: events
 insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)

@@ -25,8 +25,8 @@ export async function openWritten(stack: BenchStack): Promise<FunctionProcess & 
     create policy own on public.written_predictions to authenticated using (owner_id = (select auth.uid()));
     grant select, insert on public.written_projects, public.written_predictions to authenticated;
     insert into storage.buckets (id, name, public) values ('written', 'written', false)`);
-  const [model] = await sql<{ model: string; extras: Record<string, unknown> }[]>`
-    select model, extras from keyframe.models where step = 'first-frame' and is_default`;
+  const [model] = await sql<{ model: string; fixed: Record<string, unknown> }[]>`
+    select m.model, m.fixed from keyframe.models m join keyframe.step_defaults d using (step, model) where step = 'first-frame'`;
   if (!model) throw new Error("There is no default model for first frames.");
   const port = freePort();
   const file = fileURLToPath(new URL("function.ts", import.meta.url));
@@ -37,7 +37,7 @@ export async function openWritten(stack: BenchStack): Promise<FunctionProcess & 
     REPLICATE_URL: `${simulator.url}/v1`,
     REPLICATE_API_TOKEN: keys.replicateToken,
     MODEL: model.model,
-    INPUT: JSON.stringify(model.extras),
+    INPUT: JSON.stringify({ ...model.fixed, aspect_ratio: "16:9" }),
   };
   const child = await startFunction({ port, args: ["run", "-A", "--cached-only", file], env });
   return { ...child, url: `http://127.0.0.1:${port}/written` };

@@ -16,11 +16,11 @@ export const storageInvariants = {
   references_are_there: {
     sentence: "each reference image that a prediction uses is in Storage",
     broken: `
-      select format('prediction %s: %s', p.id, p.reference_image_path) as broken
-      from keyframe.predictions p
-      left join storage.objects o on o.bucket_id = 'projects' and 'projects/' || o.name = p.reference_image_path
+      select format('prediction %s: %s', i.prediction_id, i.path) as broken
+      from keyframe_private.prediction_images i
+      left join storage.objects o on o.bucket_id = 'projects' and 'projects/' || o.name = i.path
       left join chaos.files f on f.bucket = 'projects' and f.name = o.name
-      where p.reference_image_path is not null and f.name is null`,
+      where i.path is not null and f.name is null`,
   },
   uploads_are_there: {
     sentence: "each uploaded image that no start has used is in Storage, unless its account was deleted",
@@ -40,7 +40,7 @@ export const storageInvariants = {
       where not exists (select from keyframe_private.file_removals r where r.bucket = o.bucket_id and r.name = o.name)
         and case o.bucket_id
           when 'keyframe-outputs' then not exists (select from keyframe.predictions p where p.output_path = o.name)
-          when 'projects' then not exists (select from keyframe.predictions p where p.reference_image_path = 'projects/' || o.name)
+          when 'projects' then not exists (select from keyframe_private.prediction_images i where i.path = 'projects/' || o.name)
             and not exists (select from keyframe.projects p where p.reference_image_path = 'projects/' || o.name)
             and (
               -- Without a prediction stays only what an upload made and no start has used.

@@ -2,11 +2,12 @@
 import { createCanvas, loadImage } from "@napi-rs/canvas";
 import h264 from "h264-mp4-encoder";
 import type { OutputBytes } from "../stored-files.ts";
+import { addSilence } from "./add-silence.ts";
 import { encodePng } from "./png.ts";
 import { drawFrame, drawScene } from "./scene.ts";
 
-/** How a film is cut. */
-export type FilmPlan = { width: number; height: number; frames: number; fps: number };
+/** How a film is cut, and whether it has a sound track. */
+export type FilmPlan = { width: number; height: number; frames: number; fps: number; sound: boolean };
 /** References are image files (PNG, JPEG, WebP); `format` is the input's own word, PNG for any other than jpg and webp. */
 type Picture = { prompt: string; width: number; height: number; references: Uint8Array[]; format: unknown };
 type Film = { plan: FilmPlan; first: Uint8Array; last: Uint8Array | null };
@@ -50,7 +51,7 @@ async function drawPicture({ references, format, ...scene }: Picture): Promise<O
   return { bytes: encodePng(canvas), contentType: "image/png", extension: "png" };
 }
 
-/** Draws and encodes an MP4 (H.264, no sound); null when it was canceled meanwhile. */
+/** Draws and encodes an MP4 (H.264; its sound is silence); null when it was canceled meanwhile. */
 async function drawFilm(id: number, { plan, first, last }: Film): Promise<OutputBytes | null> {
   const firstImage = await loadImage(first);
   const lastImage = last ? await loadImage(last) : null;
@@ -75,8 +76,10 @@ async function drawFilm(id: number, { plan, first, last }: Film): Promise<Output
     // Also for a canceled film: the encoder must not be deleted while it is at work.
     encoder.finalize();
     if (canceled.has(id)) return null;
+    const made = FS.readFile(file);
     // Copied, because the file system frees its own array.
-    return { bytes: new Uint8Array(FS.readFile(file)), contentType: "video/mp4", extension: "mp4" };
+    const bytes = plan.sound ? addSilence(made) : new Uint8Array(made);
+    return { bytes, contentType: "video/mp4", extension: "mp4" };
   } finally {
     encoder.delete();
     try {

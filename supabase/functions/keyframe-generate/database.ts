@@ -6,12 +6,13 @@ import {
   type RecordOutcome,
   recordProviderState,
 } from "../../../shared/replicate/provider-prediction.ts";
+import type { Stage } from "../../../shared/replicate/run-failure.ts";
 import type { StoredFile } from "./files/storage.ts";
 import { CLAIM_AT_ONCE, LEASE_SECONDS } from "./limits.ts";
 import type { LeasedTask } from "./tasks/task.ts";
 
-/** Why a task failed, as stored in the row: a stable code and a sentence for the owner. */
-export type Reason = { code: string; message: string };
+/** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
+export type Reason = { code: string; message: string; stage?: Stage };
 
 const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
 export type Claimed = z.infer<typeof claimed>[number];
@@ -88,7 +89,7 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null): 
   };
 }
 
-/** A checked file in Storage, as complete_prediction takes it. Only a video has a duration. */
+/** A checked file in Storage, as complete_prediction takes it. Only a video has a duration, and sound or none. */
 export type StoredOutput = {
   output_path: string;
   content_type: string;
@@ -97,4 +98,5 @@ export type StoredOutput = {
   width: number;
   height: number;
   duration_seconds: number | null;
+  has_audio: boolean | null;
 };

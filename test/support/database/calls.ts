@@ -29,7 +29,8 @@ export type Saying = {
   error?: string | null;
   callback?: string | null;
   foundBy?: "name" | "text" | null;
-  inputUnreachable?: boolean;
+  failure?: "input_unreachable" | "interrupted" | "content_rejected";
+  stage?: "input" | "output" | null;
 };
 
 /** record_provider_state's answer. */
@@ -44,14 +45,16 @@ export async function providerSays(sql: AnySql, saying: Saying): Promise<string>
     error,
     callback,
     foundBy,
-    inputUnreachable = false,
+    failure,
+    stage,
   } = saying;
   const output = outputUrl === undefined && status === "succeeded" ? "https://replicate.delivery/out.png" : outputUrl;
   const [row] = await sql<{ answer: string }[]>`
     select keyframe_worker.record_provider_state(
       prediction_id => ${id}, attempt => ${attempt}, provider_prediction_id => ${run}, provider_status => ${status},
       output_url => ${output ?? null}, progress => ${progress ?? null}, error_message => ${error ?? null},
-      callback_id => ${callback ?? null}, found_by => ${foundBy ?? null}, input_unreachable => ${inputUnreachable}) as answer`;
+      callback_id => ${callback ?? null}, found_by => ${foundBy ?? null}, failure => ${failure ?? null},
+      stage => ${stage ?? null}) as answer`;
   return row?.answer ?? "no answer";
 }
 

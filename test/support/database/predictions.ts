@@ -61,17 +61,27 @@ export function columnsIn(status: Status, step: Step = "first-frame", outputPath
     output_width: status === "succeeded" ? 640 : null,
     output_height: status === "succeeded" ? 360 : null,
     output_duration_seconds: status === "succeeded" && step === "video" ? 5 : null,
+    output_has_audio: status === "succeeded" && step === "video" ? false : null,
   };
 }
 
-export type SeedOptions = { status?: Status; step?: Step; columns?: Row };
+/** The input of a prediction, as in the API. */
+export type Input = {
+  prompt: string;
+  firstFramePredictionId?: string | null;
+  lastFramePredictionId?: string | null;
+  referenceImagePaths?: string[];
+  durationSeconds?: number;
+};
+
+export type SeedOptions = { status?: Status; step?: Step; columns?: Row; input?: Partial<Input> };
 
 /** `lease` and `run` are null where the status has none. */
 export type Seeded = { id: string; lease: string | null; run: string | null };
 
 /**
  * Puts a prediction into any status without the triggers (no rate limit, no admission, no kick); checks still hold.
- * A video gets a first frame that succeeded, and a run of the provider its row in provider_runs.
+ * A video gets a first frame that succeeded, each image of the input its row in prediction_images, and a run of the provider its row in provider_runs.
  * Give it a transaction, or connections to open one on.
  */
 export async function seedPrediction(
@@ -81,20 +91,19 @@ export async function seedPrediction(
 ): Promise<Seeded> {
   if (!("savepoint" in sql)) return await sql.begin((transaction) => seedPrediction(transaction, world, options));
   const { status = "queued", step = "first-frame", columns = {} } = options;
-  const frame =
-    step === "video" && columns.first_frame_prediction_id === undefined
-      ? { first_frame_prediction_id: (await seedPrediction(sql, world, { status: "succeeded" })).id }
-      : {};
+  const input: Input = { prompt: "A harbour at dawn", ...options.input };
+  if (step === "video" && input.firstFramePredictionId === undefined) {
+    input.firstFramePredictionId = (await seedPrediction(sql, world, { status: "succeeded" })).id;
+  }
   const id = typeof columns.id === "string" ? columns.id : crypto.randomUUID();
   const row = {
     id,
     project_id: world.project,
     owner_id: world.owner,
     step,
-    prompt: "A harbour at dawn",
+    input: sql.json(input),
     model: DEFAULT_MODELS[step],
     ...columnsIn(status, step, outputPathOf(id, world)),
-    ...frame,
     ...columns,
   };
   await sql`set local session_replication_role = replica`;
@@ -102,6 +111,17 @@ export async function seedPrediction(
   const [seeded] = await sql<Seeded[]>`
     select id, lease_token as lease, provider_prediction_id as run from keyframe.predictions where id = ${row.id}`;
   if (!seeded) throw new Error("The prediction was not inserted.");
+  await sql`
+    insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+    select p.id, image.role, image.position, image.path, image.source
+    from keyframe.predictions p
+    cross join lateral (
+      select 'first_frame', 1, null, (p.input ->> 'firstFramePredictionId')::uuid
+      union all select 'last_frame', 1, null, (p.input ->> 'lastFramePredictionId')::uuid
+      union all select 'reference', i.position, i.path, null
+      from jsonb_array_elements_text(p.input -> 'referenceImagePaths') with ordinality i (path, position)
+    ) image (role, position, path, source)
+    where p.id = ${row.id} and num_nonnulls(image.path, image.source) = 1`;
   await sql`
     insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
     select provider_prediction_id, id, attempt from keyframe.predictions

@@ -1,7 +1,13 @@
 import postgres from "postgres";
 
-/** What Postgres said when it refused: SQLSTATE, message, and the constraint or hint when there is one. */
-export type Refusal = { sqlstate: string; message: string; constraint: string | null; hint: string | null };
+/** What Postgres said when it refused: SQLSTATE, message, and the detail, constraint or hint when there is one. */
+export type Refusal = {
+  sqlstate: string;
+  message: string;
+  detail: string | null;
+  constraint: string | null;
+  hint: string | null;
+};
 
 /** Waits for a refusal. A statement that goes through throws, so that no test passes by accident. */
 export async function refusalOf(statement: PromiseLike<unknown>): Promise<Refusal> {
@@ -12,6 +18,7 @@ export async function refusalOf(statement: PromiseLike<unknown>): Promise<Refusa
     return {
       sqlstate: error.code,
       message: error.message,
+      detail: error.detail || null,
       constraint: error.constraint_name ?? null,
       hint: error.hint || null,
     };

@@ -1,5 +1,5 @@
 import type { ClonedDatabase } from "./clone-database.ts";
-import type { Row } from "./predictions.ts";
+import type { Input, Row } from "./predictions.ts";
 
 /** What a user may ask of start_prediction; the project is the world's unless another is named. */
 export type Wanted = {
@@ -10,11 +10,14 @@ export type Wanted = {
   firstFrame?: string | null;
   lastFrame?: string | null;
   duration?: number | null;
+  /** More fields of the input. */
+  input?: Record<string, unknown>;
+  model?: string | null;
   key?: string | null;
   hash?: string | null;
 };
 
-export type Started = { prediction: Row & { id: string }; replayed: boolean; rate: Row };
+export type Started = { prediction: Row & { id: string; input: Input }; replayed: boolean; rate: Row };
 
 /** start_prediction as the api function calls it, with the user's own rights. */
 export async function start(
@@ -22,11 +25,19 @@ export async function start(
   user: { owner: string; project: string },
   wanted: Wanted = {},
 ): Promise<Started> {
+  const named = {
+    prompt: wanted.prompt,
+    referenceImagePath: wanted.reference,
+    firstFramePredictionId: wanted.firstFrame,
+    lastFramePredictionId: wanted.lastFrame,
+    durationSeconds: wanted.duration,
+  };
+  const given = Object.entries(named).filter(([, value]) => value !== undefined && value !== null);
+  const input = JSON.stringify({ ...Object.fromEntries(given), ...wanted.input });
   return await db.as({ role: "authenticated", sub: user.owner }, async (sql) => {
     const [row] = await sql<{ started: Started }[]>`
       select keyframe.start_prediction(
-        ${wanted.project ?? user.project}, ${wanted.step ?? "first-frame"}, ${wanted.prompt ?? null}, ${wanted.reference ?? null},
-        ${wanted.firstFrame ?? null}, ${wanted.lastFrame ?? null}, ${wanted.duration ?? null},
+        ${wanted.project ?? user.project}, ${wanted.step ?? "first-frame"}, ${input}::text::jsonb, ${wanted.model ?? null},
         ${wanted.key ?? null}, ${wanted.hash ?? null}) as started`;
     if (!row) throw new Error("start_prediction gave no row.");
     return row.started;
@@ -41,7 +52,7 @@ export async function create(
 ): Promise<{ project: Row & { id: string }; replayed: boolean; rate: Row }> {
   return await db.as({ role: "authenticated", sub: owner }, async (sql) => {
     const [row] = await sql<{ created: { project: Row & { id: string }; replayed: boolean; rate: Row } }[]>`
-      select keyframe.create_project(${title}, 'A harbour at dawn', '', ${key}, ${hash}) as created`;
+      select keyframe.create_project(${title}, 'A harbour at dawn', '', '16:9', ${key}, ${hash}) as created`;
     if (!row) throw new Error("create_project gave no row.");
     return row.created;
   });

@@ -29,9 +29,9 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
   await sql`update keyframe.projects set title = 'title-1' where id = ${world.project}`;
   await sql`update keyframe.webhook_endpoints set created_at = now() - interval '1 minute'`;
 
-  const columns = { prompt: "prompt-1", reference_image_path: "projects/photo.png" };
-  const { id, run } = await seedPrediction(sql, world, { status: "succeeded", columns });
-  await seedPrediction(sql, world, { status: "canceled", columns: { prompt: "prompt-2" } });
+  const input = { prompt: "prompt-1", referenceImagePaths: ["projects/photo.png"] };
+  const { id, run } = await seedPrediction(sql, world, { status: "succeeded", input });
+  await seedPrediction(sql, world, { status: "canceled", input: { prompt: "prompt-2" } });
   await sql`delete from keyframe.webhook_events`; // the project's, made before there was an endpoint
   const told = [
     { type: "project.created", prediction: null, data: { projectId: world.project } },
@@ -81,7 +81,7 @@ export async function setChaosScene(db: ClonedDatabase): Promise<ChaosScene> {
     select d.endpoint_id, date_trunc('hour', a.started_at, 'UTC'), count(*), max(a.started_at)
     from keyframe.webhook_attempts a join keyframe.webhook_deliveries d on d.id = a.delivery_id group by 1, 2`;
   await sql`update storage.objects set name = ${photo} where name = 'photo.png'`;
-  await sql`update keyframe.predictions set reference_image_path = ${`projects/${photo}`} where id = ${id}`;
+  await sql`update keyframe_private.prediction_images set path = ${`projects/${photo}`} where prediction_id = ${id}`;
   await writeLedger(sql, {
     starts: [
       { key: "key-2", prompt: "prompt-1", project_id: world.project, prediction_id: id },

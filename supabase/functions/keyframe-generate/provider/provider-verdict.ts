@@ -1,3 +1,4 @@
+import { contentRejected, readFailure } from "../../../../shared/replicate/run-failure.ts";
 import type { Reason } from "../database.ts";
 import type { ProviderError } from "./provider-error.ts";
 
@@ -31,6 +32,15 @@ export function createVerdict(error: ProviderError): Verdict {
     return { action: "fail", reason: { code: "provider_model_not_found", message }, retryable: false };
   }
   if (status !== null && status >= 400 && status < 500 && ![401, 402, 403, 408, 409, 425, 429].includes(status)) {
+    // Nothing was made yet, whatever the words say.
+    if (readFailure(explanation).kind === "content_rejected") {
+      const reason = {
+        code: "content_rejected",
+        message: contentRejected("input", explanation),
+        stage: "input" as const,
+      };
+      return { action: "fail", reason, retryable: false };
+    }
     const message = sentence("The provider rejected the input. Change the prompt or the images.", explanation);
     return { action: "fail", reason: { code: "provider_rejected_input", message }, retryable: false };
   }

@@ -3,7 +3,6 @@ import type { FoundBy, RecordOutcome } from "../../../../shared/replicate/provid
 import type { Deps } from "../deps.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
 import type { SoughtTask } from "./task.ts";
-import { wantedFiles } from "./input-files.ts";
 
 /** `search_since` is by the database's clock, which may be ten minutes ahead of the provider's. */
 const SLACK_MS = 11 * 60_000;
@@ -64,18 +63,17 @@ async function compare(
 ): Promise<FoundBy | null> {
   // Replicate's documentation shows no webhook in the list, but its API may return it.
   if (run.webhook) return namedPrediction(run.webhook) === task.id ? "name" : null;
-  const { prompt_field, reference_field, first_frame_field, last_frame_field } = task.model_settings;
+  const { prompt, referenceImages, firstFrame, lastFrame } = task.model_settings.controls;
   // Only the URLs of these fields are ours; a prompt can be any URL.
-  const files = [reference_field, first_frame_field, last_frame_field].flatMap((field) =>
-    field === null ? [] : (run.input[field] ?? []),
+  const files = [referenceImages, firstFrame, lastFrame].flatMap((control) =>
+    control === undefined ? [] : (run.input[control.field] ?? []),
   );
   if (files.some((file) => namedPrediction(file) === task.id)) return "name";
-  if (run.model !== task.model || run.input[prompt_field] !== task.prompt) return null;
+  if (run.model !== task.model || run.input[prompt.field] !== task.input.prompt) return null;
   for (const file of files) {
     if (typeof file === "string" && (await provider.uploadedFor(file, signal)) === task.id) return "name";
   }
-  const hasFiles = Object.values(wantedFiles(task)).some((file) => file !== null);
-  return !hasFiles && inOrder(run.input) === inOrder(textInput(task)) ? "text" : null;
+  return !task.has_images && inOrder(run.input) === inOrder(textInput(task)) ? "text" : null;
 }
 
 /** The prediction that a URL names (input-files.ts, and the callback URL in submit.ts). */
@@ -84,9 +82,8 @@ function namedPrediction(address: unknown): string | null {
   return new URL(address).searchParams.get("prediction");
 }
 
-function textInput({ step, prompt, duration_seconds: durationSeconds, model_settings }: SoughtTask) {
-  const noFiles = { reference: null, firstFrame: null, lastFrame: null };
-  return buildInput({ step, prompt, durationSeconds, ...noFiles }, model_settings);
+function textInput({ step, input, model_settings }: SoughtTask) {
+  return buildInput({ step, input, files: { firstFrame: null, lastFrame: null, references: [] } }, model_settings);
 }
 
 /** JSON with sorted keys, to compare values. */

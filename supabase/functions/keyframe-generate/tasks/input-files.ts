@@ -1,5 +1,4 @@
 import type { Provider } from "../provider/provider.ts";
-import type { SoughtTask } from "./task.ts";
 import type { Storage, StoredFile } from "../files/storage.ts";
 
 /** As long as a provider run may wait for its start. No longer, because signed URLs cannot be revoked. */
@@ -26,17 +25,4 @@ export async function inputFileUrl(
   }
   const url = await storage.sign(file, SIGNED_FOR_SECONDS, signal);
   return `${publicUrl}${url.slice(platformUrl.length)}&prediction=${predictionId}`;
-}
-
-export type WantedFiles = Record<"reference" | "firstFrame" | "lastFrame", StoredFile | null>;
-
-/** The input files of a prediction. The path of a reference image begins with its bucket. */
-export function wantedFiles(task: SoughtTask): WantedFiles {
-  const generated = (name: string | null) => (name === null ? null : { bucket: "keyframe-outputs" as const, name });
-  const reference = task.reference_image_path;
-  return {
-    reference: reference === null ? null : { bucket: "projects", name: reference.slice("projects/".length) },
-    firstFrame: generated(task.first_frame_path),
-    lastFrame: generated(task.last_frame_path),
-  };
 }

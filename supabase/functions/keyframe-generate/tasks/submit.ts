@@ -3,7 +3,7 @@ import type { ProviderPrediction } from "../../../../shared/replicate/provider-p
 import type { Reason } from "../database.ts";
 import type { Deps } from "../deps.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
-import { inputFileUrl, wantedFiles } from "./input-files.ts";
+import { inputFileUrl } from "./input-files.ts";
 import { ProviderError } from "../provider/provider-error.ts";
 import { createVerdict, retryVerdict, type Verdict } from "../provider/provider-verdict.ts";
 import { StorageError } from "../files/storage.ts";
@@ -36,18 +36,25 @@ export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal):
 
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
   for await (const _outcome of recordOrphans(task, deps, signal)) return "found" as const;
-  const files = wantedFiles(task);
-  const give = (file: (typeof files)[keyof typeof files]) => file && inputFileUrl(file, task.id, deps, signal);
-  const [reference, firstFrame, lastFrame] = await Promise.all([
-    give(files.reference),
-    give(files.firstFrame),
-    give(files.lastFrame),
-  ]);
-  const { step, prompt, duration_seconds: durationSeconds } = task;
-  return {
-    input: buildInput({ step, prompt, durationSeconds, reference, firstFrame, lastFrame }, task.model_settings),
+  const images = await Promise.all(
+    task.images.map(async ({ role, bucket, name }) => {
+      if (name === null) throw new ImageDeleted();
+      return { role, url: await inputFileUrl({ bucket, name }, task.id, deps, signal) };
+    }),
+  );
+  const urlsOf = (role: Role) => images.filter((image) => image.role === role).map(({ url }) => url);
+  const files = {
+    firstFrame: urlsOf("first_frame")[0] ?? null,
+    lastFrame: urlsOf("last_frame")[0] ?? null,
+    references: urlsOf("reference"),
   };
+  return { input: buildInput({ step: task.step, input: task.input, files }, task.model_settings) };
 }
+
+type Role = SubmitTask["images"][number]["role"];
+
+/** A prediction that made an input image has been deleted. */
+class ImageDeleted extends Error {}
 
 function create(task: SubmitTask, input: Record<string, unknown>, deps: Deps, signal: AbortSignal) {
   const left = Math.floor((task.deadline_at.getTime() - deps.now()) / 1000);
@@ -78,7 +85,7 @@ async function attempt<Value>(
   } catch (error) {
     if (error instanceof ProviderError) return verdictOf(error);
     if (error instanceof UnsupportedInput) return fail({ code: "unsupported_input", message: error.message });
-    if (error instanceof StorageError && error.status === 404) {
+    if (error instanceof ImageDeleted || (error instanceof StorageError && error.status === 404)) {
       return fail({ code: "input_file_missing", message: "An image that this step builds on has been deleted." });
     }
     if (error instanceof StorageError)

@@ -23,20 +23,25 @@ const leased = {
 const submitTask = z.object({
   task: z.literal("submit"),
   ...leased,
-  model: z.string().regex(/^[a-z0-9._-]+\/[a-z0-9._-]+$/),
-  prompt: z.string(),
-  duration_seconds: z.int().nullable(),
+  model: z.string().regex(/^[a-z0-9._-]+\/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$/),
+  input: z.looseObject({ prompt: z.string() }),
   deadline_at: time,
   /** Set after an unanswered submit. */
   search_since: time.nullable(),
-  reference_image_path: z.string().startsWith("projects/").nullable(),
-  first_frame_path: z.string().nullable(),
-  last_frame_path: z.string().nullable(),
+  /** In the order in which the model gets them. The name is null when the prediction that made the image is deleted. */
+  images: z.array(
+    z.object({
+      role: z.enum(["first_frame", "last_frame", "reference"]),
+      bucket: z.enum(["projects", "keyframe-outputs"]),
+      name: z.string().min(1).nullable(),
+    }),
+  ),
+  has_images: z.boolean(),
   model_settings: modelSettings,
 });
 /** Without a lease, because the prediction has ended: every result of a search is recorded. */
 const searchTask = submitTask
-  .omit({ lease_token: true, deadline_at: true })
+  .omit({ lease_token: true, deadline_at: true, images: true })
   .extend({ task: z.literal("search"), search_since: time });
 const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id: providerId });
 const storeTask = z.object({
@@ -66,7 +71,7 @@ export type Task = z.infer<typeof task>;
 export type SubmitTask = z.infer<typeof submitTask>;
 export type SearchTask = z.infer<typeof searchTask>;
 /** What identifies the runs of a prediction at the provider. */
-export type SoughtTask = Omit<SubmitTask, "task" | "lease_token" | "deadline_at">;
+export type SoughtTask = Omit<SubmitTask, "task" | "lease_token" | "deadline_at" | "images">;
 export type PollTask = z.infer<typeof pollTask>;
 export type StoreTask = z.infer<typeof storeTask>;
 export type CancelTask = z.infer<typeof cancelTask>;
