@@ -25,8 +25,14 @@ export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Mo
 /** Controls that have their own place: the prompt, the images, and the aspect ratio, which is the project's. */
 const ELSEWHERE = new Set(["prompt", "firstFrame", "lastFrame", "referenceImages", "aspectRatio"]);
 
+/** As people think of them; others come after these. */
+const ORDER = ["resolution", "durationSeconds", "audio", "seed", "negativePrompt"];
+const placeOf = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+
 export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] =>
-  Object.entries(controls).filter(([name]) => !ELSEWHERE.has(name));
+  Object.entries(controls)
+    .filter(([name]) => !ELSEWHERE.has(name))
+    .toSorted(([one], [other]) => placeOf(one) - placeOf(other));
 
 /** How many reference images the step can use. A video always has a first frame. */
 export function maxReferences({ controls }: Model, isVideo: boolean): number {
