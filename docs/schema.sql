@@ -2832,10 +2832,9 @@ begin
     resolved := resolved - 'audio';
   end if;
 
-  -- What one choice forces on another; the defaults come after it.
-  for control in
-    select c.key as name, c.value as rule from jsonb_each(controls) c where c.key = any (used) or resolved ? c.key order by c.key
-  loop
+  -- What one choice forces on another, images first; the defaults come after it.
+  for control in select c.key as name, c.value as rule from jsonb_each(controls) c order by c.key <> all (used), c.key loop
+    continue when control.name <> all (used) and not resolved ? control.name;
     for forced in
       select f.key as name, f.value from jsonb_each(
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
