@@ -2,9 +2,9 @@ import { beforeAll, describe, expect, test } from "vitest";
 import type { Step } from "../../shared/contract/fields.ts";
 import { type ModelList, modelList } from "../../shared/contract/models.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
-import { footprint, openDatabase } from "../support/api/database.ts";
+import { openDatabase } from "../support/api/database.ts";
 import { dataOf } from "../support/api/envelope.ts";
-import { changeProject, readProject } from "../support/api/projects.ts";
+import { changeProject, listPredictions, readProject } from "../support/api/projects.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { drawImage } from "../support/media/images.ts";
@@ -84,11 +84,12 @@ describe("a start with all that its model takes", () => {
   });
 });
 
-/** Fails unless the start is refused and nothing has changed. */
+/** Fails unless the start is refused and starts nothing. */
 async function refused(step: Step, body: object): Promise<[number, string | undefined, string]> {
-  const before = await footprint(sql, user.id);
+  const started = async () => (await listPredictions(user, projectId, { limit: "1" })).predictions[0]?.predictionId;
+  const before = await started();
   const { status, error } = await user.post(`/api/projects/generate/${step}`, { projectId, ...body });
-  expect(await footprint(sql, user.id)).toEqual(before);
+  expect(await started()).toBe(before);
   return [status, error?.code, error?.message ?? ""];
 }
 
@@ -117,7 +118,7 @@ test("a model that its vendor has ended → 409 model_unavailable when it is nam
   const model = `ended/${crypto.randomUUID()}`;
   await sql`
     insert into keyframe.models (step, model, label, vendor, position, shutdown_at, controls)
-    values ('video', ${model}, 'Ended', 'Test', 100000, '2026-01-01', '{"prompt": {"field": "prompt"}}')`;
+    values ('video', ${model}, 'Ended', 'Test', 100000, '2026-01-01', '{"prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}}')`;
   try {
     expect(await refused("video", { model })).toEqual([409, "model_unavailable", expect.stringContaining(model)]);
     const { steps } = modelList.parse(dataOf(await user.call("/api/models"), 200));
