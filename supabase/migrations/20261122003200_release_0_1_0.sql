@@ -1,6 +1,6 @@
 -- Made by `npm run schema` after all other migrations of this version; never edited by hand.
 insert into keyframe_private.installation (version, migrations) values ('0.1.0', '{
-  "foundation": "6f65f0c726fb1ec73211811393e1b8607bbd6d49e3e48347933b14362a70b10d",
+  "foundation": "ac3db65efae6463de0512813d80c8192f8be283a798c654efac5dc92023a3ed5",
   "rate_limits": "b7b799c66ef26ea525bc63d5ce0df1b76e64d0f1b7b5b37e7bb880ef1fa5aae6",
   "idempotency": "d9a5a8cb3b1ac069ddee566741693d677319a171669c32c07c86af4b4a2807be",
   "projects": "e6f50d8a7e21a34154db488e4c97d4004512ed8c4ad2cff686128f33a0941179",
