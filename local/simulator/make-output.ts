@@ -113,7 +113,7 @@ function parseRatio(aspectRatio: unknown, reference: Size | undefined): number {
 }
 
 /** What models call the field that switches their sound on. */
-const soundFields = ["generate_audio", "generate_audio_switch", "save_audio"];
+const soundFields = ["generate_audio", "generate_audio_switch", "save_audio", "with_audio"];
 const frameBudget = 60;
 
 /**

@@ -1,6 +1,6 @@
 -- Made by `npm run schema` after all other migrations of this version; never edited by hand.
 insert into keyframe_private.installation (version, migrations) values ('0.1.0', '{
-  "foundation": "6f65f0c726fb1ec73211811393e1b8607bbd6d49e3e48347933b14362a70b10d",
+  "foundation": "ac3db65efae6463de0512813d80c8192f8be283a798c654efac5dc92023a3ed5",
   "rate_limits": "b7b799c66ef26ea525bc63d5ce0df1b76e64d0f1b7b5b37e7bb880ef1fa5aae6",
   "idempotency": "d9a5a8cb3b1ac069ddee566741693d677319a171669c32c07c86af4b4a2807be",
   "projects": "e6f50d8a7e21a34154db488e4c97d4004512ed8c4ad2cff686128f33a0941179",
@@ -18,7 +18,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "prediction_functions": "8dea9d3932e75099af2bec4a42a4ae129770884bca960a3d41f4be4904d437fc",
   "project_functions": "65393c4e15cec00dcdb088def38f8178f994cb01bf7aad6fb479393b91efb660",
   "webhook_endpoints": "814d0c41020f6b6e808a2bdf6411f00e05680ba93caf5ae2ba8a20f6fb1ae497",
-  "webhook_events": "9869c88cc25d9601329645616859bd4e7c365bf2f0fa4d0b61262fb91576c388",
+  "webhook_events": "61f6f61473848f2b0ea6f5f43b1d274d12652a941b43d085ed681da4c915833c",
   "used_ids": "82b106c8f8ebfa91edd2654c3a76c6b722c79aa2d3b12aa93c5f38c366d960c1",
   "webhook_hours": "bb656ce33046c0cf3380d096f6499faddb569cb26d121b4b792d2ebdcf7174ed",
   "lanes": "28d0861241935885ba349d84a157a120542dbc7d0cd41894dbce006377c36efe",
