@@ -29,8 +29,6 @@ export type ExchangeArguments = {
   results: AttemptResult[];
   held: HeldLane[];
   max_lanes: number;
-  /** How many deliveries a lane that is taken brings, and how many of each endpoint of which the worker has none. */
-  new_lane: { most: number; room_of_new: number };
   lease_seconds: number;
   /** Null: the worker does not claim. */
   heartbeat_ms: number | null;
@@ -58,15 +56,24 @@ export type ClaimedEndpoint = z.infer<typeof claimedEndpoint>;
 export type Delivery = ClaimedEndpoint["deliveries"][number] & Pick<ClaimedEndpoint, "endpoint_id" | "url" | "secrets">;
 
 const exchanged = z.object({
-  endpoints: z.array(claimedEndpoint),
   /** Results that could not be recorded now, and why: `locked`, or an SQLSTATE. */
   unrecorded: z.array(z.object({ id: z.string(), endpoint_id: z.string(), reason: z.string() })),
-  /** Lanes that are not the worker's any more: released, or another's. */
-  lost: z.array(z.string()),
-  /** Endpoints of held lanes that are disabled or deleted. */
-  ended: z.array(z.string()),
-  /** More lanes wait than were taken. */
-  others_wait: z.boolean(),
+  /** Null when it failed. */
+  claim: z
+    .object({
+      endpoints: z.array(claimedEndpoint),
+      /** Lanes that the worker holds for the time of a lease. */
+      kept: z.array(z.string()),
+      /** Lanes that are not the worker's any more: released, or another's. */
+      lost: z.array(z.string()),
+      /** How many requests endpoints of held lanes may have open. Disabled and deleted ones are missing. */
+      max_open: z.record(z.string(), z.int()),
+      /** Probably more lanes wait than were taken. */
+      others_wait: z.boolean(),
+    })
+    .nullable(),
+  /** The SQLSTATE. */
+  claim_error: z.string().nullable(),
 });
 export type Exchanged = z.infer<typeof exchanged>;
 
