@@ -309,7 +309,7 @@ CREATE TRIGGER _200_refuse_changed_owner BEFORE UPDATE OF owner_id ON keyframe.w
 CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_endpoint_switch();
 CREATE TRIGGER _500_create_secret AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.create_endpoint_secret();
 CREATE TRIGGER _500_record_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_deleted_endpoint();
-CREATE TRIGGER _600_record_enabled AFTER UPDATE OF enabled ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.enabled AND NOT old.enabled) EXECUTE FUNCTION keyframe_private.record_enabled();
+CREATE TRIGGER _600_record_enabled AFTER UPDATE OF enabled ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.enabled AND NOT old.enabled) EXECUTE FUNCTION keyframe_private.record_arrivals();
 
 create table keyframe.webhook_events (
   id uuid not null default keyframe_private.uuid_v7(),
@@ -3179,7 +3179,7 @@ begin
           or not exists (select from auth.users u where u.id = i.owner_id))
         and not keyframe_private.is_reference_used('projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
-      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: nobody's thousands hold up another's
+      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: an owner with thousands does not delay the others
       limit max_images
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
@@ -3795,7 +3795,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_arrivals()
  SET search_path TO ''
 AS $function$
 begin
-  if tg_op = 'INSERT' then
+  if tg_table_name = 'webhook_endpoints' then
+    insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
+  elsif tg_op = 'INSERT' then
     insert into keyframe_private.lane_arrivals (lane_id)
     select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
   else -- a recorded attempt is no arrival: its lane is leased
@@ -3805,19 +3807,6 @@ begin
   if found then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
-  return null;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.record_enabled()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
-  perform keyframe_private.kick_unless_running('deliver');
   return null;
 end
 $function$;

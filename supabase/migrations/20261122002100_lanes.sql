@@ -28,7 +28,7 @@ alter table keyframe_private.lane_arrivals enable row level security;
 -- Endpoints by lane. Not only the enabled ones: the planner does not use the statistics of a partial index on an expression.
 create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce(owner_id, id)));
 
--- New deliveries, and those that somebody made pending again. A delivery's owner is that of its endpoint.
+-- Deliveries come, somebody makes some pending again, or an endpoint is enabled. The owner of a delivery is that of its endpoint.
 create function keyframe_private.record_arrivals()
 returns trigger
 language plpgsql
@@ -37,7 +37,9 @@ security definer
 set search_path = ''
 as $$
 begin
-  if tg_op = 'INSERT' then
+  if tg_table_name = 'webhook_endpoints' then
+    insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
+  elsif tg_op = 'INSERT' then
     insert into keyframe_private.lane_arrivals (lane_id)
     select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
   else -- a recorded attempt is no arrival: its lane is leased
@@ -56,23 +58,8 @@ create trigger _600_record_inserted after insert on keyframe.webhook_deliveries
 create trigger _600_record_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.record_arrivals();
-
--- An endpoint is enabled: what waited for it can be sent.
-create function keyframe_private.record_enabled()
-returns trigger
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
-  perform keyframe_private.kick_unless_running('deliver');
-  return null;
-end
-$$;
 create trigger _600_record_enabled after update of enabled on keyframe.webhook_endpoints
-  for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_enabled();
+  for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_arrivals();
 
 -- Whether a claim might get a lane. Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes.
 create function keyframe_private.has_due_delivery(at timestamptz)

@@ -1,7 +1,8 @@
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { Clock } from "../../../../shared/worker/clock.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker-limits.ts";
-import type { AttemptResult, ClaimedEndpoint, Delivery, Exchange, ExchangeArguments, HeldLane } from "./database.ts";
+import type { AttemptResult, Delivery } from "../send/attempt.ts";
+import type { ClaimedEndpoint, Exchange, ExchangeArguments, HeldLane } from "./database.ts";
 import { createPaces, type Pace, SLOW_MS } from "./pace.ts";
 
 /** workMs is longer than a request's 15 s, which post.ts limits. */
@@ -29,20 +30,16 @@ const RECORD_WITHIN_MS = 60_000;
 type Endpoint = { id: string; maxOpen: number; queue: Delivery[]; open: Map<string, number>; pace: Pace };
 
 /** An owner's deliveries. `open`: how many of its requests are open. Nothing is started after startUntil. */
-type Lane = {
-  id: string;
-  token: string;
-  startUntil: number;
-  endpoints: Map<string, Endpoint>;
-  open: number;
-  pace: Pace;
-};
+type Lane = Lease & { endpoints: Map<string, Endpoint>; open: number; pace: Pace };
+type Lease = { id: string; token: string; startUntil: number };
 
 /** A request to send, counted as open. */
 export type Send = { lane: Lane; endpoint: Endpoint; delivery: Delivery };
 
 /** A result to record at `from` or later. It is given up at `until`. */
 type Recording = { laneId: string; result: AttemptResult; from: number; until: number };
+
+type Claiming = Pick<ExchangeArguments, "max_lanes" | "heartbeat_ms" | "wait_ms">;
 
 export type LanesSettings = {
   exchange: Exchange;
@@ -63,26 +60,17 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   function next(): Send[] {
     const started: Send[] = [];
     for (const lane of lanes.values()) {
-      const send = nextOf(lane);
-      if (send === null) continue;
-      started.push(send);
+      if (clock.now() >= lane.startUntil) continue;
+      const endpoint = lane.endpoints.values().find((each) => each.queue.length > 0 && paces.mayStart(lane, each));
+      const delivery = endpoint?.queue.shift();
+      if (endpoint === undefined || delivery === undefined) continue;
+      endpoint.open.set(delivery.id, clock.now());
+      paces.begin(lane);
+      started.push({ lane, endpoint, delivery });
+      moveToEnd(lane.endpoints, endpoint);
       moveToEnd(lanes, lane); // where this loop comes to it again
     }
     return started;
-  }
-
-  function nextOf(lane: Lane): Send | null {
-    if (clock.now() >= lane.startUntil) return null;
-    for (const endpoint of lane.endpoints.values()) {
-      const [delivery] = endpoint.queue;
-      if (delivery === undefined || !paces.mayStart(lane, endpoint)) continue;
-      endpoint.queue.shift();
-      endpoint.open.set(delivery.id, clock.now());
-      paces.begin(lane);
-      moveToEnd(lane.endpoints, endpoint);
-      return { lane, endpoint, delivery };
-    }
-    return null;
   }
 
   async function work({ lane, endpoint, delivery }: Send): Promise<void> {
@@ -153,10 +141,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   }
 
   /** Gives results and says which lanes the worker holds; heartbeat_ms null: it does not claim. Returns whether more lanes wait. */
-  async function call(
-    claiming: Pick<ExchangeArguments, "max_lanes" | "heartbeat_ms" | "wait_ms">,
-    callMs: number,
-  ): Promise<boolean> {
+  async function call(claiming: Claiming, callMs: number): Promise<boolean> {
     const calledAt = clock.now();
     const given = results.filter(isReady);
     const { unrecorded, claim, claim_error } = await exchange({
@@ -168,13 +153,11 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     });
     results = results.filter((each) => !given.includes(each));
     for (const { id, endpoint_id, reason } of unrecorded) {
-      const again = given.find(({ result }) => result.id === id);
-      if (again === undefined) continue;
-      const isLate = clock.now() >= again.until;
+      const again = given.filter(({ result, until }) => result.id === id && clock.now() < until);
+      results.push(...again.map((each) => ({ ...each, from: clock.now() + RECORD_AGAIN_MS })));
       const fields = { deliveryId: id, endpointId: endpoint_id, reason };
-      if (isLate) log.error("result_dropped", fields);
-      else log.warn("result_not_recorded", fields);
-      if (!isLate) results.push({ ...again, from: clock.now() + RECORD_AGAIN_MS });
+      if (again.length > 0) log.warn("result_not_recorded", fields);
+      else log.error("result_dropped", fields);
     }
     if (claim === null) throw new Error(`The database could not claim deliveries, code ${claim_error}`);
     for (const endpoint of endpointsOfAll()) endpoint.maxOpen = claim.max_open[endpoint.id] ?? 0;

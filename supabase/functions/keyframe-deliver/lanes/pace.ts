@@ -16,8 +16,8 @@ const MAX_REMEMBERED = 20_000;
 
 /**
  * How many requests of a process may be open, so that nobody's slow receivers hold up others. Slow start: each quick answer of an endpoint
- * allows one request more, a slow one takes it back to one. An owner's first request may have any of the places. Its further ones, and
- * those of an owner whose last answer was slow, share one half of the places, and an owner has at most as many of them as are left there.
+ * allows one request more, a slow one takes it back to one. An owner's first request may have any of the places. Further requests, and all
+ * of an owner whose last answer was slow, share one half of the places: an owner gets at most half of what the others leave free there.
  */
 export function createPaces(places: number) {
   const paces = new Map<string, Pace>();
