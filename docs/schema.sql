@@ -3836,7 +3836,7 @@ begin
   insert into keyframe_private.lanes (id, due_at)
   select distinct n.lane_id, 'infinity'::timestamptz from (
     select a.lane_id from keyframe_private.lane_arrivals a
-    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null limit most) n
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by a.id limit most) n
   order by 1
   on conflict do nothing;
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.

@@ -92,7 +92,7 @@ begin
   insert into keyframe_private.lanes (id, due_at)
   select distinct n.lane_id, 'infinity'::timestamptz from (
     select a.lane_id from keyframe_private.lane_arrivals a
-    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null limit most) n
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by a.id limit most) n
   order by 1
   on conflict do nothing;
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
@@ -106,9 +106,9 @@ begin
 end
 $$;
 
--- What lanes send next: a row for each endpoint that has something due, its deliveries in the order in which they are due. `lanes` has the
--- form of claim_deliveries' `held`. The endpoints of a lane take turns. Executed as text, which is planned at each call: a session would
--- keep a plan that was made while the tables were small.
+-- What lanes send next: a row for each endpoint that has something due, the endpoints of a lane in turns. `lanes` has the form of
+-- claim_deliveries' `held`; one without room was just taken. Executed as text, which is planned at each call: a session would keep a plan
+-- that was made while the tables were small.
 create function keyframe_private.fill_lanes(lanes jsonb, at timestamptz)
 returns table (lane_id uuid, endpoint json)
 language plpgsql

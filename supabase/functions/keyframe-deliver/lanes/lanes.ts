@@ -109,7 +109,9 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     const unrecorded = Map.groupBy(results, ({ laneId }) => laneId);
     // What cannot be sent soon would keep others from being taken; a worker that claims no more must end in time.
     const waits = (lane: Lane, endpoint: Endpoint) =>
-      !isClaiming || ((lane.open === 0 || endpoint.pace.allowed === 1) && !paces.mayStart(lane, endpoint));
+      !isClaiming ||
+      endpoint.maxOpen === 0 ||
+      ((lane.open === 0 || endpoint.pace.allowed === 1) && !paces.mayStart(lane, endpoint));
     // Four times as many as may be open: a call takes as long as a few requests. Twice: 0.6 of the best job queue instead of 0.8.
     const roomOf = (lane: Lane, endpoint: Endpoint) => {
       const { maxOpen, queue, open, pace } = endpoint;

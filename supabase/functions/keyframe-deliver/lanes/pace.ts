@@ -9,8 +9,6 @@ type PacedLane = { open: number; pace: Pace; endpoints: ReadonlyMap<string, Pace
 
 /** An endpoint begins with one request open, an owner with two at endpoints that have not answered quickly. */
 const FIRST = { endpoint: 1, lane: 2 };
-/** Above max_in_flight of every endpoint. */
-const MAX_ALLOWED = 100;
 /** More than the endpoints and owners of a process need; a few megabytes. */
 const MAX_REMEMBERED = 20_000;
 
@@ -62,8 +60,7 @@ export function createPaces(places: number) {
     end(lane: PacedLane, endpoint: PacedEndpoint, ms: number): void {
       lane.open -= 1;
       open -= 1;
-      for (const { pace } of [lane, endpoint])
-        pace.allowed = ms > SLOW_MS ? 1 : Math.min(pace.allowed + 1, MAX_ALLOWED);
+      for (const { pace } of [lane, endpoint]) pace.allowed = ms > SLOW_MS ? 1 : pace.allowed + 1;
     },
   };
 }
