@@ -1,9 +1,8 @@
-import { runMain } from "./command-line.ts";
 import { createProgress, createSecretKeeper } from "./deploy/output.ts";
 import { readDeployArguments, readDeploySettings } from "./deploy/settings.ts";
 import { runDeployment } from "./deploy/run-deployment.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
-import { oneLine, stopSignals } from "../local/stack/command-line.ts";
+import { oneLine, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { pause } from "../shared/platform/pause.ts";
 

@@ -1,5 +1,4 @@
-import { stopSignals } from "../local/stack/command-line.ts";
-import { runMain } from "./command-line.ts";
+import { runMain, stopSignals } from "../local/stack/command-line.ts";
 import { readArguments } from "./models-check/read-arguments.ts";
 import { abortable, nameRows, readRows } from "./models-check/read-rows.ts";
 import { report, runCheck } from "./models-check/run-check.ts";

@@ -1,5 +1,4 @@
-import { oneLine, stopSignals } from "../../local/stack/command-line.ts";
-import { parseOptions, runMain } from "../../tools/command-line.ts";
+import { oneLine, parseOptions, runMain, stopSignals } from "../../local/stack/command-line.ts";
 import { apiBenchmark } from "./api/api-benchmark.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";

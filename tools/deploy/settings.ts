@@ -1,5 +1,5 @@
-import { parseOptions } from "../command-line.ts";
 import type { z } from "zod";
+import { parseOptions } from "../../local/stack/command-line.ts";
 import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
 import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";

@@ -1,5 +1,5 @@
-import { parseOptions } from "../command-line.ts";
 import { z } from "zod";
+import { parseOptions } from "../../local/stack/command-line.ts";
 import { httpUrl, readEnvironment, supabaseSecretKeys, supabaseUrl } from "../../shared/platform/environment.ts";
 import type { RowSource } from "./read-rows.ts";
 
