@@ -1,6 +1,6 @@
 import type { Spread } from "./measure.ts";
 import type { Cpu } from "./memory/process-usage.ts";
-import type { BenchStack, StackSettings } from "./stack.ts";
+import type { BenchStack } from "./stack.ts";
 
 /** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */
 export type Benchmark = {
@@ -13,7 +13,7 @@ export type BenchContext = {
   /** A few seconds of each, to see that it works. */
   quick: boolean;
   /** Starts a stack of the benchmark's own, which is stopped when the benchmark ends. */
-  openStack(settings?: StackSettings): Promise<BenchStack>;
+  openStack(): Promise<BenchStack>;
   /** Prints progress on standard error. */
   progress(text: string): void;
 };

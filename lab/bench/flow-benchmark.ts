@@ -1,15 +1,15 @@
-import { readFrame, startFrame, storeFrame } from "./api/operations.ts";
-import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { type Load, startLoad } from "./load.ts";
-import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";
-import { type Cpu, CpuMeter } from "./memory/process-usage.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import type { Aim, BenchContext, Benchmark, Cost, Result } from "./benchmark.ts";
+import { type Load, type LoadRequest, startLoad } from "./load.ts";
+import { spreadOf, waitUntil } from "./measure.ts";
+import { CpuMeter } from "./memory/process-usage.ts";
+import { createProject, readFrame, startFrame } from "./requests.ts";
 import type { BenchStack } from "./stack.ts";
 import { type BenchUser, makeProjects, makeUsers } from "./users.ts";
-import { makeWrittenProjects, openWritten } from "./written/open-written.ts";
 
-const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5 };
-const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1 };
+const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5, requests: 500 };
+const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1, requests: 12 };
 /** Frequent polls for one frame; fewer for many, so that polling costs less than the work. */
 const POLL_MS = { one: 3, many: 20 };
 /** After this the workers have ended and pg_net sends at once. */
@@ -17,114 +17,77 @@ const QUIET_MS = 4_000;
 
 export const flowBenchmark: Benchmark = { name: "flow", run: measureFlow };
 
-/** Makes and stores so many first frames at once, each of another user; returns ms until the last is stored. */
-type Make = (atOnce: number) => Promise<number>;
-
 async function measureFlow({ quick, openStack, progress }: BenchContext): Promise<Result> {
-  const { atOnce, warmUps, ones, manies } = quick ? QUICK : FULL;
+  const { atOnce, warmUps, ones, manies, requests: count } = quick ? QUICK : FULL;
   const stack = await openStack();
   const load = startLoad();
-  const written = await openWritten(stack);
-  try {
-    const users = await makeUsers(stack, atOnce);
-    const theirProjects = await makeWrittenProjects(stack, users);
-    const { make, expectReadable } = await openFrames(stack, users, load);
-    const makeWritten: Make = async (count) => {
-      const requests = users.slice(0, count).map((user, at) => storeFrame(written.url, user, theirProjects[at] ?? ""));
-      return (await load.run({ requests, clients: count, count, warmUp: 0 })).took;
-    };
-    // Until each of the gateway's connections has planned each statement.
-    for (let round = 0; round < warmUps; round++) {
-      await make(atOnce);
-      await makeWritten(atOnce);
-    }
-    const one = await measureInTurn(
-      {
-        awake: async () => {
-          await make(1);
-          return await make(1);
-        },
-        written: () => makeWritten(1),
-      },
-      ones,
-      (text) => progress(`one, ${text}`),
-    );
-    const woken: number[] = [];
-    for (let time = 0; time < Math.ceil(ones / 3); time++) {
-      await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
-      woken.push(await make(1));
-    }
-    const ours = new CpuMeter(
+  const meter = () =>
+    new CpuMeter(
       stack.sql,
       FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []),
     );
-    const theirs = new CpuMeter(stack.sql, [written.pid]);
-    const many = await measureInTurn(
-      {
-        ours: () => ours.during(atOnce, () => make(atOnce)),
-        written: () => theirs.during(atOnce, () => makeWritten(atOnce)),
-      },
-      manies,
-      (text) => progress(`${atOnce} at once, ${text}`),
-    );
-    await expectReadable();
-    return describe(atOnce, { ...one, woken }, many, ours.cost, theirs.cost);
+  try {
+    const users = await makeUsers(stack, atOnce);
+    const { make, reads } = await openFrames(stack, users, load);
+    // Until each of the gateway's connections has planned each statement.
+    for (let round = 0; round < warmUps; round++) await make(atOnce);
+    progress("one frame");
+    const awake: number[] = [];
+    for (let time = 0; time < ones; time++) awake.push(await make(1));
+    const woken: number[] = [];
+    for (let time = 0; time < Math.ceil(ones / 3); time++) {
+      await pause(QUIET_MS);
+      woken.push(await make(1));
+    }
+    progress(`${atOnce} at once`);
+    const ofFrames = meter();
+    const many: number[] = [];
+    for (let round = 0; round < manies; round++) many.push(await ofFrames.during(atOnce, () => make(atOnce)));
+    progress("requests");
+    const costs: Cost[] = ofFrames.cost ? [{ name: "a first frame, from start to stored", ...ofFrames.cost }] : [];
+    const requests: Record<string, LoadRequest[]> = {
+      "create (API)": users.map((user) => createProject(`${stack.functionUrls.api}/api`, user)),
+      "status, finished (API)": await reads(),
+    };
+    for (const [name, each] of Object.entries(requests)) {
+      const cost = meter();
+      const run = (count: number) => load.run({ requests: each, clients: 8, count, warmUp: count });
+      await cost.during(2 * count, () => run(count));
+      if (cost.cost) costs.push({ name, ...cost.cost });
+    }
+    const aims: Aim[] = [];
+    if (ofFrames.cost)
+      aims.push(
+        { name: "processor time of Postgres for one, ms", value: spreadOf([ofFrames.cost.postgres]), atMost: 7 },
+        { name: "processor time of the functions for one, ms", value: spreadOf([ofFrames.cost.functions]), atMost: 6 },
+      );
+    const rate = spreadOf(many.map((ms) => (atOnce / ms) * 1000));
+    return {
+      aims,
+      tables: [
+        {
+          caption: "first frames, from start to stored",
+          columns: ["one, ms", "one after quiet, ms", `${atOnce} at once, per second`],
+          rows: [{ name: "Keyframe", cells: [spreadOf(awake), spreadOf(woken), rate] }],
+        },
+      ],
+      costs,
+    };
   } finally {
-    await written.close();
     await load.close();
   }
 }
 
-function describe(
-  atOnce: number,
-  one: Record<"awake" | "woken" | "written", number[]>,
-  many: Record<"ours" | "written", number[]>,
-  cost: Cpu | null,
-  writtenCost: Cpu | null,
-): Result {
-  const perSecond = (took: number[]) => took.map((ms) => (atOnce / ms) * 1000);
-  const [ours, theirs] = [perSecond(many.ours), perSecond(many.written)];
-  const cells = (rate: number[], cpu: Cpu | null) => [spreadOf(rate), cpu?.postgres ?? null, cpu?.functions ?? null];
-  const aims: Aim[] = [
-    {
-      name: "one, right after another: time ÷ that of the written function",
-      value: ratioOf(one.awake, one.written),
-      atMost: 1.5,
-    },
-    {
-      name: `${atOnce} at once: per second ÷ those of the written function`,
-      value: ratioOf(ours, theirs),
-      atLeast: 0.9,
-    },
-  ];
-  if (cost)
-    aims.push(
-      { name: "processor time of Postgres for one, ms", value: spreadOf([cost.postgres]), atMost: 7 },
-      { name: "processor time of the functions for one, ms", value: spreadOf([cost.functions]), atMost: 6 },
-    );
-  return {
-    aims,
-    tables: [
-      {
-        caption: "first frames, from start to stored",
-        columns: ["one, ms", "one after quiet, ms", `${atOnce} at once, per second`, "Postgres, ms", "functions, ms"],
-        rows: [
-          { name: "Keyframe", cells: [spreadOf(one.awake), spreadOf(one.woken), ...cells(ours, cost)] },
-          { name: "the written function", cells: [spreadOf(one.written), null, ...cells(theirs, writtenCost)] },
-        ],
-      },
-    ],
-    costs: cost ? [{ name: "a first frame, from start to stored", ...cost }] : [],
-  };
-}
-
-/** Through the API. Polls the table, which costs less than the API; `expectReadable` asks the API once for each user's last frame. */
+/**
+ * `make` makes and stores so many first frames at once through the API, each of another user, and returns ms until the last is stored. It
+ * polls the table, which costs less than the API. `reads` are requests of each user for its last one.
+ */
 export async function openFrames(stack: BenchStack, users: BenchUser[], load: Load) {
   const { sql } = stack;
   const api = `${stack.functionUrls.api}/api`;
   const projects = await makeProjects(stack, users);
   let started = 0;
-  const make: Make = async (atOnce) => {
+  const make = async (atOnce: number): Promise<number> => {
     const requests = Array.from({ length: atOnce }, () => {
       const at = started++ % users.length;
       return startFrame(api, users[at] as BenchUser, projects[at] ?? ""); // at is below the number of users
@@ -147,15 +110,14 @@ export async function openFrames(stack: BenchStack, users: BenchUser[], load: Lo
     await asked;
     return took;
   };
-  const expectReadable = async () => {
+  const reads = async (): Promise<LoadRequest[]> => {
     const rows = await sql<{ id: string; project_id: string; owner_id: string }[]>`
       select distinct on (owner_id) id, project_id, owner_id from keyframe.predictions
       where project_id in ${sql(projects)} order by owner_id, created_at desc`;
-    const requests = rows.map(({ id, project_id, owner_id }) => {
+    return rows.map(({ id, project_id, owner_id }) => {
       const caller = users.find((user) => user.id === owner_id) ?? stack.caller;
       return { ...readFrame(api, caller, project_id, id), contains: `"url":"${stack.url}` };
     });
-    await load.run({ requests, clients: users.length, count: users.length, warmUp: 0 });
   };
-  return { make, expectReadable };
+  return { make, reads };
 }

@@ -1,10 +1,8 @@
 import { oneLine, parseOptions, runMain, stopSignals } from "../../local/stack/command-line.ts";
-import { apiBenchmark } from "./api/api-benchmark.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";
 import { crowdBenchmark } from "./deliver/crowd-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
-import { hostedBenchmark } from "./deliver/hosted-benchmark.ts";
 import { latencyBenchmark } from "./deliver/latency-benchmark.ts";
 import { flowBenchmark } from "./flow-benchmark.ts";
 import { growthBenchmark } from "./growth/growth-benchmark.ts";
@@ -17,12 +15,10 @@ const BENCHMARKS: Benchmark[] = [
   deliverBenchmark,
   latencyBenchmark,
   crowdBenchmark,
-  apiBenchmark,
   flowBenchmark,
   growthBenchmark,
   coldBenchmark,
   memoryBenchmark,
-  hostedBenchmark,
 ];
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead
@@ -32,7 +28,6 @@ Run nothing else meanwhile. Only ratios within one run say something about the c
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
   --write    writes the tables into docs/benchmarks.md and, when all have run, docs/scale.md
   --quick    a little of each, to see that it works
-  --json     one line of JSON last, with all figures
 
 KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres to measure one benchmark on, with the extensions that are real there.`;
 
@@ -55,7 +50,6 @@ async function main(): Promise<number> {
     options: {
       write: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   });
@@ -81,7 +75,7 @@ async function main(): Promise<number> {
     const progress = (text: string) => console.error(`${name}: ${text}`);
     try {
       const { quick } = values;
-      const running = run({ quick, openStack: (settings) => stacks.open(settings), progress });
+      const running = run({ quick, openStack: () => stacks.open(), progress });
       const result = await Promise.race([running, rejectionOf(signal)]);
       results[name] = result;
       console.log(`\n## ${name}\n\n${blockOf(result, machine)}\n`);
@@ -101,7 +95,6 @@ async function main(): Promise<number> {
   const aims = Object.values(results).flatMap((result) => result.aims);
   console.log(`${aims.filter(isMet).length} of ${aims.length} aims met.`);
   for (const [name, why] of Object.entries(failed)) console.error(`${name} failed: ${why}`);
-  if (values.json) console.log(JSON.stringify({ ...machine, quick: values.quick, results, failed }));
   return signal.aborted || Object.keys(failed).length > 0 ? 1 : 0;
 }
 

@@ -1,8 +1,6 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { waitForPort } from "../../local/network.ts";
-import { spawnWithParent } from "../../local/spawn-with-parent.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
 const TIMEOUT_MS = 180_000;
@@ -60,38 +58,4 @@ export async function answerJobs<Job>(work: (job: Job) => unknown): Promise<void
     console.log(JSON.stringify(said));
   }
   Deno.exit(0);
-}
-
-export type FunctionProcess = { pid: number; ended: AbortSignal; close(): Promise<void> };
-
-type FunctionSettings = { port: number; args: string[]; env: Record<string, string>; deno?: string };
-
-/** Starts an edge function on a port of this machine. It ends with this process. */
-export function spawnFunction({ port, args, env, deno = Deno.execPath() }: FunctionSettings): FunctionProcess {
-  const [command = "", ...rest] = args;
-  const child = spawnWithParent(deno, {
-    args: [command, "--quiet", ...rest],
-    cwd: PROJECT_ROOT,
-    clearEnv: true,
-    env: { ...env, DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`, DENO_NO_UPDATE_CHECK: "1" },
-    stdout: "null",
-    stderr: "inherit",
-  });
-  const ended = new AbortController();
-  void child.status.then(() => ended.abort());
-  return {
-    pid: child.pid,
-    ended: ended.signal,
-    close: async () => {
-      if (!ended.signal.aborted) child.kill("SIGKILL");
-      await child.status;
-    },
-  };
-}
-
-/** The same, once it listens. */
-export async function startFunction(settings: FunctionSettings): Promise<FunctionProcess> {
-  const child = spawnFunction(settings);
-  await waitForPort(settings.port, child.ended);
-  return child;
 }

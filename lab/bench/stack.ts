@@ -8,11 +8,6 @@ export type Caller = { url: string; apikey: string; token: string };
 
 export type BenchStack = Stack & { caller: Caller; session: Session; sql: postgres.Sql };
 
-export type StackSettings = {
-  /** How long the simulator takes for a run, in ms. Without it, only as long as it draws. */
-  simulator?: { startDelayMs: number; runDelayMs: number };
-};
-
 /** The stacks of one benchmark. */
 export class BenchStacks {
   readonly #signal: AbortSignal;
@@ -30,14 +25,15 @@ export class BenchStacks {
   }
 
   /** A throw-away stack without rate limits, with the demo user signed in. */
-  open(settings: StackSettings = {}): Promise<BenchStack> {
+  open(): Promise<BenchStack> {
     const isFirst = this.#starting.length === 0;
-    const starting = this.#open(settings, isFirst);
+    const starting = this.#open(isFirst);
     this.#starting.push(starting);
     return starting;
   }
 
-  async #open({ simulator = { startDelayMs: 0, runDelayMs: 0 } }: StackSettings, isFirst: boolean) {
+  async #open(isFirst: boolean) {
+    const simulator = { startDelayMs: 0, runDelayMs: 0 };
     const [signal, databaseUrl] = [this.#signal, this.#databaseUrl];
     signal.throwIfAborted();
     if (databaseUrl !== undefined && !isFirst)

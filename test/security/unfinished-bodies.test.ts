@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
+import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/memory/process-usage.ts";
 import { socketsOf } from "../../lab/chaos/connections.ts";
 import { sign } from "../../shared/webhooks/signature.ts";

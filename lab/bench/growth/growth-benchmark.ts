@@ -1,4 +1,4 @@
-import { createProject, get, readFrame } from "../api/operations.ts";
+import { createProject, get, readFrame } from "../requests.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { runBurst } from "../deliver/burst.ts";
 import { ENDPOINTS, openScene } from "../deliver/scene.ts";
