@@ -1,6 +1,7 @@
 import type { Verdict } from "./invariants/invariants.ts";
 import { newUser } from "./users.ts";
-import { pause, retry, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { retry, type World } from "./world.ts";
 
 /** While rows of another account are held, 95 of 100 frames end within this time from their start. */
 export const FRAME_P95_MS = 8_000;
