@@ -9,7 +9,7 @@ import { createRandom, type Random } from "./random.ts";
 import { createProjects, SCENARIO_MS, SCENARIOS, type Scenario } from "./scenarios.ts";
 import { newUser } from "./users.ts";
 import { pause } from "../../shared/platform/pause.ts";
-import { type User, type World } from "./world.ts";
+import type { User, World } from "./world.ts";
 
 /** 95 of 100 events of a user who has nothing to do with a scenario arrive at most so much later than 95 of 100 just before it. */
 const LATER_MS = 300;

@@ -5,7 +5,7 @@ import { type Prediction, prediction, type PredictionStatus } from "../../shared
 import { createRandom } from "./random.ts";
 import type { EndedPrediction } from "./receivers.ts";
 import { pause } from "../../shared/platform/pause.ts";
-import { type User, type UserFetch, type World } from "./world.ts";
+import type { User, UserFetch, World } from "./world.ts";
 
 /** Signs a user up; they use the API through the typed client. */
 export async function newUser(world: World, seed: number, number: number): Promise<User> {
