@@ -12,7 +12,7 @@ export type Benchmark = {
 export type BenchContext = {
   /** A few seconds of each, to see that it works. */
   quick: boolean;
-  /** Starts a stack of the benchmark's own, which is stopped when the benchmark ends. */
+  /** The stack of this benchmark, which is stopped when it ends. */
   openStack(): Promise<BenchStack>;
   /** Prints progress on standard error. */
   progress(text: string): void;

@@ -5,18 +5,16 @@ import { crowdBenchmark } from "./deliver/crowd-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
 import { latencyBenchmark } from "./deliver/latency-benchmark.ts";
 import { flowBenchmark } from "./flow-benchmark.ts";
-import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
 import { memoryBenchmark } from "./memory/memory-benchmark.ts";
 import { blockOf, costsTable, writeBlock } from "./report.ts";
-import { BenchStacks } from "./stack.ts";
+import { type BenchStack, openBenchStack } from "./stack.ts";
 
 const BENCHMARKS: Benchmark[] = [
   deliverBenchmark,
   latencyBenchmark,
   crowdBenchmark,
   flowBenchmark,
-  growthBenchmark,
   coldBenchmark,
   memoryBenchmark,
 ];
@@ -71,11 +69,12 @@ async function main(): Promise<number> {
   for (const { name, run } of BENCHMARKS) {
     if ((positionals.length > 0 && !positionals.includes(name)) || signal.aborted) continue;
     const began = performance.now();
-    const stacks = new BenchStacks(signal, databaseUrl);
+    const ends: (() => Promise<void>)[] = [];
+    let opening: Promise<BenchStack> | undefined;
+    const openStack = () => (opening ??= openBenchStack(signal, databaseUrl, ends));
     const progress = (text: string) => console.error(`${name}: ${text}`);
     try {
-      const { quick } = values;
-      const running = run({ quick, openStack: () => stacks.open(), progress });
+      const running = run({ quick: values.quick, openStack, progress });
       const result = await Promise.race([running, rejectionOf(signal)]);
       results[name] = result;
       console.log(`\n## ${name}\n\n${blockOf(result, machine)}\n`);
@@ -84,7 +83,8 @@ async function main(): Promise<number> {
       failed[name] = oneLine(error);
       if (!signal.aborted) console.error(error);
     }
-    await stacks.end();
+    await opening?.catch(() => undefined);
+    for (const end of ends.reverse()) await end();
     progress(`took ${((performance.now() - began) / 1000).toFixed(0)} s`);
   }
 

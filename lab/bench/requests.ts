@@ -12,7 +12,7 @@ const post = (caller: Caller, url: string, body: unknown, status: number): LoadR
   ...{ method: "POST", url, headers: headersOf(caller), body: JSON.stringify(body), status },
 });
 
-export const get = (caller: Caller, url: string, contains: string): LoadRequest => ({
+const get = (caller: Caller, url: string, contains: string): LoadRequest => ({
   ...{ method: "GET", url, headers: headersOf(caller), status: 200, contains },
 });
 export const createProject = (api: string, caller: Caller): LoadRequest =>

@@ -1,4 +1,4 @@
-import { createClient, type Session } from "@supabase/supabase-js";
+import { createClient } from "@supabase/supabase-js";
 import postgres from "postgres";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
@@ -6,61 +6,30 @@ import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 /** A user's session: the gateway's URL, the publishable key and a token. */
 export type Caller = { url: string; apikey: string; token: string };
 
-export type BenchStack = Stack & { caller: Caller; session: Session; sql: postgres.Sql };
+export type BenchStack = Stack & { caller: Caller; sql: postgres.Sql };
 
-/** The stacks of one benchmark. */
-export class BenchStacks {
-  readonly #signal: AbortSignal;
-  readonly #databaseUrl: string | undefined;
-  readonly #ends: (() => Promise<void>)[] = [];
-  readonly #starting: Promise<unknown>[] = [];
-
-  /**
-   * @param signal aborts a start
-   * @param databaseUrl a superuser's URL of an empty Postgres for the only stack; without it, an embedded one for each
-   */
-  constructor(signal: AbortSignal, databaseUrl?: string) {
-    this.#signal = signal;
-    this.#databaseUrl = databaseUrl;
-  }
-
-  /** A throw-away stack without rate limits, with the demo user signed in. */
-  open(): Promise<BenchStack> {
-    const isFirst = this.#starting.length === 0;
-    const starting = this.#open(isFirst);
-    this.#starting.push(starting);
-    return starting;
-  }
-
-  async #open(isFirst: boolean) {
-    const simulator = { startDelayMs: 0, runDelayMs: 0 };
-    const [signal, databaseUrl] = [this.#signal, this.#databaseUrl];
-    signal.throwIfAborted();
-    if (databaseUrl !== undefined && !isFirst)
-      throw new Error("KEYFRAME_DATABASE_URL is one database, and this benchmark compares two.");
-    const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
-    this.#ends.push(() => removeData(dataDir));
-    const stack = await startStack({ dataDir, port: 0, databaseUrl, simulator, signal });
-    this.#ends.push(stack.stop);
-    const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
-    this.#ends.push(() => sql.end({ timeout: 1 }));
-    await sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 100000`;
-    const session = await signIn(stack);
-    const caller = { url: stack.url, apikey: stack.keys.publishableKey, token: session.access_token };
-    return { ...stack, sql, caller, session };
-  }
-
-  /** Stops them and removes their data. */
-  async end(): Promise<void> {
-    await Promise.allSettled(this.#starting);
-    for (const end of this.#ends.splice(0).reverse()) await end();
-  }
-}
-
-/** A session of the demo user. */
-async function signIn({ url, keys, demoUser }: Stack): Promise<Session> {
+/**
+ * A throw-away stack without rate limits, with the demo user signed in. What stops it and removes its data is added to `ends`.
+ *
+ * @param databaseUrl a superuser's URL of an empty Postgres; without it, an embedded one
+ */
+export async function openBenchStack(
+  signal: AbortSignal,
+  databaseUrl: string | undefined,
+  ends: (() => Promise<void>)[],
+): Promise<BenchStack> {
+  signal.throwIfAborted();
+  const dataDir = await Deno.makeTempDir({ prefix: "keyframe-bench-" });
+  ends.push(() => removeData(dataDir));
+  const simulator = { startDelayMs: 0, runDelayMs: 0 };
+  const stack = await startStack({ dataDir, port: 0, databaseUrl, simulator, signal });
+  ends.push(stack.stop);
+  const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
+  ends.push(() => sql.end({ timeout: 1 }));
+  await sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 100000`;
+  const { url, keys, demoUser } = stack;
   const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const { data, error } = await supabase.auth.signInWithPassword(demoUser);
   if (error) throw error;
-  return data.session;
+  return { ...stack, sql, caller: { url, apikey: keys.publishableKey, token: data.session.access_token } };
 }

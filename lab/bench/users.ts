@@ -12,7 +12,7 @@ export async function makeUsers(stack: BenchStack, count: number): Promise<Bench
 }
 
 /** A session of an existing user, signed with the stack's key. */
-export async function openSession({ sql, keys, url, caller }: BenchStack, id: string): Promise<BenchUser> {
+async function openSession({ sql, keys, url, caller }: BenchStack, id: string): Promise<BenchUser> {
   const key = await importJWK(keys.signingKey, "ES256");
   const [session] = await sql<{ id: string }[]>`
     insert into auth.sessions (id, user_id) values (gen_random_uuid(), ${id}) returning id`;
