@@ -82,7 +82,7 @@ async function measureFlow({ quick, openStack, progress }: BenchContext): Promis
  * `make` makes and stores so many first frames at once through the API, each of another user, and returns ms until the last is stored. It
  * polls the table, which costs less than the API. `reads` are requests of each user for its last one.
  */
-export async function openFrames(stack: BenchStack, users: BenchUser[], load: Load) {
+async function openFrames(stack: BenchStack, users: BenchUser[], load: Load) {
   const { sql } = stack;
   const api = `${stack.functionUrls.api}/api`;
   const projects = await makeProjects(stack, users);

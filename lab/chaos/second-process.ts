@@ -54,7 +54,7 @@ export async function keepKicking({ stack }: World, url: string, forMs: number, 
 
 const NAME = "keyframe-replicate-webhook";
 /** The log of the process with the wrong clock. */
-export const wrongClockLog = (dataDir: string) => join(dataDir, "logs", `${NAME}-wrong-clock.log`);
+const wrongClockLog = (dataDir: string) => join(dataDir, "logs", `${NAME}-wrong-clock.log`);
 
 /**
  * Replaces the stack's replicate-webhook by a process with a wrong clock, at the same port, because the provider has

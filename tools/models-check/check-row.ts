@@ -215,7 +215,7 @@ function requiredHint(row: ModelRow, name: string): string {
 }
 
 /** What a field accepts, in a few words: `one of 5, 10`, `an integer from 3 to 15`, `a list of files`. */
-export function describeField(field: FieldSchema): string {
+function describeField(field: FieldSchema): string {
   if (field.enum) return `one of ${field.enum.map((one) => JSON.stringify(one)).join(", ")}`;
   if (field.type === "array") {
     const most = field.maxItems === undefined ? "" : `, at most ${field.maxItems}`;
