@@ -3,7 +3,8 @@ import type { ChildProcess } from "../../local/stack/child-process.ts";
 import type { Behaviour } from "./receivers.ts";
 import { keepKicking } from "./second-process.ts";
 import { startSecondProcess } from "./start-process.ts";
-import { pause, type User, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import type { User, World } from "./world.ts";
 
 /** How long a scenario lasts. */
 export const SCENARIO_MS = 30_000;

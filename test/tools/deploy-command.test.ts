@@ -198,14 +198,14 @@ describe("a project without a deployment", () => {
         return answer.promise;
       },
     };
-    const command = scene.start(["--local-bundling", "--dashboard"], { TMPDIR: temporary });
+    const command = scene.start([], { TMPDIR: temporary });
     await Promise.race([asked.promise, command.ended]);
     command.kill("SIGINT");
     const { code, error } = await command.ended;
     answer.resolve(undefined);
     expect(code).toBe(1);
     expect(error).toMatch(
-      /Config: It was stopped\. Done: Project, Replicate, Database\. Not done: Config, Migrations, .*Dashboard\. Continue with: npm run deploy -- --project \w+ --local-bundling --dashboard$/m,
+      /Config: It was stopped\. Done: Project, Replicate, Database\. Not done: Config, Migrations, .*Health\. Continue with: npm run deploy -- --project \w+$/m,
     );
     // The CLI is one file that unpacks a part of itself, which stays when it is ended.
     expect((await readdir(temporary)).filter((name) => !name.startsWith(".bun-"))).toEqual([]);
