@@ -70,7 +70,7 @@ test("reference image, first frame, last frame, video → three files as documen
   const [forFirst, forLast, forVideo] = inputs.map(([run]) => run?.input);
   expect(forFirst?.image_input).toHaveLength(1);
   expect(forLast?.image_input).toHaveLength(2);
-  expect(forVideo).toMatchObject({ mode: "pro", duration: 5 });
+  expect(forVideo).toMatchObject({ mode: "standard", duration: 5, generate_audio: false });
   expect(forVideo?.start_image).toContain(first.ended.predictionId);
   expect(forVideo?.end_image).toContain(last.ended.predictionId);
 
