@@ -77,7 +77,6 @@ export function FilmStrip({ project, texts }: Props) {
           {...card("video")}
           poster={poster?.output?.url}
           notYet={whyNotYet(project.predictions["first-frame"], first)}
-          hasLastFrame={last.prediction !== null}
         >
           {first.prediction !== null && (
             <Sources

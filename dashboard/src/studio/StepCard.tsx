@@ -28,8 +28,6 @@ type Props = {
   onOptions: (options: StepOptions) => void;
   poster?: string | undefined;
   notYet?: string | null;
-  /** Whether there is a last frame, at which a video can end. */
-  hasLastFrame?: boolean;
   /** Of this step only. */
   children?: ReactNode;
   onHistory: () => void;
@@ -38,7 +36,6 @@ type Props = {
 
 export function StepCard({ project, step, take, texts, models, options, poster, notYet = null, ...props }: Props) {
   const { projectId, title, predictions, referenceImagePath } = project;
-  const { hasLastFrame = false } = props;
   const isVideo = step === "video";
   const latest = predictions[step];
   const shown = take.prediction;
@@ -48,7 +45,12 @@ export function StepCard({ project, step, take, texts, models, options, poster, 
   const model = modelOf(models, options);
   // A video takes its look from its frames, unless somebody says otherwise.
   const ofProject = isVideo || referenceImagePath === null ? [] : [referenceImagePath];
-  const references = options.references ?? ofProject;
+  const given = {
+    step,
+    references: options.references ?? ofProject,
+    hasFirstFrame: project.takes["first-frame"] !== null,
+    hasLastFrame: isVideo && project.takes["last-frame"] !== null,
+  };
   return (
     <article className={classes.step} data-step={step} aria-labelledby={`step-${step}`}>
       <div className={classes.film}>
@@ -77,7 +79,7 @@ export function StepCard({ project, step, take, texts, models, options, poster, 
           isUnsaved={texts.isDirty}
           isStarting={isStarting}
           isCanceling={isCanceling}
-          onStart={() => start(choicesOf(model, options, { isVideo, references, hasLastFrame }))}
+          onStart={() => start(choicesOf(model, options, given))}
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}
@@ -106,10 +108,8 @@ export function StepCard({ project, step, take, texts, models, options, poster, 
           options={options}
           onChange={props.onOptions}
           models={models}
-          isVideo={isVideo}
-          references={references}
+          given={given}
           projectReference={referenceImagePath}
-          hasLastFrame={hasLastFrame}
         />
       </Stack>
     </article>
