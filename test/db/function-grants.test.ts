@@ -15,7 +15,7 @@ const GRANTED: Granted[] = [
   {
     ...{ roles: USER, definer: true },
     names:
-      "create_project list_projects start_prediction read_prediction list_predictions cancel_prediction " +
+      "create_project list_projects list_models start_prediction read_prediction list_predictions cancel_prediction " +
       "update_prediction delete_prediction webhook_health",
   },
   // The same for webhooks; with the secret key they manage the service-wide endpoints.
