@@ -130,8 +130,9 @@ create policy step_defaults_select_everyone on keyframe.step_defaults for select
   using (true);
 grant select on keyframe.step_defaults to authenticated;
 grant select on keyframe.step_defaults to service_role;
+CREATE TRIGGER _100_keep_deleted BEFORE DELETE ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_default();
+CREATE TRIGGER _100_keep_moved BEFORE UPDATE ON keyframe.step_defaults FOR EACH ROW WHEN (old.step <> new.step) EXECUTE FUNCTION keyframe_private.keep_default();
 CREATE TRIGGER _100_require_enabled BEFORE INSERT OR UPDATE ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_enabled_default();
-CREATE TRIGGER _200_keep BEFORE DELETE OR UPDATE OF step ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_default();
 
 create table keyframe.predictions (
   id uuid not null default gen_random_uuid(),

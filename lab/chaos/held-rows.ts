@@ -91,7 +91,7 @@ async function holdAll(sql: World["sql"], owner: string): Promise<void> {
     await open`select from keyframe_private.provider_runs where ${ofOwner} for update`;
     await open`select from keyframe_private.text_submits where ${ofOwner} for update`;
     await open`select from auth.users where id = ${owner} for update`;
-    await open`update keyframe.models set extras = extras`;
+    await open`update keyframe.models set notes = notes`;
     await open`update keyframe_private.settings set max_failures = max_failures`;
     await pause(HOLD_MS);
   });
