@@ -1422,7 +1422,7 @@ declare
   next_model keyframe.models;
 begin
   select p.* into row_now from keyframe.predictions p
-  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token for update;
+  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
   if not found then
     return 'too_late';
   end if;
@@ -4591,7 +4591,7 @@ declare
   data jsonb := jsonb_build_object(
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
-    || jsonb_strip_nulls(jsonb_build_object('requestedModel', new.requested_model));
+    || jsonb_strip_nulls(jsonb_build_object('requestedModel', nullif(new.requested_model, new.model)));
 begin
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
