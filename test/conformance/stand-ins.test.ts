@@ -82,36 +82,10 @@ test.each([
 });
 
 describe("the scheduler", () => {
-  test("without DATABASE_URL → its name, exit 1", async () => {
-    const main = new URL("../../local/extensions/main.ts", import.meta.url);
-    const env = { PATH: "/usr/bin:/bin", HOME: folder, DENO_NO_UPDATE_CHECK: "1" };
-    const command = new Deno.Command(Deno.execPath(), { args: ["run", "-A", main.pathname], env, clearEnv: true });
-    const { code, stderr } = await command.output();
-    expect(code).toBe(1);
-    expect(new TextDecoder().decode(stderr)).toContain("DATABASE_URL is missing");
-  });
-
   test("prints one ready line, and ends with 0 at SIGTERM", async () => {
     const first = await startScheduler(server.url, "pg_net");
     expect(first.lines).toEqual(['{"ready":true,"port":0}']);
     expect((await first.stop()).code).toBe(0);
-  });
-
-  test("SIGTERM during a batch → it is ended and recorded first", async () => {
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    const receiver = startReceiver(async () => {
-      await released;
-      return new Response("done");
-    });
-    const worker = await startScheduler(server.url, "pg_net");
-    const [row] = await sql<{ id: string }[]>`select net.http_post(${`${receiver.url}/held`}) as id`;
-    await receiver.of("/held");
-    const stopped = worker.stop();
-    release();
-    expect((await stopped).code).toBe(0);
-    const responses = await sql`select status_code from net._http_response where id = ${row?.id ?? ""}`;
-    expect([...responses]).toEqual([{ status_code: 200 }]);
-    await receiver.stop();
   });
 
   test("a killed worker's batch is sent again, whole, by the next one", async () => {
@@ -131,20 +105,6 @@ describe("the scheduler", () => {
       const rows = await sql`select from net._http_response where content = 'done' and status_code = 200`;
       return rows.length >= 2;
     });
-    await receiver.stop();
-  });
-
-  test("responses older than six hours go, with the next traffic", async () => {
-    const receiver = startReceiver();
-    await sql`insert into net._http_response (id, created)
-      values (-1, now() - interval '6 hours 1 minute'), (-2, now() - interval '5 hours')`;
-    await sql`select net.http_post(${`${receiver.url}/traffic`})`;
-    await receiver.of("/traffic");
-    await until(
-      "the old one is gone",
-      async () => (await sql`select from net._http_response where id = -1`).length === 0,
-    );
-    expect(await sql`select from net._http_response where id = -2`).toHaveLength(1);
     await receiver.stop();
   });
 

@@ -113,6 +113,9 @@ test.each([
   ["Remote migration versions not found in local migrations directory.", "docs/upgrade.md"],
   ["failed to connect as temp role: password authentication failed", "SUPABASE_DB_URL"],
   ["unexpected deploy status 413: too large", "docs/deploy.md says how to bundle it on this machine"],
+  ["unexpected list secrets status 401: expired", "or set a new SUPABASE_ACCESS_TOKEN"],
+  ["unexpected config status 403: no", "an owner or administrator of its organization"],
+  ["error setting project secrets", "Run the command again in a minute"],
   ["an unknown error", "an unknown error. Correct the cause, then run the command again: finished stages stay."],
 ])("the CLI fails with %j → that and what to do", (message, remedy) => {
   const stdout = JSON.stringify({ _tag: "Error", error: { code: "X", message } });
