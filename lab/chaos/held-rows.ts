@@ -1,9 +1,10 @@
 import type { Verdict } from "./invariants/invariants.ts";
 import { newUser } from "./users.ts";
-import { pause, retry, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { retry, type World } from "./world.ts";
 
 /** While rows of another account are held, 95 of 100 frames end within this time from their start. */
-export const FRAME_P95_MS = 8_000;
+const FRAME_P95_MS = 8_000;
 
 const HOLDS = 3;
 /** Longer than all tries of a call but shorter than a lease: what waits must be recorded afterwards, not lost. */
