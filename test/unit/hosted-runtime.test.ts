@@ -190,6 +190,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
         width: 480,
         height: 270,
         durationSeconds: null,
+        hasAudio: null,
         bytes: picture.byteLength,
         sha256: createHash("sha256").update(picture).digest("hex"),
       },
