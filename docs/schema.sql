@@ -29,6 +29,7 @@ create table keyframe.projects (
   aspect_ratio text not null default '16:9'::text,
   selected_first_frame_id uuid,
   selected_last_frame_id uuid,
+  selected_video_id uuid,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   constraint projects_pkey PRIMARY KEY (id),
@@ -52,6 +53,7 @@ comment on column keyframe.projects.reference_image_path is 'The image that apps
 comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
+comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
 CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 alter table keyframe.projects enable row level security;
@@ -67,12 +69,12 @@ create policy projects_update_owner on keyframe.projects for update to authentic
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 grant insert (title, text_prompt, description, aspect_ratio) on keyframe.projects to authenticated;
-grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id) on keyframe.projects to authenticated;
+grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_project();
-CREATE TRIGGER _300_require_selected_frames BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_frames();
+CREATE TRIGGER _300_require_selected_takes BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id, selected_video_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_takes();
 CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference_of_project();
 CREATE TRIGGER _450_remove_deleted_reference AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.remove_deleted_reference();
 CREATE TRIGGER _700_emit_created AFTER INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_project_created();
@@ -128,8 +130,9 @@ create policy step_defaults_select_everyone on keyframe.step_defaults for select
   using (true);
 grant select on keyframe.step_defaults to authenticated;
 grant select on keyframe.step_defaults to service_role;
+CREATE TRIGGER _100_keep_deleted BEFORE DELETE ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_default();
+CREATE TRIGGER _100_keep_moved BEFORE UPDATE ON keyframe.step_defaults FOR EACH ROW WHEN (old.step <> new.step) EXECUTE FUNCTION keyframe_private.keep_default();
 CREATE TRIGGER _100_require_enabled BEFORE INSERT OR UPDATE ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_enabled_default();
-CREATE TRIGGER _200_keep BEFORE DELETE OR UPDATE OF step ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_default();
 
 create table keyframe.predictions (
   id uuid not null default gen_random_uuid(),
@@ -164,6 +167,7 @@ create table keyframe.predictions (
   output_height integer,
   output_duration_seconds double precision,
   output_has_audio boolean,
+  hidden boolean not null default false,
   created_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   completed_at timestamp with time zone,
@@ -181,9 +185,9 @@ CASE
     ELSE (num_nonnulls(error_code, error_message, error_retryable) = 0)
 END),
   constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
-  constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR ((input ->> 'firstFramePredictionId'::text) IS NULL))),
+  constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NULL))),
   constraint lease_only_while_active CHECK (((lease_token IS NULL) OR is_active)),
-  constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR ((input ->> 'lastFramePredictionId'::text) IS NULL))),
+  constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
   constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_has_audio_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_if_and_only_if_succeeded CHECK (
@@ -199,7 +203,7 @@ END),
   constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((NOT is_active) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
   constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
-  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR ((input ->> 'firstFramePredictionId'::text) IS NOT NULL))),
+  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NOT NULL))),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
@@ -221,6 +225,7 @@ comment on column keyframe.predictions.error_stage is 'With error_code content_r
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
+comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
@@ -242,12 +247,12 @@ grant insert (project_id, step, input, model) on keyframe.predictions to authent
 CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
-CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN ((new.input ->> 'firstFramePredictionId'::text) IS NOT NULL OR (new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
+CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN (COALESCE(new.input ->> 'firstFramePredictionId'::text, new.input ->> 'firstFrameImagePath'::text, new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
 CREATE TRIGGER _400_admit BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.admit_or_queue();
 CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text, 'input_unreachable'::text, 'content_rejected'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
-CREATE TRIGGER _420_unselect_deleted_frame AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_frame();
+CREATE TRIGGER _420_unselect_deleted_take AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_take();
 CREATE TRIGGER _450_remove_deleted_files AFTER DELETE ON keyframe.predictions REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.remove_deleted_files();
 CREATE TRIGGER _450_remove_partial_output AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'storing'::keyframe.prediction_status AND (new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.remove_partial_output();
 CREATE TRIGGER _500_admit_next AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL AND old.admitted_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.admit_next();
@@ -296,10 +301,11 @@ create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for s
 grant select on keyframe.webhook_endpoints to authenticated;
 grant select on keyframe.webhook_endpoints to service_role;
 CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_webhook_endpoint();
+CREATE TRIGGER _200_refuse_changed_owner BEFORE UPDATE OF owner_id ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.owner_id IS DISTINCT FROM old.owner_id) EXECUTE FUNCTION keyframe_private.refuse_changed_owner();
 CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_endpoint_switch();
 CREATE TRIGGER _500_create_secret AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.create_endpoint_secret();
 CREATE TRIGGER _500_record_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_deleted_endpoint();
-CREATE TRIGGER _600_record_enabled AFTER UPDATE OF enabled, owner_id ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.enabled AND (NOT old.enabled OR old.owner_id IS DISTINCT FROM new.owner_id)) EXECUTE FUNCTION keyframe_private.record_enabled();
+CREATE TRIGGER _600_record_enabled AFTER UPDATE OF enabled ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.enabled AND NOT old.enabled) EXECUTE FUNCTION keyframe_private.record_arrivals();
 
 create table keyframe.webhook_events (
   id uuid not null default keyframe_private.uuid_v7(),
@@ -551,6 +557,63 @@ $function$;
 comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 grant execute on function keyframe.cancel_prediction(uuid,uuid,text,text) to authenticated;
 
+CREATE OR REPLACE FUNCTION keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  changed keyframe.predictions;
+begin
+  perform keyframe_private.take_token('change');
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
+  where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+  returning p.* into changed;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  end if;
+  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.update_prediction(uuid,uuid,boolean) is 'Hides a prediction of the caller from lists, or shows it again.';
+grant execute on function keyframe.update_prediction(uuid,uuid,boolean) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.delete_prediction(project_id uuid, prediction_id uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  wanted keyframe.predictions;
+  before json;
+begin
+  perform keyframe_private.take_token('change');
+  -- The project first, as when a take is selected: two requests never wait for each other.
+  perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
+  select p.* into wanted from keyframe.predictions p
+  where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+  for update;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.is_active then
+    perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
+  elsif exists (
+    select from keyframe_private.prediction_images i
+    join keyframe.predictions p on p.id = i.prediction_id
+    where i.source_prediction_id = wanted.id and p.is_active
+  ) then
+    perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
+  end if;
+  before := keyframe_private.prediction_json(wanted);
+  delete from keyframe.predictions p where p.id = wanted.id;
+  return json_build_object('prediction', before, 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events and what it cost stay.';
+grant execute on function keyframe.delete_prediction(uuid,uuid) to authenticated;
+
 CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -668,8 +731,9 @@ declare
   changed keyframe.projects;
 begin
   update keyframe.projects p
-  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id) = (
-    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id,
+      c.selected_video_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
@@ -702,7 +766,7 @@ $function$;
 comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
 grant execute on function keyframe.delete_project(uuid,timestamp with time zone[]) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid)
+CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, only_takes boolean DEFAULT false, with_hidden boolean DEFAULT false)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -717,18 +781,30 @@ begin
   if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  -- Two statements, so that each plan walks along its own index.
-  if step is null then
+  -- One statement for each, so that each plan walks along its own index.
+  if only_takes then
+    page := array(
+      select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+      cross join lateral (
+        select p as take, p.created_at, p.id from keyframe.predictions p
+        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded' and (with_hidden or not p.hidden)
+          and (p.created_at, p.id) < (first_time, first_id)
+        order by p.created_at desc, p.id desc
+        limit least(max_rows, 101)
+      ) t
+      order by t.created_at desc, t.id desc
+      limit least(max_rows, 101));
+  elsif step is null then
     page := array(
       select p from keyframe.predictions p
-      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid()
+      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
         and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   else
     page := array(
       select p from keyframe.predictions p
-      where p.project_id = list_predictions.project_id and p.step = list_predictions.step
+      where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
         and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
@@ -739,8 +815,8 @@ begin
     'rate', rate);
 end
 $function$;
-comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
-grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) to authenticated;
+comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
+grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, description text DEFAULT ''::text, event_types text[] DEFAULT '{}'::text[], enabled boolean DEFAULT true, max_in_flight integer DEFAULT 8, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
@@ -1346,7 +1422,7 @@ declare
   next_model keyframe.models;
 begin
   select p.* into row_now from keyframe.predictions p
-  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token for update;
+  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
   if not found then
     return 'too_late';
   end if;
@@ -1461,54 +1537,48 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, new_lane jsonb DEFAULT '{"most": 1000, "room_of_new": 1000}'::jsonb)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
-  recording record;
-  claim record;
-  claim_at timestamptz := at;
+  recorded integer := 0;
+  unrecorded jsonb := '[]';
+  claim json;
+  claim_error text;
 begin
   if results = '[]' then
-    select 0 as recorded, '[]'::jsonb as unrecorded into recording;
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     perform keyframe_private.wait_for_due('deliver', wait_ms);
-    claim_at := at + (clock_timestamp() - now());
+    at := at + (clock_timestamp() - now());
   else
-    select r.* into recording from keyframe_private.record_attempts(results, at) r;
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
     -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
-      select r ->> 'id' from jsonb_array_elements(results) r
-      except select u ->> 'id' from jsonb_array_elements(recording.unrecorded) u) as ids) done;
+      select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
   end if;
   begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    select c.* into claim from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, make_interval(secs => lease_seconds), at);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
-    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(claim_at) then
+    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
   exception when others then
-    if results = '[]' then
-      raise;
-    end if;
-    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the worker's next call without results fails
-    select '[]'::json as endpoints, '[]'::json as lost, '[]'::json as ended, false as others_wait into claim;
+    raise warning 'No deliveries could be claimed: %', sqlerrm;
+    claim_error := sqlstate;
   end;
-  return json_build_object(
-    'recorded', recording.recorded, 'unrecorded', recording.unrecorded,
-    'endpoints', claim.endpoints, 'lost', claim.lost, 'ended', claim.ended, 'others_wait', claim.others_wait);
+  return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) to service_role;
 
 -- Schema keyframe_private
 
@@ -2594,6 +2664,23 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.images_of(input jsonb)
+ RETURNS TABLE(role text, "position" integer, path text, source_prediction_id uuid)
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
+    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
+    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
+    union all
+    select 'reference', i.number::integer, i.path, null
+    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.has_images(input jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2601,7 +2688,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_images(input jsonb)
  SET search_path TO ''
 AS $function$
 begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'lastFramePredictionId', input #>> '{referenceImagePaths,0}') is not null;
+  return exists (select from keyframe_private.images_of(input));
 end
 $function$;
 
@@ -2641,6 +2728,16 @@ begin
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  elsif exists (
+    select from keyframe.predictions source
+    join keyframe_private.prediction_images i on i.source_prediction_id = source.id
+    join keyframe.predictions p on p.id = i.prediction_id
+    where source.project_id = old.id and p.is_active
+  ) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.'
     );
   end if;
   return old;
@@ -2770,41 +2867,68 @@ AS $function$
 begin
   return (
     select p.id from keyframe.predictions p
-    where p.project_id = project and p.step = wanted and p.status = 'succeeded'
+    where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
     order by p.created_at desc, p.id desc
     limit 1
   );
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
- RETURNS void
+CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project uuid, wanted keyframe.generation_step)
+ RETURNS uuid
  LANGUAGE plpgsql
+ STABLE
  SET search_path TO ''
 AS $function$
-declare
-  frame_status keyframe.prediction_status;
 begin
-  select p.status into frame_status from keyframe.predictions p
-  where p.id = frame and p.project_id = project and p.step = wanted
-  for key share; -- it is not deleted before this transaction ends
-  if not found then
-    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
-  elsif frame_status <> 'succeeded' then
+  return coalesce(
+    (select case wanted
+       when 'first-frame' then p.selected_first_frame_id when 'last-frame' then p.selected_last_frame_id else p.selected_video_id end
+     from keyframe.projects p where p.id = project),
+    keyframe_private.latest_succeeded(project, wanted));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_success(take keyframe.predictions)
+ RETURNS void
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if take.status <> 'succeeded' then
     perform keyframe_private.raise_error(
       'frame_not_ready',
-      case when frame_status in ('failed', 'canceled')
-        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', wanted, frame,
-          case when frame_status = 'failed' then 'failed' else 'was canceled' end)
-        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', wanted, frame,
-          case when frame_status = 'storing' then 'processing' else frame_status::text end)
+      case when take.status in ('failed', 'canceled')
+        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+          case when take.status = 'failed' then 'failed' else 'was canceled' end)
+        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+          case when take.status = 'storing' then 'processing' else take.status::text end)
       end
     );
   end if;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_selected_frames()
+CREATE OR REPLACE FUNCTION keyframe_private.require_take(take uuid, project uuid, wanted keyframe.generation_step)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  candidate keyframe.predictions;
+begin
+  select p.* into candidate from keyframe.predictions p
+  where p.id = take and p.project_id = project and p.step = wanted
+  for key share; -- it is not deleted before this transaction ends
+  if not found then
+    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, take));
+  end if;
+  perform keyframe_private.require_success(candidate);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_selected_takes()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2812,16 +2936,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.require_selected_frames()
 AS $function$
 begin
   if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
-    perform keyframe_private.require_frame(new.selected_first_frame_id, new.id, 'first-frame');
+    perform keyframe_private.require_take(new.selected_first_frame_id, new.id, 'first-frame');
   end if;
   if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
-    perform keyframe_private.require_frame(new.selected_last_frame_id, new.id, 'last-frame');
+    perform keyframe_private.require_take(new.selected_last_frame_id, new.id, 'last-frame');
+  end if;
+  if new.selected_video_id is distinct from old.selected_video_id and new.selected_video_id is not null then
+    perform keyframe_private.require_take(new.selected_video_id, new.id, 'video');
   end if;
   return new;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_frame()
+CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_take()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2829,9 +2956,52 @@ CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_frame()
 AS $function$
 begin
   update keyframe.projects p
-  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id)
-  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id);
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+      selected_video_id = nullif(p.selected_video_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
   return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_frame(frame uuid, owner uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  candidate keyframe.predictions;
+begin
+  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted.
+  perform from keyframe.projects o
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
+  for key share;
+  if found then
+    select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
+  end if;
+  if candidate.id is null then
+    perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
+  elsif candidate.step = 'video' then
+    perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
+  end if;
+  perform keyframe_private.require_success(candidate);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_upload(path text, owner uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if keyframe_private.is_reference_path(path) is not true then
+    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
+  elsif not exists (
+    select from storage.objects o
+    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
+  ) then
+    perform keyframe_private.raise_error('not_found', format('There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+  end if;
 end
 $function$;
 
@@ -2937,7 +3107,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_ratio(frame uuid, ratio text)
+CREATE OR REPLACE FUNCTION keyframe_private.require_ratio(frame text, ratio text)
  RETURNS void
  LANGUAGE plpgsql
  STABLE
@@ -2948,7 +3118,11 @@ declare
   width numeric;
   height numeric;
 begin
-  select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame;
+  if frame like 'projects/%' then
+    select u.width, u.height into width, height from keyframe_private.upload_size(frame) u;
+  else
+    select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
+  end if;
   if abs(width / height / wanted - 1) > 0.06 then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
@@ -2957,17 +3131,51 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.resolve_frame(input jsonb, field text, selected uuid, project uuid, wanted keyframe.generation_step)
- RETURNS uuid
+CREATE OR REPLACE FUNCTION keyframe_private.upload_size(path text, OUT width integer, OUT height integer)
+ RETURNS record
  LANGUAGE plpgsql
+ STABLE
  SET search_path TO ''
 AS $function$
 begin
-  if input ->> field is not null then
-    perform keyframe_private.require_frame((input ->> field)::uuid, project, wanted);
+  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
+  from storage.objects o
+  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  id_field constant text := role || 'PredictionId';
+  path_field constant text := role || 'ImagePath';
+  path constant text := input ->> path_field;
+  frame uuid := (input ->> id_field)::uuid;
+begin
+  if path is not null and frame is not null then
+    perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
+  elsif path is not null then
+    perform keyframe_private.require_upload(path, project.owner_id);
+    if (keyframe_private.upload_size(path)).width is null then
+      perform keyframe_private.raise_error('unsupported_input', format(
+        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
+    end if;
+    return jsonb_build_object(id_field, null, path_field, path);
+  elsif frame is not null then
+    perform keyframe_private.require_frame(frame, project.owner_id);
+  elsif not input ? id_field then
+    loop
+      frame := keyframe_private.shown_take(project.id, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step);
+      exit when frame is null;
+      perform from keyframe.predictions p where p.id = frame for key share;
+      exit when found; -- otherwise it has just been deleted, and another one stands for its step
+    end loop;
   end if;
-  return case when input ? field then (input ->> field)::uuid
-    else coalesce(selected, keyframe_private.latest_succeeded(project, wanted)) end;
+  return jsonb_build_object(id_field, frame);
 end
 $function$;
 
@@ -2984,17 +3192,19 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
   select k into unknown from jsonb_object_keys(input) k
-  where k not in ('firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePath', 'referenceImagePaths')
+  where k not in (
+      'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths')
     and not exists (select from keyframe.models m where m.controls ? k)
   limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
   end if;
 
-  unknown := case
-    when step = 'first-frame' and asked ->> 'firstFramePredictionId' is not null then 'firstFramePredictionId'
-    when step <> 'video' and asked ->> 'lastFramePredictionId' is not null then 'lastFramePredictionId'
-  end;
+  select f.field into unknown
+  from (values ('firstFramePredictionId', 'first-frame'), ('firstFrameImagePath', 'first-frame'), ('lastFramePredictionId', 'last-frame'),
+    ('lastFrameImagePath', 'last-frame')) f (field, of_step)
+  where input ->> f.field is not null and step <> 'video' and (step = 'first-frame' or f.of_step = 'last-frame')
+  limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
   end if;
@@ -3013,18 +3223,17 @@ begin
   elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array' then
     perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
   end if;
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
   if step <> 'first-frame' then
-    asked := asked || jsonb_build_object('firstFramePredictionId', keyframe_private.resolve_frame(
-      input, 'firstFramePredictionId', project.selected_first_frame_id, project.id, 'first-frame'));
+    asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
   if step = 'video' then
-    asked := asked || jsonb_build_object('lastFramePredictionId', keyframe_private.resolve_frame(
-      input, 'lastFramePredictionId', project.selected_last_frame_id, project.id, 'last-frame'));
-    if asked ->> 'firstFramePredictionId' is null then
+    asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
+    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
       perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
     end if;
   end if;
-  return asked - 'referenceImagePath';
+  return asked;
 end
 $function$;
 
@@ -3035,17 +3244,21 @@ CREATE OR REPLACE FUNCTION keyframe_private.resolve_input(asked jsonb, project k
  SET search_path TO ''
 AS $function$
 declare
+  first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
+  last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
   images constant jsonb := jsonb_build_object(
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
-    'referenceImagePaths', asked -> 'referenceImagePaths');
-  values_asked jsonb := jsonb_strip_nulls(asked - array['firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePaths']);
+    'referenceImagePaths', asked -> 'referenceImagePaths')
+    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath', 'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+  values_asked jsonb := jsonb_strip_nulls(asked - array[
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
   -- A last frame keeps the look of the first frame, which is one of its references.
-  keeps_look constant boolean := chosen.step = 'last-frame' and asked ->> 'firstFramePredictionId' is not null;
+  keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
     case when chosen.step = 'video' then 'firstFrame' end,
-    case when asked ->> 'lastFramePredictionId' is not null then 'lastFrame' end,
+    case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
 begin
@@ -3058,8 +3271,8 @@ begin
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
   end if;
   if chosen.step = 'video' then
-    perform keyframe_private.require_ratio((asked ->> 'firstFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
-    perform keyframe_private.require_ratio((asked ->> 'lastFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio(first_frame, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio(last_frame, values_asked ->> 'aspectRatio');
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end
@@ -3668,15 +3881,17 @@ begin
   select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
   on conflict do nothing;
 
-  for owner in select distinct d.owner_id from deleted d where d.input #>> '{referenceImagePaths,0}' is not null order by 1 loop
+  for owner in
+    select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
+  loop
     perform keyframe_private.lock_references(owner);
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
   select distinct on (image.path) 'projects', substr(image.path, 10), d.id
   from deleted d
-  cross join lateral jsonb_array_elements_text(d.input -> 'referenceImagePaths') as image (path)
-  where not keyframe_private.is_reference_used(image.path)
+  cross join lateral keyframe_private.images_of(d.input) as image
+  where image.path is not null and not keyframe_private.is_reference_used(image.path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -3708,20 +3923,13 @@ CREATE OR REPLACE FUNCTION keyframe_private.keep_reference(path text, owner uuid
  SET search_path TO ''
 AS $function$
 begin
-  if keyframe_private.is_reference_path(path) is not true then
-    perform keyframe_private.raise_error('invalid_request', 'The path of a reference image must have the shape projects/<file_name>.');
-  end if;
+  perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.lock_references(owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
   if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
-    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
+    perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
   end if;
-  if not exists (
-    select from storage.objects o
-    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = keep_reference.owner::text
-  ) then
-    perform keyframe_private.raise_error('not_found', format('There is no reference image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
-  end if;
+  perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end
 $function$;
 
@@ -3744,18 +3952,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.write_prediction_images()
  SET search_path TO ''
 AS $function$
 declare
-  image record;
+  used text;
 begin
-  insert into keyframe_private.prediction_images (prediction_id, role, source_prediction_id)
-  select new.id, frame.role, frame.id
-  from (values
-    ('first_frame', (new.input ->> 'firstFramePredictionId')::uuid), ('last_frame', (new.input ->> 'lastFramePredictionId')::uuid)
-  ) as frame (role, id)
-  where frame.id is not null;
-  for image in select * from jsonb_array_elements_text(new.input -> 'referenceImagePaths') with ordinality as i (path, position) loop
-    perform keyframe_private.keep_reference(image.path, new.owner_id);
-    insert into keyframe_private.prediction_images (prediction_id, role, position, path)
-    values (new.id, 'reference', image.position, image.path);
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
+    perform keyframe_private.keep_reference(used, new.owner_id);
   end loop;
   return null;
 end
@@ -3825,7 +4027,7 @@ begin
           or not exists (select from auth.users u where u.id = i.owner_id))
         and not keyframe_private.is_reference_used('projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
-      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: nobody's thousands hold up another's
+      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: an owner with thousands does not delay the others
       limit max_images
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
@@ -4025,6 +4227,28 @@ exception when others then
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.predictions)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if prediction.status <> 'succeeded' or prediction.step = 'first-frame' then
+    return false;
+  end if;
+  return exists (
+    select from (values (prediction.input ->> 'firstFramePredictionId'), (prediction.input ->> 'lastFramePredictionId')) frame (id)
+    left join keyframe.predictions source on source.id = frame.id::uuid
+    where frame.id is not null and (
+      source.id is null
+      or source.project_id = prediction.project_id
+        and source.id is distinct from keyframe_private.shown_take(source.project_id, source.step)));
+end
+$function$;
+grant execute on function keyframe_private.is_outdated(keyframe.predictions) to authenticated;
+grant execute on function keyframe_private.is_outdated(keyframe.predictions) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions)
  RETURNS json
  LANGUAGE plpgsql
@@ -4042,7 +4266,7 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio,
+    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
@@ -4082,8 +4306,10 @@ begin
     ) latest
     cross join lateral (
       select coalesce(
-        case wanted.step when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id end,
-        case when (latest.prediction).status = 'succeeded' then (latest.prediction).id
+        case wanted.step
+          when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+          else project.selected_video_id end,
+        case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
           else keyframe_private.latest_succeeded(project.id, wanted.step) end
       ) as id
     ) take
@@ -4176,6 +4402,17 @@ begin
     end if;
   end if;
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.raise_error('invalid_request', 'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+  return null;
 end
 $function$;
 
@@ -4354,7 +4591,7 @@ declare
   data jsonb := jsonb_build_object(
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
-    || jsonb_strip_nulls(jsonb_build_object('requestedModel', new.requested_model));
+    || jsonb_strip_nulls(jsonb_build_object('requestedModel', nullif(new.requested_model, new.model)));
 begin
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
@@ -4444,33 +4681,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_arrivals()
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-declare
-  endpoints uuid[];
 begin
-  if tg_op = 'INSERT' then
-    endpoints := array(select distinct n.endpoint_id from changed_to n where n.status = 'pending');
+  if tg_table_name = 'webhook_endpoints' then
+    insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
+  elsif tg_op = 'INSERT' then
+    insert into keyframe_private.lane_arrivals (lane_id)
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
   else -- a recorded attempt is no arrival: its lane is leased
-    endpoints := array(
-      select distinct n.endpoint_id from changed_to n join changed_from o on o.id = n.id where n.status = 'pending' and n.attempts = o.attempts);
+    insert into keyframe_private.lane_arrivals (lane_id)
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending' and n.attempts <= o.attempts;
   end if;
-  insert into keyframe_private.lane_arrivals (lane_id)
-  select distinct coalesce(e.owner_id, e.id) from keyframe.webhook_endpoints e where e.id = any (endpoints);
   if found then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
-  return null;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.record_enabled()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
-  perform keyframe_private.kick_unless_running('deliver');
   return null;
 end
 $function$;
@@ -4486,148 +4709,138 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone)
- RETURNS bigint
+ RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  -- The newest, too: thousands of one owner must not keep back what has just arrived for another.
-  arrived constant bigint[] := array(
-    (select a.id from keyframe_private.lane_arrivals a order by a.id limit 5000)
-    union (select a.id from keyframe_private.lane_arrivals a order by a.id desc limit 1000));
-  locked uuid[];
+  most constant integer := 5000;
+  arrived bigint[];
+  arrived_for uuid[];
 begin
-  if arrived = '{}' then
-    return 0;
-  end if;
-  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
+  -- lanes wait for each other, and do not deadlock.
   insert into keyframe_private.lanes (id, due_at)
-  select distinct a.lane_id, 'infinity'::timestamptz from keyframe_private.lane_arrivals a
-  where a.id = any (arrived) and not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
-  order by 1 -- as in every claim: two that insert the same lanes wait for each other, and do not deadlock
+  select distinct n.lane_id, 'infinity'::timestamptz from (
+    select a.lane_id from keyframe_private.lane_arrivals a
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by a.id limit most) n
+  order by 1
   on conflict do nothing;
-  locked := array(
-    select l.id from keyframe_private.lanes l
-    where l.id = any (array(select a.lane_id from keyframe_private.lane_arrivals a where a.id = any (arrived)))
-    for update skip locked);
-  with gone as (
-    delete from keyframe_private.lane_arrivals a where a.id = any (arrived) and a.lane_id = any (locked) returning a.lane_id
-  )
-  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
-  where l.token is null and l.id in (select g.lane_id from gone g);
-  return (select max(a) from unnest(arrived) a);
+  -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
+  select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
+    select a.id, a.lane_id from keyframe_private.lane_arrivals a
+    cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
+    order by a.id limit most) r;
+  delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at) where l.id = any (arrived_for) and l.token is null;
+  return coalesce(cardinality(arrived) = most, false);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.next_due_at(lane uuid)
- RETURNS timestamp with time zone
- LANGUAGE sql
- STABLE
- SET search_path TO ''
-AS $function$
-  select coalesce(min(d.next_attempt_at), 'infinity')
-  from (select w.id from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = lane and w.enabled offset 0) e
-  cross join lateral (
-    select p.next_attempt_at from keyframe.webhook_deliveries p
-    where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, are_turns boolean, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  if wanting = '[]' then
+  lanes := (select jsonb_agg(l) from jsonb_array_elements(lanes) l where (l ->> 'most')::integer > 0);
+  if lanes is null then
     return; -- planning takes longer than most calls
   end if;
   return query execute $sql$
-  select r.lane_id, json_build_object(
-    'lane_id', r.lane_id, 'token', r.token, 'endpoint_id', r.endpoint_id, 'max_open', r.max_open, 'url', r.url,
-    'secrets', keyframe_private.webhook_secrets_of(r.endpoint_id, $3),
-    'deliveries', json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
-      select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth))
-  from (
-    select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-      row_number() over (partition by l.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
-    from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+  with lane as (
+    select l.* from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+  ), endpoint as (
+    select l.*, e.* from lane l
     cross join lateral (
-      select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
+      select w.id as endpoint_id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
       from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
-      offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
-    ) e
+      offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
+  ), due as (
+    select e.*, d.*,
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by e.lane_id) as of_lane
+    from endpoint e
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at, row_number() over (order by p.next_attempt_at) as turn
       from keyframe.webhook_deliveries p
-      where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
+      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
       order by p.next_attempt_at
-      limit least(l.most + 1, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, case when $4 then l.most + 1 else $2 end))) d
-  ) r
-  where r.nth <= case when $4 and r.of_lane > r.most then 2 else r.most end
-  group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at, are_turns;
+      limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
+  )
+  select d.lane_id, json_build_object(
+    'lane_id', d.lane_id, 'token', d.token, 'endpoint_id', d.endpoint_id, 'max_open', d.max_open, 'url', d.url,
+    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, $2),
+    'deliveries', json_agg(json_build_object('id', d.id, 'attempt', d.attempts + 1, 'event_id', d.event_id, 'body', (
+      select v.payload::text from keyframe.webhook_events v where v.id = d.event_id)) order by d.nth))
+  from due d
+  where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
+  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url $sql$ using lanes, at;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamp with time zone, OUT endpoints json, OUT lost json, OUT ended json, OUT others_wait boolean)
- RETURNS record
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, lease interval, at timestamp with time zone)
+ RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  lease_end constant timestamptz := at + make_interval(secs => lease_seconds);
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
-  ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  kept uuid[];
+  held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
+  mine jsonb;
   taken jsonb := '[]';
-  wanting jsonb;
-  busy uuid[];
-  last_read bigint := 0;
+  others_wait boolean := false;
+  endpoints json;
+  kept uuid[];
 begin
-  -- First, and in id order: what is decided below sees everything whose arrival another worker has read.
-  kept := array(
-    select l.id from keyframe_private.lanes l
-    join jsonb_to_recordset(held) as h (lane_id uuid, token uuid) on h.lane_id = l.id and h.token = l.token
-    where l.id = any (ids) order by l.id for update of l skip locked);
-  ended := (
-    select coalesce(json_agg(k.id), '[]')
-    from unnest(array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h)) k (id)
-    where not exists (select from keyframe.webhook_endpoints e where e.id = k.id and e.enabled));
+  -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
+  -- another worker has read.
+  mine := (
+    select coalesce(jsonb_agg(m.lane), '[]') from (
+      select h.lane from keyframe_private.lanes l
+      join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
+      where l.id = any (held_ids) for update of l skip locked) m);
 
+  -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    last_read := keyframe_private.read_arrivals(at);
+    others_wait := keyframe_private.read_arrivals(at);
     with free as (
-      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = lease_end, served_at = at
+      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = at + lease, served_at = at
       where l.id = any (array(
-        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (ids)
+        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (held_ids)
         order by d.due_at limit max_lanes for update skip locked))
-      returning l.id, l.token
+      returning l.id as lane_id, l.token, '[]'::jsonb as sending, small_lane as most
     )
-    select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '[]'::jsonb, 'most', new_lane -> 'most')), '[]')
-    into taken from free f;
+    select coalesce(jsonb_agg(f), '[]') into taken from free f;
+    others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
   end if;
-  -- A lane that somebody has locked, or its arrival, is nobody's turn: it would keep everybody's short.
-  others_wait := exists (
-    select from keyframe_private.lanes l where l.due_at <= at and l.id <> all (ids) order by l.due_at limit 1 for key share skip locked)
-    or exists (select from keyframe_private.lane_arrivals a where a.id > last_read);
 
-  wanting := taken;
-  if not others_wait then
-    wanting := wanting || (
-      select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h where (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept));
-  end if;
-  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
-  from keyframe_private.fill_lanes(wanting, (new_lane ->> 'room_of_new')::integer, others_wait, at) f;
-  busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '[]');
+  -- 3. Fills the taken lanes, and the held ones unless others wait.
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else mine end, at) f;
 
-  -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.
+  -- 4. Keeps the lanes of which the worker has something, and renews their leases.
+  kept := kept || array(select (m ->> 'lane_id')::uuid from jsonb_array_elements(mine) m where m -> 'sending' <> '[]');
+  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
+
+  -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
   update keyframe_private.lanes l
-  set token = case when l.id = any (busy) then l.token end,
-      due_at = case when l.id = any (busy) then lease_end else greatest(least(l.served_at, at), keyframe_private.next_due_at(l.id)) end
-  where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
-    and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0));
-  lost := (
-    select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
-    where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true);
+  set token = null, due_at = greatest(least(l.served_at, at), coalesce((
+    select min(d.next_attempt_at) from keyframe.webhook_endpoints e
+    cross join lateral (
+      select p.next_attempt_at from keyframe.webhook_deliveries p
+      where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
+    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
+  where l.id = any (array(select (m ->> 'lane_id')::uuid from jsonb_array_elements(mine || taken) m)) and l.id <> all (kept);
+
+  return json_build_object(
+    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'lost', (
+      select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
+      where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
+    'max_open', (
+      select coalesce(json_object_agg(e.id, case when e.failing_since is null then e.max_in_flight else 1 end), '{}')
+      from keyframe.webhook_endpoints e
+      where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
 end
 $function$;
 
@@ -4644,12 +4857,12 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.record_results(results jsonb, at timestamp with time zone)
- RETURNS jsonb
+ RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  endpoints jsonb;
+  recorded integer;
 begin
   execute $sql$
   with judged as (
@@ -4663,7 +4876,7 @@ begin
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
     where d.status = 'pending' -- an administrator may have ended it meanwhile
     for update of d skip locked
-  ), recorded as (
+  ), changed as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
@@ -4675,40 +4888,28 @@ begin
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
+  ), endpoints as (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone from judged j group by 1
+  ), switched as (
+    update keyframe.webhook_endpoints e
+    set failing_since = case when not o.delivered then coalesce(e.failing_since, $2) end,
+        enabled = e.enabled and o.reason is null,
+        disabled_reason = coalesce(e.disabled_reason, o.reason),
+        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then $2 end)
+    from endpoints r
+    cross join lateral (
+      select w.id, r.delivered, v.reason
+      from keyframe.webhook_endpoints w
+      cross join lateral (select case
+        when r.gone then 'gone'
+        when not r.delivered and $2 - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+      end as reason) v
+      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null))
+      for no key update of w skip locked) o -- looked up one by one, not all of them read
+    where e.id = o.id
   )
-  select coalesce(jsonb_agg(b), '[]')
-  from (
-    select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
-    from judged j group by 1
-  ) b $sql$ into endpoints using results, at;
-  return endpoints;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.switch_endpoints(endpoints jsonb, at timestamp with time zone)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  update keyframe.webhook_endpoints e
-  set failing_since = case when not b.delivered then coalesce(e.failing_since, at) end,
-      enabled = e.enabled and b.disabled_reason is null,
-      disabled_reason = coalesce(e.disabled_reason, b.disabled_reason),
-      disabled_at = coalesce(e.disabled_at, case when b.disabled_reason is not null then at end)
-  from (
-    select o.id, r.delivered, v.disabled_reason
-    from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)
-    join keyframe.webhook_endpoints o on o.id = r.endpoint_id
-    cross join lateral (select case
-      when r.gone then 'gone'
-      when not r.delivered and at - o.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
-    end as disabled_reason) v
-    where o.id = any (array(select (g ->> 'endpoint_id')::uuid from jsonb_array_elements(endpoints) g)) -- looked up, not all of them read
-      and (v.disabled_reason is not null or r.delivered = (o.failing_since is not null))
-    for no key update of o skip locked
-  ) b
-  where e.id = b.id;
+  select count(*) from judged $sql$ into recorded using results, at;
+  return recorded;
 end
 $function$;
 
@@ -4719,35 +4920,26 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at ti
  SET lock_timeout TO '20ms'
 AS $function$
 declare
-  endpoints jsonb := '[]';
   failed jsonb := '{}';
   part jsonb;
 begin
+  recorded := 0;
   begin
-    endpoints := keyframe_private.record_results(results, at);
+    recorded := keyframe_private.record_results(results, at);
   exception when others then
     perform set_config('lock_timeout', '2ms', true);
     for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
       begin
-        endpoints := endpoints || keyframe_private.record_results(part, at);
+        recorded := recorded + keyframe_private.record_results(part, at);
       exception when others then
         failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
       end;
     end loop;
   end;
-  begin
-    perform keyframe_private.switch_endpoints(endpoints, at);
-  exception when others then
-    raise warning 'Endpoints could not be marked as failing or working: %', sqlerrm;
-  end;
-  recorded := (select coalesce(sum((e -> 'count')::integer), 0) from jsonb_array_elements(endpoints) e);
-  unrecorded := '[]';
-  if recorded < jsonb_array_length(results) then
-    select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
-    into unrecorded
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, endpoint_id text)
-    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
-  end if;
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+  into unrecorded
+  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
+  join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $function$;
 
@@ -4776,7 +4968,7 @@ end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows integer DEFAULT 10000)
- RETURNS integer
+ RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
  SET plan_cache_mode TO 'force_custom_plan'
@@ -4784,27 +4976,21 @@ AS $function$
 declare
   gone constant uuid[] := array(
     select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000 for update of g skip locked);
-  batch uuid[];
-  deliveries integer;
-  events integer;
+  batch constant uuid[] := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
 begin
-  batch := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
   delete from keyframe.webhook_deliveries d where d.id = any (array(
     select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
-  get diagnostics deliveries = row_count;
   delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows - deliveries));
-  get diagnostics events = row_count;
+    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows for update skip locked));
   delete from keyframe_private.deleted_endpoints g
   where g.endpoint_id = any (gone)
     and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)
     and not exists (select from keyframe.webhook_events v where v.endpoint_id = g.endpoint_id);
-  return deliveries + events;
 end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune_webhooks(max_rows integer DEFAULT 2000)
- RETURNS integer
+ RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
@@ -4812,7 +4998,6 @@ AS $function$
 declare
   batch uuid[];
   deliveries uuid[];
-  deleted integer;
 begin
   delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
   -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
@@ -4831,12 +5016,10 @@ begin
   deliveries := array(select d.id from keyframe.webhook_deliveries d where d.event_id = any (batch) for update skip locked);
   delete from keyframe.webhook_events v where v.id = any (batch) and v.id <> all (array(
     select d.event_id from keyframe.webhook_deliveries d where d.event_id = any (batch) and d.id not in (select unnest(deliveries))));
-  get diagnostics deleted = row_count;
   -- Last: a claim leaves a locked lane alone until this transaction ends.
   delete from keyframe_private.lanes l where l.id = any (array(
     select o.id from keyframe_private.lanes o
     where o.due_at = 'infinity' and o.served_at < now() - interval '1 day' limit max_rows for update skip locked));
-  return deleted;
 end
 $function$;
 

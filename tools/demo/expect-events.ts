@@ -1,14 +1,13 @@
 import type { KeyframeClient } from "../../client/index.ts";
 import { type ReceivedEvent, startReceiver } from "../receiver/start-receiver.ts";
 
-const EXPECTED = ["project.created", "generation.succeeded", "generation.succeeded", "generation.succeeded"];
 const TIMEOUT_MS = 20_000;
 const FAREWELL_MS = 5_000;
 
 /** A receiver on this machine with a registered endpoint; it accepts only what is signed with the endpoint's secret. */
 export type EventReceiver = {
-  /** Resolves with the events of a whole film; throws when they do not arrive. */
-  filmEvents(projectId: string): Promise<ReceivedEvent[]>;
+  /** Resolves with the events of a film when they are of these types; throws when they do not arrive. */
+  filmEvents(projectId: string, expected: readonly string[]): Promise<ReceivedEvent[]>;
   stop(): Promise<void>;
 };
 
@@ -22,20 +21,25 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
   });
   receiver.setSecrets([secret]);
   return {
-    async filmEvents(projectId) {
+    async filmEvents(projectId, expected) {
+      const isWhole = (events: ReceivedEvent[]) =>
+        events
+          .map(({ event }) => event.type)
+          .sort()
+          .join() === [...expected].sort().join();
       const ofFilm = () =>
         receiver.events.filter(
           ({ event, duplicate }) => !duplicate && "projectId" in event.data && event.data.projectId === projectId,
         );
       const end = performance.now() + TIMEOUT_MS;
-      while (!isWholeFilm(ofFilm()) && performance.now() < end) {
+      while (!isWhole(ofFilm()) && performance.now() < end) {
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       const arrived = ofFilm();
-      if (!isWholeFilm(arrived)) {
+      if (!isWhole(arrived)) {
         throw new Error(
-          `Of the events ${EXPECTED.join(", ")} only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
+          `Of the events ${expected.join(", ")} only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
         );
       }
       return arrived;
@@ -47,13 +51,4 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
       await receiver.stop();
     },
   };
-}
-
-function isWholeFilm(events: ReceivedEvent[]): boolean {
-  return (
-    events
-      .map(({ event }) => event.type)
-      .sort()
-      .join() === [...EXPECTED].sort().join()
-  );
 }

@@ -3,15 +3,11 @@ import {
   createKeyframeClient,
   type KeyframeClient,
   mustSucceed,
-  type StepBody,
   type SucceededPrediction,
 } from "../../client/index.ts";
-import type { Step } from "../../shared/contract/fields.ts";
-import type { Prediction } from "../../shared/contract/predictions.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
-import { checkFrame, checkVideo } from "./check-files.ts";
+import type { Stage, StageDisplay } from "../../local/stack/command-line.ts";
 import { type EventReceiver, registerReceiver } from "./expect-events.ts";
-import { ProgressBar } from "./progress-bar.ts";
 
 const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
 
@@ -22,21 +18,24 @@ type DemoOptions = {
   timeoutMs: number;
   /** Aborts the demo, which then rejects. */
   signal: AbortSignal;
-  write: (text: string) => void;
+  display?: Pick<StageDisplay, "onStageStart" | "onStage">;
+  /** Ends after the first frame. */
+  onlyFrame?: boolean;
   /** Each step is added when it has succeeded. */
-  steps: DemoStep[];
+  steps: Stage[];
 };
-
-export type DemoStep = { name: string; ms: number; result: string };
 
 /** Makes a film as a new user would, through Auth and the HTTP API only. Throws at the first failure. */
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { url, publishableKey, signal, steps } = options;
+  const { url, publishableKey, signal, steps, display } = options;
   const timed: Timed = async (name, work, result) => {
     signal.throwIfAborted();
+    display?.onStageStart(name);
     const start = performance.now();
     const made = await work();
-    steps.push({ name, ms: Math.round(performance.now() - start), result: result(made) });
+    const step = { name, ms: Math.round(performance.now() - start), result: result(made) };
+    steps.push(step);
+    display?.onStage(step);
     return made;
   };
 
@@ -75,9 +74,8 @@ async function makeFilm(
   keyframe: KeyframeClient,
   receiver: EventReceiver,
   timed: Timed,
-  options: DemoOptions,
+  { signal, timeoutMs, onlyFrame = false }: DemoOptions,
 ): Promise<void> {
-  const { write, signal } = options;
   const { projectId } = await timed(
     "project",
     () =>
@@ -98,68 +96,40 @@ async function makeFilm(
     (made) => made.referenceImagePath,
   );
 
-  const run = <S extends Step>(step: S, body: StepBody[S]) =>
-    timed(
-      step,
-      () => generate(keyframe, step, body, options),
-      ({ output }) => `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB`,
-    );
-  write("\n");
-  const first = await run("first-frame", { projectId, referenceImagePath });
-  const night = `${PROMPT}, now in the deep blue of night`;
-  const last = await run("last-frame", { projectId, referenceImagePath, prompt: night });
-  const video = await run("video", { projectId });
-  write("\n");
-
-  const files = await timed(
-    "download",
-    () => Promise.all([first, last, video].map((made) => downloadOutput(made, signal))),
-    (made) => `${made.length} files, sha256 as stated`,
-  );
-  const [firstFile, lastFile, videoFile] = files;
-  if (!firstFile || !lastFile || !videoFile) throw new Error("Not all three files were downloaded.");
-  await timed(
-    "check frames",
-    () => Promise.all([checkFrame(firstFile, first), checkFrame(lastFile, last)]),
-    (sizes) => `PNG ${sizes.join(" and ")}`,
-  );
-  await timed(
-    "check video",
-    () => checkVideo(videoFile, firstFile, lastFile, video, signal),
-    (said) => said,
-  );
+  const run = async (...[step, body]: Parameters<typeof keyframe.generate>) => {
+    const make = async () => {
+      const started = await keyframe.generate(step, body, { signal });
+      const made = mustSucceed(await keyframe.waitFor(started, { signal, timeoutMs }));
+      await expectStored(made, signal);
+      return made;
+    };
+    await timed(step, make, ({ output }) => {
+      const size = `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB`;
+      return `${size}${output.durationSeconds ? `, ${output.durationSeconds} s` : ""}, downloaded: sha256 as stated`;
+    });
+  };
+  await run("first-frame", { projectId, referenceImagePath });
+  if (!onlyFrame) {
+    const night = `${PROMPT}, now in the deep blue of night`;
+    await run("last-frame", { projectId, referenceImagePath, prompt: night });
+    await run("video", { projectId });
+  }
+  const generated = Array(onlyFrame ? 1 : 3).fill("generation.succeeded");
   await timed(
     "events",
-    () => receiver.filmEvents(projectId),
-    (arrived) => `${arrived.length} arrived, each signed: project.created and three generation.succeeded`,
+    () => receiver.filmEvents(projectId, ["project.created", ...generated]),
+    (arrived) => `${arrived.length} arrived, each signed: project.created and ${generated.length} generation.succeeded`,
   );
 }
 
-/** Starts a step and waits for its end, with a progress bar. Throws when it does not succeed. */
-async function generate<S extends Step>(
-  keyframe: KeyframeClient,
-  step: S,
-  body: StepBody[S],
-  { write, signal, timeoutMs }: DemoOptions,
-): Promise<SucceededPrediction> {
-  const started = await keyframe.generate(step, body, { signal });
-  const bar = new ProgressBar(step, write);
-  const onProgress = ({ progress, status }: Prediction) => bar.show(progress ?? 0, status);
-  try {
-    return mustSucceed(await keyframe.waitFor(started, { signal, onProgress, timeoutMs: timeoutMs }));
-  } finally {
-    bar.end();
-  }
-}
-
-async function downloadOutput({ step, output }: SucceededPrediction, signal: AbortSignal): Promise<Uint8Array> {
+/** Downloads the output. Throws when it is not the file that the API names. */
+async function expectStored({ step, output }: SucceededPrediction, signal: AbortSignal): Promise<void> {
   const response = await fetch(output.url, { signal }).catch(() => {
     throw new Error(`The ${step} cannot be downloaded: no answer from ${new URL(output.url).host}.`);
   });
   if (!response.ok) throw new Error(`The ${step} cannot be downloaded: ${response.status}`);
-  const bytes = new Uint8Array(await response.arrayBuffer());
+  const bytes = await response.arrayBuffer();
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
-  if (digest !== output.sha256) throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
-  if (bytes.length !== output.bytes) throw new Error(`The ${step} has ${bytes.length} bytes, not ${output.bytes}.`);
-  return bytes;
+  if (digest !== output.sha256 || bytes.byteLength !== output.bytes)
+    throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
 }

@@ -1,6 +1,13 @@
 import { type OperationId, OPERATIONS } from "../../../../shared/contract/operations/index.ts";
 import type { Handler } from "../call.ts";
-import { cancelPrediction, listModels, readPrediction, startPrediction } from "./generate.ts";
+import {
+  cancelPrediction,
+  changePrediction,
+  deletePrediction,
+  listModels,
+  readPrediction,
+  startPrediction,
+} from "./generate.ts";
 import { readHealth } from "./health.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
 import { uploadReferenceImage } from "./reference-images.ts";
@@ -27,6 +34,8 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   changeProject,
   deleteProject,
   listPredictions,
+  changePrediction,
+  deletePrediction,
   uploadReferenceImage,
   startFirstFrame: startPrediction("first-frame"),
   startLastFrame: startPrediction("last-frame"),
