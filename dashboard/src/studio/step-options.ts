@@ -112,14 +112,12 @@ export function optionsOf(
   };
 }
 
-const OF_IMAGES = ["firstFramePredictionId", "lastFramePredictionId", "referenceImagePath", "referenceImagePaths"];
+const OF_IMAGE = /(PredictionId|ImagePaths?)$/;
 
 /** What a prediction was made with, beside its prompt, its ratio and its images. */
 const valuesOf = (input: Prediction["input"]): [string, Value][] =>
   Object.entries(input).flatMap(([name, value]) =>
-    value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGES.includes(name)
-      ? []
-      : [[name, value]],
+    value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGE.test(name) ? [] : [[name, value]],
   );
 
 const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };
