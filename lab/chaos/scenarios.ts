@@ -123,8 +123,8 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   frozen_workers: {
     sentence: "two processes of deliver, each frozen and thawed while it holds lanes",
-    // A frozen process keeps its lanes for a lease of three seconds.
-    ...{ accounts: 2, endpoints: 10, behaviour: "slow", p95Ms: 3_500 },
+    // A frozen process keeps its lanes for a lease of ten seconds.
+    ...{ accounts: 2, endpoints: 10, behaviour: "slow", p95Ms: 10_500 },
     run: async ({ world, accounts }, over) => {
       const other = await startSecondProcess(world, "keyframe-deliver");
       try {

@@ -18,8 +18,8 @@ export interface Lite {
    * @throws DatabaseUnavailable when Postgres is away
    */
   setUserMetadata(objectId: string, metadata: string): Promise<void>;
-  /** Reads the schema again at the next request. False when it was read a moment ago. */
-  forgetSchema(): boolean;
+  /** Whether a request of `sentAt` (performance.now()) should be sent again: with the schema of now, unless that was read a moment ago. */
+  forgetSchema(sentAt: number): boolean;
   close(): Promise<void>;
 }
 
@@ -88,7 +88,8 @@ export function createLite(options: LiteOptions): Lite {
     async setUserMetadata(objectId, metadata) {
       await query((sql) => sql`update storage.objects set user_metadata = ${metadata}::jsonb where id = ${objectId}`);
     },
-    forgetSchema() {
+    forgetSchema(sentAt) {
+      if (sentAt < forgottenAt) return true; // another request's answer has led here meanwhile
       if (performance.now() - forgottenAt < FORGET_MS) return false;
       forgottenAt = performance.now();
       void pool.connection.clearSchemaCache();

@@ -22,8 +22,8 @@ beforeAll(async () => {
   user = await signUp();
 });
 
-const takePath = (take: Prediction | undefined) =>
-  `/api/projects/generate/${take?.step}?${new URLSearchParams({ projectId: take?.projectId ?? "", predictionId: take?.predictionId ?? "" })}`;
+const takePath = ({ step, projectId, predictionId }: Prediction) =>
+  `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;
 const FIELDS = { title: "Harbour", textPrompt: "Fog, 🚤", description: "As in the reference" };
 const NONE_OF_EACH_STEP = { "first-frame": null, "last-frame": null, video: null };
 const fails = () => uniquePrompt("[[fault:failed]]");
@@ -219,13 +219,13 @@ describe("what its predictions are made of", () => {
     older = await user.finish(await user.start("first-frame", { projectId }));
     newer = await user.finish(await user.start("first-frame", { projectId }));
   });
-  const frames = { firstFramePredictionId: null, lastFramePredictionId: null, durationSeconds: 5 };
+  const frames = { firstFramePredictionId: null, lastFramePredictionId: null };
 
   test("a first frame → its input is the prompt and the image that it was made with", async () => {
     const referenceImagePath = await user.upload(await drawImage());
     const prompt = fails();
     const started = await user.start("first-frame", { projectId, referenceImagePath, prompt });
-    expect(started.input).toEqual({ ...frames, prompt, referenceImagePath });
+    expect(started.input).toMatchObject({ ...frames, prompt, referenceImagePath, durationSeconds: null });
   });
 
   test("a video of the latest first frame, and of an older one that it names → each says which it was made from", async () => {
@@ -270,16 +270,22 @@ describe("what its predictions are made of", () => {
   test("PATCH selected video → stands for its step, and its frames are current; another frame is selected → it is outdated", async () => {
     const own = await user.createProject();
     const frame = await user.finish(await user.start("first-frame", { projectId: own }));
-    const videos = [];
-    for (const _ of ["older", "newer"]) videos.push(await user.finish(await user.start("video", { projectId: own })));
-    const [older, newer] = videos.map(({ predictionId }) => predictionId);
+    const video = async () => await user.finish(await user.start("video", { projectId: own }));
+    const older = await video();
+    const { predictionId: newer } = await video();
     expect((await readProject(user, own)).takes.video).toMatchObject({ predictionId: newer, outdated: false });
-    await changeProject(user, own, { selected: { video: older } });
-    expect((await readProject(user, own)).takes.video).toMatchObject({ predictionId: older, outdated: false });
+    await changeProject(user, own, { selected: { video: older.predictionId } });
+    expect((await readProject(user, own)).takes.video).toMatchObject({
+      predictionId: older.predictionId,
+      outdated: false,
+    });
     await user.finish(await user.start("first-frame", { projectId: own, prompt: uniquePrompt() }));
-    expect((await readProject(user, own)).takes.video).toMatchObject({ predictionId: older, outdated: true });
-    const tag = (await user.call(takePath(videos[0]))).headers.get("etag") ?? "";
-    const known = () => user.call(takePath(videos[0]), { headers: { "if-none-match": tag } });
+    expect((await readProject(user, own)).takes.video).toMatchObject({
+      predictionId: older.predictionId,
+      outdated: true,
+    });
+    const tag = (await user.call(takePath(older))).headers.get("etag") ?? "";
+    const known = () => user.call(takePath(older), { headers: { "if-none-match": tag } });
     expect((await known()).status).toBe(304);
     await changeProject(user, own, { selected: { "first-frame": frame.predictionId } });
     expect((await known()).data).toMatchObject({ outdated: false });

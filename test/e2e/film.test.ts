@@ -13,16 +13,16 @@ const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
-type Movie = { codec: string; width: number; height: number; seconds: number };
+type Movie = { codec: string; width: number; height: number; seconds: number; sounds: number };
 
 /** What a reader that is not ours finds in an MP4. */
 function readMovie(bytes: Uint8Array<ArrayBuffer>): Movie {
   const file = createFile();
   let found: Movie | undefined;
-  file.onReady = ({ duration, timescale, videoTracks: [track] }) => {
+  file.onReady = ({ duration, timescale, videoTracks: [track], audioTracks }) => {
     if (!track?.video) return;
     const { width, height } = track.video;
-    found = { codec: track.codec, width, height, seconds: duration / timescale };
+    found = { codec: track.codec, width, height, seconds: duration / timescale, sounds: audioTracks.length };
   };
   file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(bytes.buffer, 0));
   file.flush();
@@ -52,7 +52,7 @@ test("reference image, first frame, last frame, video → three files as documen
   };
   const first = await make(maker.start("first-frame", { referenceImagePath, prompt: prompts.first }));
   const last = await make(maker.start("last-frame", { referenceImagePath, prompt: prompts.last }));
-  const video = await make(maker.start("video", { prompt: prompts.video, durationSeconds: 5 }));
+  const video = await make(maker.start("video", { prompt: prompts.video, durationSeconds: 5, audio: true }));
 
   for (const { ended, file } of [first, last]) {
     const { width, height } = await loadImage(file);
@@ -60,8 +60,13 @@ test("reference image, first frame, last frame, video → three files as documen
     expect(width / height).toBeCloseTo(16 / 9, 1);
   }
   const movie = readMovie(video.file);
-  expect(movie).toMatchObject({ codec: expect.stringMatching(/^avc1/), seconds: expect.closeTo(5, 1) });
-  expect(video.ended.output).toMatchObject({ contentType: "video/mp4", width: movie.width, height: movie.height });
+  expect(movie).toMatchObject({ codec: expect.stringMatching(/^avc1/), seconds: expect.closeTo(5, 1), sounds: 1 });
+  expect(video.ended.output).toMatchObject({
+    contentType: "video/mp4",
+    width: movie.width,
+    height: movie.height,
+    hasAudio: true,
+  });
   expect(video.ended.output?.durationSeconds).toBeCloseTo(movie.seconds, 2);
 
   // What the provider was asked for: the reference, the first frame for the look, both frames for the video.
@@ -70,7 +75,7 @@ test("reference image, first frame, last frame, video → three files as documen
   const [forFirst, forLast, forVideo] = inputs.map(([run]) => run?.input);
   expect(forFirst?.image_input).toHaveLength(1);
   expect(forLast?.image_input).toHaveLength(2);
-  expect(forVideo).toMatchObject({ mode: "pro", duration: 5 });
+  expect(forVideo).toMatchObject({ mode: "standard", duration: 5, generate_audio: true });
   expect(forVideo?.start_image).toContain(first.ended.predictionId);
   expect(forVideo?.end_image).toContain(last.ended.predictionId);
 

@@ -2,11 +2,34 @@ import { Buffer } from "node:buffer";
 import { lookup } from "node:dns/promises";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
-import type { AttemptResult, Delivery } from "../lanes/database.ts";
 import { createCheckedLookup } from "./checked-lookup.ts";
 import { eventHeaders } from "./event-headers.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
 import type { ErrorClass } from "./send-error.ts";
+
+/** A delivery with everything its next attempt needs. The event's id is the webhook-id, its body is sent byte for byte. */
+export type Delivery = {
+  id: string;
+  attempt: number;
+  event_id: string;
+  body: string;
+  endpoint_id: string;
+  url: string;
+  /** They sign, newest first. */
+  secrets: string[];
+};
+
+export type AttemptResult = {
+  id: string;
+  attempt: number;
+  endpoint_id: string;
+  started_at: string;
+  duration_ms: number;
+  status_code: number | null;
+  error: ErrorClass | null;
+  response_excerpt: string | null;
+  retry_after_seconds: number | null;
+};
 
 export type AttemptSettings = {
   post: Post;
@@ -65,6 +88,14 @@ const REPEATS_SIGNATURE = "Not kept: the answer repeats the signature of the req
 /** So many letters and digits in a row are no coincidence, and fewer are of no use. */
 const REPEATED = 8;
 
+/** A character that is escaped as in JSON or HTML: its code is hexadecimal, or decimal. */
+const ESCAPED = /\\u([0-9a-f]{4})|&#x([0-9a-f]+);|&#([0-9]+);/gi;
+
+const unescaped = (text: string) =>
+  text.replaceAll(ESCAPED, (_, json?: string, hex?: string, decimal?: string) =>
+    String.fromCharCode(Number(decimal ?? `0x${json ?? hex}`)),
+  );
+
 const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "").toLowerCase();
 
 /**
@@ -72,7 +103,7 @@ const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "").
  * signature as text, in hex and in base64, whatever stands between the characters: escapes, line breaks, colons.
  */
 function keptExcerpt(excerpt: string | null, header: string): string | null {
-  const text = lettersAndDigits(excerpt ?? "");
+  const text = lettersAndDigits(unescaped(excerpt ?? ""));
   const repeats = signaturesOf(header).some((signature) => {
     for (let at = 0; at + REPEATED <= signature.length; at++)
       if (text.includes(signature.slice(at, at + REPEATED))) return true;
