@@ -40,6 +40,7 @@ const SIGN = "POST /storage/v1/object/sign/keyframe-outputs";
 const STORES: Partial<Record<OperationId, RegExp>> = {
   readProject: new RegExp(`^${SIGN}$`),
   readFirstFrame: new RegExp(`^${SIGN}$`),
+  changePrediction: new RegExp(`^${SIGN}$`),
   uploadReferenceImage: /^POST \/storage\/v1\/object\/projects\//,
 };
 

@@ -96,6 +96,8 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   changeProject: { ...SAMPLE_PROJECT, title: "Harbour, second draft" },
   deleteProject: SAMPLE_PROJECT,
   listPredictions: { predictions: [video, lastFrame, firstFrame], nextCursor: null },
+  changePrediction: { ...firstFrame, hidden: true },
+  deletePrediction: { ...firstFrame, output: null },
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   startFirstFrame: queued(firstFrame),
