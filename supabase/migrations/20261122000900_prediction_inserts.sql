@@ -175,8 +175,22 @@ begin
     select from storage.objects o
     where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
   ) then
-    perform keyframe_private.raise_error('not_found', format('There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+    perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
   end if;
+end
+$$;
+
+-- A value of a caller for a sentence. Postgres logs refusals, and a prompt may stand in any field, so only what looks like a number, a
+-- size or a ratio is shown.
+create function keyframe_private.quote_value(value text)
+returns text
+language plpgsql
+immutable
+strict
+set search_path = ''
+as $$
+begin
+  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('of %s characters', char_length(value)) end;
 end
 $$;
 
@@ -254,7 +268,7 @@ begin
     loop
       if resolved -> forced.name <> forced.value then
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || (resolved ->> control.name), ''), forced.name, forced.value #>> '{}', resolved ->> forced.name));
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(resolved ->> control.name), ''), forced.name, forced.value #>> '{}', keyframe_private.quote_value(resolved ->> forced.name)));
       end if;
       resolved := resolved || jsonb_build_object(forced.name, forced.value);
     end loop;
@@ -274,12 +288,12 @@ begin
   for control in select c.key as name, c.value, controls -> c.key as rule from jsonb_each(resolved) c order by c.key loop
     if control.rule is null then
       continue when control.name = 'aspectRatio'; -- it is that of the frames
-      perform keyframe_private.refuse_input(chosen, format('%s has no %s, and %s was asked for.', chosen.model, control.name, control.value #>> '{}'),
-        control.name, control.value);
+      perform keyframe_private.refuse_input(chosen, format('%s has no %s (sent: %s).', chosen.model, control.name,
+        keyframe_private.quote_value(control.value #>> '{}')), control.name, control.value);
     elsif array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used then
       continue; -- it is not sent
     elsif not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, left(control.value #>> '{}', 100), chosen.model,
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
         keyframe_private.describe_control(control.rule)), control.name, control.value);
     end if;
   end loop;
@@ -385,7 +399,7 @@ begin
     and not exists (select from keyframe.models m where m.controls ? k)
   limit 1;
   if unknown is not null then
-    perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
+    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
   select f.field into unknown
@@ -483,7 +497,7 @@ begin
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
   if not found and named is not null then
-    perform keyframe_private.raise_error('unsupported_input', format('There is no model %s for the step %s. GET /api/models lists them.', left(named, 200), wanted));
+    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif not found then
     raise exception 'step_defaults has no enabled model for step %.', wanted;
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then

@@ -86,6 +86,8 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
     wait: await refusal(keyframe.waitFor({ ...ref, predictionId: elsewhere })),
     aborted: await refusal(keyframe.waitFor(ref, { signal: AbortSignal.abort("left") })),
   };
+  const hidden = await keyframe.hidePrediction(ref);
+  const removed = await keyframe.deletePrediction(ref);
   const deleted = await keyframe.deleteProject(projectId);
   const afterwards = await refusal(keyframe.readProject(projectId));
   return {
@@ -104,6 +106,8 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       changed,
       whole,
       models,
+      hidden,
+      removed,
     },
     ...{ hook, test, paused, shown, rotated, deliveries, redelivered, recovered, hooks, readHook, deletedHook },
     ...{ readDelivery, refusals, deleted, afterwards },
