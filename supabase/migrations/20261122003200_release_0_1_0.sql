@@ -3,7 +3,8 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "foundation": "6f65f0c726fb1ec73211811393e1b8607bbd6d49e3e48347933b14362a70b10d",
   "rate_limits": "b7b799c66ef26ea525bc63d5ce0df1b76e64d0f1b7b5b37e7bb880ef1fa5aae6",
   "idempotency": "d9a5a8cb3b1ac069ddee566741693d677319a171669c32c07c86af4b4a2807be",
-  "projects": "e6f50d8a7e21a34154db488e4c97d4004512ed8c4ad2cff686128f33a0941179",
+  "projects": "4ff623132904b7b86171a421eb118374c286b2657d82bc0adbf8e042ed66a89c",
+  "films": "d12eddaf1a3ba156a0c5f3da2cb1ee6788d24f30b29bb56818a3f5a2f9b0c303",
   "models": "38a7edb1a660105ff7bf99487777c1caedfa6ac3c0ba38b43e6257ef22f67bf5",
   "storage_buckets": "2b520eea9507bbc55f43c2b253dcee885c3ca2dee189a48095cda10dfb1b5891",
   "predictions": "9266f98a9910f3167de9a8883e7531f39f937f8e98378e0510fe7751d0b20635",
@@ -15,10 +16,11 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "kicks": "9779f59f55ec7cc9493977e17e6063f98a030973a3d552bfbd13a5ba6acf4035",
   "file_removals": "dc704b732cfdf9614bf50a64b8400e752b493e1a84b1d4767b3fde51d5a466f7",
   "task_claims": "16e95d66d94047be0c93e1eeda8c68b026f067d60aa7ad8a750715b9c7b35062",
-  "prediction_functions": "21b6ec05b1b542e333c13e2d27a932ea682cb2a7f156ab762e7eff12ed76473a",
-  "project_functions": "65393c4e15cec00dcdb088def38f8178f994cb01bf7aad6fb479393b91efb660",
+  "prediction_functions": "7d4a3c7aa1e675c6efe84e581b933bef1d1c4080e7bceb8a992f79528bddec85",
+  "project_functions": "fa1679faa4be5328cda06f27e23067dad154851018606978a50345b8129c0334",
+  "film_functions": "e3e7bfd6324eac99bdaccfff369d94e00bd3755ae5d7ddbfb2a2a87068e375fd",
   "webhook_endpoints": "814d0c41020f6b6e808a2bdf6411f00e05680ba93caf5ae2ba8a20f6fb1ae497",
-  "webhook_events": "9869c88cc25d9601329645616859bd4e7c365bf2f0fa4d0b61262fb91576c388",
+  "webhook_events": "2ba5e24ea31e47d09220d7281a26dc21c341c77ec46981610b1420aa46e4bbed",
   "used_ids": "82b106c8f8ebfa91edd2654c3a76c6b722c79aa2d3b12aa93c5f38c366d960c1",
   "webhook_hours": "bb656ce33046c0cf3380d096f6499faddb569cb26d121b4b792d2ebdcf7174ed",
   "lanes": "28d0861241935885ba349d84a157a120542dbc7d0cd41894dbce006377c36efe",
@@ -44,7 +46,10 @@ to authenticated, service_role;
 grant usage on schema
   keyframe_worker
 to service_role;
-grant delete, insert (title, text_prompt, description, aspect_ratio), select, update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id) on table
+grant delete, insert (title, description), select, update (title, description) on table
+  keyframe.films
+to authenticated;
+grant delete, insert (title, text_prompt, description, aspect_ratio, film_id), select, update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, film_id) on table
   keyframe.projects
 to authenticated;
 grant insert (project_id, step, input, model), select on table
@@ -59,6 +64,7 @@ grant select on table
   keyframe.webhook_events
 to authenticated, service_role;
 grant select on table
+  keyframe.films,
   keyframe.predictions,
   keyframe.projects
 to service_role;
@@ -68,19 +74,26 @@ to anon, authenticated, service_role;
 grant execute on function
   keyframe.admit_upload(text, text),
   keyframe.cancel_prediction(uuid, uuid, text, text),
-  keyframe.create_project(text, text, text, text, text, text),
+  keyframe.create_film(text, text, text, text),
+  keyframe.create_project(text, text, text, text, text, text, uuid),
+  keyframe.delete_film(uuid, boolean, timestamp with time zone[]),
   keyframe.delete_project(uuid, timestamp with time zone[]),
+  keyframe.list_films(integer, timestamp with time zone, uuid),
   keyframe.list_models(),
   keyframe.list_predictions(uuid, keyframe.generation_step, integer, timestamp with time zone, uuid),
   keyframe.list_projects(integer, timestamp with time zone, uuid, boolean, text),
+  keyframe.read_film(uuid),
   keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
   keyframe.read_project(uuid),
   keyframe.start_prediction(uuid, keyframe.generation_step, jsonb, text, text, text),
+  keyframe.update_film(uuid, jsonb, uuid[], timestamp with time zone[]),
   keyframe.update_project(uuid, jsonb, timestamp with time zone[]),
   keyframe.webhook_health(uuid),
+  keyframe_private.film_json(keyframe.films),
   keyframe_private.rate_state(text),
   keyframe_private.refuse_changed_project(uuid),
   keyframe_private.set_request_hash(text, text),
+  keyframe_private.shots_of(uuid),
   keyframe_private.step_predictions(keyframe.projects),
   keyframe_private.take_token(text)
 to authenticated;

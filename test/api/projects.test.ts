@@ -33,6 +33,7 @@ describe("reading", () => {
       ...FIELDS,
       referenceImagePath: null,
       aspectRatio: "16:9",
+      filmId: null,
       selected: { "first-frame": null, "last-frame": null },
       predictions: NONE_OF_EACH_STEP,
       takes: NONE_OF_EACH_STEP,

@@ -1,5 +1,5 @@
 import type { OperationId } from "../operations/index.ts";
-import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
+import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
 
@@ -96,6 +96,11 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   changeProject: { ...SAMPLE_PROJECT, title: "Harbour, second draft" },
   deleteProject: SAMPLE_PROJECT,
   listPredictions: { predictions: [video, lastFrame, firstFrame], nextCursor: null },
+  createFilm: { ...SAMPLE_FILM, projectIds: [] },
+  listFilms: { films: [SAMPLE_FILM], nextCursor: null },
+  readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
+  changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
+  deleteFilm: SAMPLE_FILM,
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   startFirstFrame: queued(firstFrame),

@@ -1,5 +1,6 @@
 import { type OperationId, OPERATIONS } from "../../../../shared/contract/operations/index.ts";
 import type { Handler } from "../call.ts";
+import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
 import { cancelPrediction, listModels, readPrediction, startPrediction } from "./generate.ts";
 import { readHealth } from "./health.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
@@ -28,6 +29,11 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   deleteProject,
   listPredictions,
   uploadReferenceImage,
+  createFilm,
+  listFilms,
+  readFilm,
+  changeFilm,
+  deleteFilm,
   startFirstFrame: startPrediction("first-frame"),
   startLastFrame: startPrediction("last-frame"),
   startVideo: startPrediction("video"),
