@@ -162,11 +162,6 @@ describe("order", () => {
     await order(film, ids.toReversed());
     const milliseconds = performance.now() - began;
     expect(await shotsOf(film)).toEqual(ids.toReversed());
-    console.log(
-      "MS",
-      milliseconds,
-      await db.sql`explain (analyze) update keyframe.projects p set film_position = 501 - p.film_position where film_id = ${film}`,
-    );
     expect(milliseconds).toBeLessThan(1500); // about 30 on a machine of its own
 
     const attempts = [() => addShot(film), () => move(world.project, film), () => order(film, [...ids, world.project])];
