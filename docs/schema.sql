@@ -132,6 +132,7 @@ create table keyframe.models (
   enabled boolean not null default true,
   "position" integer not null default 1000,
   shutdown_at timestamp with time zone,
+  refused_at timestamp with time zone,
   accepts_faces text not null default 'unknown'::text,
   controls jsonb not null,
   fixed jsonb not null default '{}'::jsonb,
@@ -149,6 +150,7 @@ comment on column keyframe.models.vendor is 'Who makes the model.';
 comment on column keyframe.models.enabled is 'False: the model is not offered, and a start that names it is refused.';
 comment on column keyframe.models."position" is 'The order in which the models of a step are offered, and in which one takes over from another.';
 comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts take another model.';
+comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it is unavailable since. Any change of the row clears it, and so does a later success.';
 comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
 comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
@@ -159,6 +161,7 @@ grant select on keyframe.models to authenticated;
 grant select on keyframe.models to service_role;
 CREATE TRIGGER _100_require_well_formed BEFORE INSERT OR UPDATE ON keyframe.models FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_well_formed_model();
 CREATE TRIGGER _200_refuse_disabled_default BEFORE UPDATE OF enabled ON keyframe.models FOR EACH ROW WHEN (old.enabled AND NOT new.enabled) EXECUTE FUNCTION keyframe_private.refuse_disabled_default();
+CREATE TRIGGER _300_clear_refusal BEFORE UPDATE ON keyframe.models FOR EACH ROW WHEN (old.refused_at IS NOT NULL AND new.refused_at = old.refused_at) EXECUTE FUNCTION keyframe_private.clear_refusal();
 
 create table keyframe.step_defaults (
   step keyframe.generation_step not null,
@@ -250,7 +253,7 @@ comment on table keyframe.predictions is 'One run of one step of a project. User
 comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
-comment on column keyframe.predictions.requested_model is 'The model it was meant for, when that was not available and another took its place; else null.';
+comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
 comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
@@ -1319,6 +1322,8 @@ CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uui
  SET search_path TO ''
  SET lock_timeout TO '100ms'
 AS $function$
+declare
+  done record;
 begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
@@ -1326,8 +1331,14 @@ begin
       output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
       completed_at = clock_timestamp(), progress = 1,
       lease_token = null, failures = 0, retry_reason = null, updated_at = now()
-  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
-  return found;
+  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token
+  returning p.step, p.model, p.started_at into done;
+  if not found then
+    return false;
+  end if;
+  perform keyframe_private.set_refused(done.step, done.model, null)
+  from keyframe.models m where m.step = done.step and m.model = done.model and m.refused_at < done.started_at;
+  return true;
 end
 $function$;
 comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) is 'storing → succeeded, for the holder of the lease. False: too late.';
@@ -1501,6 +1512,45 @@ end
 $function$;
 comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
 grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, provider_answered boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  select p.* into row_now from keyframe.predictions p
+  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token for update;
+  if not found then
+    return 'too_late';
+  end if;
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false, provider_answered => record_model_refused.provider_answered);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
+      unanswered_since = case when provider_answered then null else p.unanswered_since end, next_attempt_at = now(), updated_at = now()
+  where p.id = row_now.id;
+  return 'moved';
+end
+$function$;
+comment on function keyframe_worker.record_model_refused(uuid,uuid,text,boolean) is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+grant execute on function keyframe_worker.record_model_refused(uuid,uuid,text,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
  RETURNS boolean
@@ -2765,7 +2815,18 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_available(candidate keyframe.mode
  SET search_path TO ''
 AS $function$
 begin
-  return candidate.enabled and coalesce(candidate.shutdown_at > at, true);
+  return candidate.enabled and candidate.refused_at is null and coalesce(candidate.shutdown_at > at, true);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.clear_refusal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  new.refused_at := null;
+  return new;
 end
 $function$;
 
@@ -3083,10 +3144,9 @@ begin
     resolved := resolved - 'audio';
   end if;
 
-  -- What one choice forces on another; the defaults come after it.
-  for control in
-    select c.key as name, c.value as rule from jsonb_each(controls) c where c.key = any (used) or resolved ? c.key order by c.key
-  loop
+  -- What one choice forces on another, images first; the defaults come after it.
+  for control in select c.key as name, c.value as rule from jsonb_each(controls) c order by c.key <> all (used), c.key loop
+    continue when control.name <> all (used) and not resolved ? control.name;
     for forced in
       select f.key as name, f.value from jsonb_each(
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
@@ -3271,8 +3331,33 @@ begin
     perform keyframe_private.raise_error('unsupported_input', format('There is no model %s for the step %s. GET /api/models lists them.', left(named, 200), wanted));
   elsif not found then
     raise exception 'step_defaults has no enabled model for step %.', wanted;
+  elsif named is not null and not keyframe_private.is_available(chosen, now()) then
+    perform keyframe_private.raise_error('model_unavailable', format(
+      'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
+      case when chosen.refused_at is null then 'its vendor has ended it' else 'the provider no longer has it' end));
   end if;
   return chosen;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
+ RETURNS keyframe.models
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  candidate keyframe.models;
+begin
+  for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
+    begin
+      perform keyframe_private.resolve_input(asked, project, candidate);
+      return candidate;
+    exception when sqlstate 'KEYFR' then
+      continue; -- it does not take this input
+    end;
+  end loop;
+  return null;
 end
 $function$;
 
@@ -3286,6 +3371,7 @@ declare
   caller uuid := auth.uid();
   project keyframe.projects;
   chosen keyframe.models;
+  asked jsonb;
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
@@ -3297,8 +3383,19 @@ begin
   perform keyframe_private.take_token('generate');
   new.owner_id := project.owner_id;
   chosen := keyframe_private.choose_model(new.step, new.model);
+  asked := keyframe_private.read_input(new.input, new.step, project);
+  new.requested_model := new.model;
+  if not keyframe_private.is_available(chosen, now()) then
+    new.requested_model := chosen.model;
+    chosen := keyframe_private.find_successor(chosen, asked, project);
+    if chosen.model is null then
+      perform keyframe_private.raise_error('model_unavailable', format(
+        'The model %s is not available, and no other takes this input. Change the input, or ask the administrator for a model that takes it.',
+        new.requested_model));
+    end if;
+  end if;
   new.model := chosen.model;
-  new.input := keyframe_private.resolve_input(keyframe_private.read_input(new.input, new.step, project), project, chosen);
+  new.input := keyframe_private.resolve_input(asked, project, chosen);
   return new;
 end
 $function$;
@@ -3418,6 +3515,18 @@ begin
 exception when others then
   raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
   return false;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end
 $function$;
 
@@ -4175,7 +4284,7 @@ AS $function$
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
-    'model', prediction.model, 'requested_model', prediction.requested_model, 'input', prediction.input,
+    'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
     'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
@@ -4569,16 +4678,19 @@ declare
   data jsonb := jsonb_build_object(
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
-    || jsonb_strip_nulls(jsonb_build_object('filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+    || jsonb_strip_nulls(jsonb_build_object(
+      'requestedModel', new.requested_model, 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
 begin
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
       data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
         'path', new.output_path, 'contentType', new.output_content_type, 'bytes', new.output_bytes, 'sha256', new.output_sha256,
-        'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds))));
+        'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds,
+        'hasAudio', new.output_has_audio))));
   else
     perform keyframe_private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
-      jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable));
+      jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable,
+        'stage', new.error_stage)); -- emit_event leaves out nulls
   end if;
   return null;
 end

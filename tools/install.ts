@@ -6,9 +6,10 @@ import { oneLine } from "../local/stack/command-line.ts";
 import { parseOptions, runMain } from "./command-line.ts";
 import { type App, readApp } from "./install/app.ts";
 import { applyChanges, type Changes } from "./install/apply-changes.ts";
+import { lockFolder } from "./install/lock-folder.ts";
 import { planAdd } from "./install/plan-add.ts";
 import { planForget, planRemove } from "./install/plan-remove.ts";
-import { InstallError, readSource } from "./install/source.ts";
+import { InstallError, readSource, type Source } from "./install/source.ts";
 
 const HELP = `add [folder]      copies Keyframe's migrations and functions into the app's supabase folder; again: upgrades
 remove [folder]   takes them out, and writes a migration that drops what Keyframe has in the database; again, if a database
@@ -64,38 +65,60 @@ async function main(): Promise<number> {
     throw new InstallError(`--function-name: ${functionName} is another function of Keyframe.`);
   }
   if (resolve(folder) === resolve(root)) throw new InstallError("Name the app's folder: npm run add -- <folder>");
-  const app = await readApp(resolve(folder), source);
-  for (const link of app.links) console.log(`Symbolic link: ${link}`);
+  const at = resolve(folder);
+  const { links } = await readApp(at, source); // refuses before anything is written
+  for (const link of links) console.log(`Symbolic link: ${link}`);
   const isDryRun = given["dry-run"];
-  const options = { functionName, force: given.force, now: new Date() };
+  const release = isDryRun ? undefined : await lockFolder(at);
+  try {
+    const app = await readApp(at, source);
+    const options = { ...given, functionName, isDryRun, now: new Date() };
+    if (command === "add") await add(source, app, options);
+    else if (given.migrations) await forget(source, app, options);
+    else await remove(source, app, options);
+    return 0;
+  } finally {
+    await release?.();
+  }
+}
 
-  if (command === "add") {
-    const changes = await planAdd(source, app, options);
-    const from = app.record === undefined ? "" : `, from ${app.record.version}`;
-    console.log(`Keyframe ${source.version}${from}, in ${app.folder}`);
-    if (changes.write.size + changes.remove.length === 0) console.log("Everything is there already.");
-    if (app.record === undefined && app.removed.length > 0) {
-      console.log(
-        `${app.removed.at(-1)} comes first, and a database that has it not yet loses all data of Keyframe with it. To keep these, restore the folder from your version control.`,
-      );
-    }
-    await carryOut(app, changes, isDryRun);
-    if (!isDryRun) console.log(NEXT_AFTER_ADD);
-    return 0;
+type Options = {
+  functionName: string | undefined;
+  force: boolean;
+  drop: string[];
+  yes: boolean;
+  isDryRun: boolean;
+  now: Date;
+};
+
+async function add(source: Source, app: App, options: Options): Promise<void> {
+  const changes = await planAdd(source, app, options);
+  const from = app.record === undefined ? "" : `, from ${app.record.version}`;
+  console.log(`Keyframe ${source.version}${from}, in ${app.folder}`);
+  if (changes.write.size + changes.remove.length === 0) console.log("Everything is there already.");
+  if (app.record === undefined && app.removed.length > 0) {
+    console.log(
+      `${app.removed.at(-1)} comes first, and a database that has it not yet loses all data of Keyframe with it. To keep these, restore the folder from your version control.`,
+    );
   }
-  if (given.migrations) {
-    const { versions, ...changes } = await planForget(app, source, given.force);
-    await carryOut(app, changes, isDryRun);
-    console.log(`Take them out of each database's history:
+  await carryOut(app, changes, options.isDryRun);
+  if (!options.isDryRun) console.log(NEXT_AFTER_ADD);
+}
+
+async function forget(source: Source, app: App, { force, isDryRun }: Options): Promise<void> {
+  const { versions, ...changes } = await planForget(app, source, force);
+  await carryOut(app, changes, isDryRun);
+  console.log(`Take them out of each database's history:
   supabase migration repair --status reverted ${versions.join(" ")} --remote=<ref>`);
-    return 0;
-  }
-  const changes = await planRemove(source, app, { ...options, drop: given.drop });
+}
+
+async function remove(source: Source, app: App, options: Options): Promise<void> {
+  const { isDryRun, yes } = options;
+  const changes = await planRemove(source, app, options);
   console.log(WHAT_GOES);
   if (app.record === undefined) console.log("A removal is there already. Continue only if no database has it.");
-  await carryOut(app, changes, isDryRun || !given.yes);
-  if (!isDryRun && !given.yes) throw new InstallError("Nothing was changed: run the command again with --yes.");
-  return 0;
+  await carryOut(app, changes, isDryRun || !yes);
+  if (!isDryRun && !yes) throw new InstallError("Nothing was changed: run the command again with --yes.");
 }
 
 async function carryOut(app: App, changes: Changes, isDryRun: boolean): Promise<void> {

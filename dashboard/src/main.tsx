@@ -4,7 +4,7 @@ import "./app/app.css";
 import { App } from "./app/App.tsx";
 import { loadConfig } from "./config.ts";
 import { createServices } from "./services.ts";
-import { readLink, takeUpSession } from "./session/start-session.ts";
+import { readLink, restoreSession } from "./session/start-session.ts";
 
 const element = document.getElementById("root");
 if (element === null) throw new Error("index.html has no element with the id root.");
@@ -15,10 +15,10 @@ try {
   // Must run before Auth and the router, which read and change the fragment of the URL.
   const link = readLink(window.location);
   const services = createServices(config);
-  const takenUp = await takeUpSession(services.auth);
+  const restored = await restoreSession(services.auth);
   // Auth leaves the fragment when it found no session; the router would read it as a route.
   if (link.isFromMail) window.history.replaceState(null, "", window.location.pathname + window.location.search);
-  root.render(<App services={services} link={link} takenUp={takenUp} />);
+  root.render(<App services={services} link={link} restored={restored} />);
 } catch (error) {
   root.render(<StartFailed reason={error instanceof Error ? error.message : String(error)} />);
 }

@@ -12,8 +12,8 @@ export interface Lite {
    * @throws DatabaseUnavailable when Postgres is away
    */
   fileSizeLimit(bucket: string): Promise<number | null>;
-  /** Reads the schema again at the next request. False when it was read a moment ago. */
-  forgetSchema(): boolean;
+  /** Whether a request of `sentAt` (performance.now()) should be sent again: with the schema of now, unless that was read a moment ago. */
+  forgetSchema(sentAt: number): boolean;
   close(): Promise<void>;
 }
 
@@ -73,7 +73,8 @@ export function createLite(options: LiteOptions): Lite {
         throw used.lost.aborted ? new DatabaseUnavailable("Postgres went away") : error;
       }
     },
-    forgetSchema() {
+    forgetSchema(sentAt) {
+      if (sentAt < forgottenAt) return true; // another request's answer has led here meanwhile
       if (performance.now() - forgottenAt < FORGET_MS) return false;
       forgottenAt = performance.now();
       void pool.connection.clearSchemaCache();

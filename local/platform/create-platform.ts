@@ -131,19 +131,23 @@ async function callJsonService(
   }
   const body = request.body && (await readBody(request, JSON_LIMITS));
   const send = () => lite.fetch(new Request(url, { method: request.method, headers, body }));
+  const sentAt = performance.now();
   let response = await send();
-  // A restored dump brings functions and tables without a notice: its event triggers come last.
-  if (service === "rest" && (await isUnknown(response)) && lite.forgetSchema()) {
+  // A restored dump brings functions, tables and types without a notice: its event triggers come last.
+  if (service === "rest" && (await isOfOlderSchema(response)) && lite.forgetSchema(sentAt)) {
     await response.body?.cancel();
     response = await send();
   }
   return service === "auth" ? await reissueTokens(response, tokens) : response;
 }
 
-/** Whether REST knows no such function or table. */
-async function isUnknown(response: Response): Promise<boolean> {
-  return response.status === 404 && /"PGRST20[25]"/.test(await response.clone().text());
+/** Whether REST knows no such function or table, or has prepared a statement with a type that is gone. */
+async function isOfOlderSchema(response: Response): Promise<boolean> {
+  const { status } = response;
+  return (status === 404 || status === 500) && OLDER_SCHEMA.test(await response.clone().text());
 }
+
+const OLDER_SCHEMA = /"PGRST20[25]"|"cache lookup failed for type/;
 
 /** No failed request may end the process; without a database the answer is 503. */
 async function guard(service: Service, answer: () => Promise<Response>): Promise<Response> {

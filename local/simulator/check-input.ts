@@ -11,10 +11,11 @@ export function isFilled(value: unknown): boolean {
   return value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0);
 }
 
-const validators = new WeakMap<Model, ValidateFunction>();
+type Checked = Pick<Model, "input" | "rules">;
+const validators = new WeakMap<Checked, ValidateFunction>();
 
 /** The errors in a model's input, in the provider's words. */
-export function checkInput(model: Model, input: Input): InvalidField[] {
+export function checkInput(model: Checked, input: Input): InvalidField[] {
   const validate = validators.get(model) ?? compileInput(model.input);
   validators.set(model, validate);
   // The provider treats null as an absent field.
@@ -32,7 +33,7 @@ export function checkRules(rules: readonly Rule[], input: Input): InvalidField[]
 }
 
 /** One error for each field, in the model's order; then those of unknown fields. */
-function inOrder(errors: readonly ErrorObject[], model: Model): ErrorObject[] {
+function inOrder(errors: readonly ErrorObject[], model: Checked): ErrorObject[] {
   const names = Object.keys(model.input.fields);
   const byField = new Map<string, ErrorObject>();
   for (const error of errors) if (!byField.has(fieldOf(error))) byField.set(fieldOf(error), error);
@@ -44,7 +45,7 @@ function fieldOf({ instancePath, params }: ErrorObject): string {
   return instancePath.split("/")[1] ?? String(params.missingProperty ?? params.additionalProperty);
 }
 
-function describe(error: ErrorObject, model: Model): InvalidField {
+function describe(error: ErrorObject, model: Checked): InvalidField {
   const name = fieldOf(error);
   if (error.keyword === "required") return { type: "required", field: "input", description: `${name} is required` };
   const field = `input.${name}`;
@@ -88,7 +89,8 @@ function tooMany(limit: number): Complaint {
 function checkCount(rule: Rule, input: Input): InvalidField | null {
   if (rule.rule !== "at most") return null;
   const list = input[rule.field];
-  if (!Array.isArray(list) || list.length <= rule.items) return null;
+  const others = (rule.with ?? []).filter((name) => isFilled(input[name]));
+  if (!Array.isArray(list) || list.length + others.length <= rule.items) return null;
   return { ...tooMany(rule.items), field: `input.${rule.field}` };
 }
 
@@ -129,12 +131,7 @@ const ajv = new Ajv({ strict: false, allErrors: true, verbose: true });
 ajv.addFormat("uri", (value: string) => checkFile(value) === null);
 ajv.addFormat("password", true);
 
-/** Checks values of one field. A file must be an http(s) URL or a small data URL, as at the provider. */
-export function compileField(field: FieldSchema): ValidateFunction {
-  return ajv.compile(withoutWords(field));
-}
-
-/** Checks a whole input, which may have only the schema's fields. */
+/** Checks a whole input, which may have only the schema's fields. A file must be an http(s) URL or a small data URL. */
 function compileInput({ fields, required }: InputSchema): ValidateFunction {
   const properties = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, withoutWords(field)]));
   return ajv.compile({ type: "object", properties, required, additionalProperties: false });

@@ -113,15 +113,15 @@ function parseRatio(aspectRatio: unknown, reference: Size | undefined): number {
 }
 
 /** What models call the field that switches their sound on. */
-const soundFields = ["generate_audio", "with_audio"];
+const soundFields = ["generate_audio", "generate_audio_switch", "save_audio", "with_audio"];
 const frameBudget = 60;
 
 /**
  * Plans a video of `seconds`, 2 by default. Each frame takes the same time to encode, so a longer video has fewer frames per
- * second: 24 up to 2.5 s, 12 at 5 s, 4 at 15 s.
+ * second: 24 up to 2.5 s, 12 at 5 s, 2 at 30 s.
  */
 export function planFilm(seconds: number | null, size: { width: number; height: number }): Omit<FilmPlan, "sound"> {
-  const length = seconds === null || seconds <= 0 ? 2 : Math.min(seconds, 15);
+  const length = seconds === null || seconds <= 0 ? 2 : Math.min(seconds, 30);
   const fps = Math.max(1, Math.min(24, Math.floor(frameBudget / length)));
   return { ...size, fps, frames: Math.round(fps * length) };
 }

@@ -5,8 +5,8 @@ export type Rule =
   | { rule: "needs"; field: string; other: string; value?: string }
   | { rule: "excludes"; fields: readonly string[]; others: readonly string[] }
   | { rule: "limits"; field: string; value: string; other: string; allowed: readonly (string | number)[] }
-  /** The maximum number of items in a list. */
-  | { rule: "at most"; field: string; items: number }
+  /** The maximum number of items in a list, in which images of other fields count too. */
+  | { rule: "at most"; field: string; items: number; with?: readonly string[] }
   /** The model accepts the field but ignores it when the other one is set. */
   | { rule: "ignores"; field: string; when: string };
 
@@ -30,6 +30,12 @@ export type Model = Behaviour & {
 
 const klingFrames = { firstFrame: "start_image", lastFrame: "end_image" };
 const endNeedsStart: Rule = { rule: "needs", field: "end_image", other: "start_image" };
+const lastNeedsFirst: Rule = { rule: "needs", field: "last_frame_image", other: "image" };
+const framesOrReferences: Rule = {
+  rule: "excludes",
+  fields: ["image", "last_frame_image"],
+  others: ["reference_images"],
+};
 const longHailuoIsSmall: Rule = {
   rule: "limits",
   field: "resolution",
@@ -45,16 +51,63 @@ const seedance: Omit<Behaviour, "about"> = {
     { rule: "at most", field: "reference_images", items: 9 },
     { rule: "at most", field: "reference_videos", items: 3 },
     { rule: "at most", field: "reference_audios", items: 3 },
-    { rule: "needs", field: "last_frame_image", other: "image" },
-    { rule: "excludes", fields: ["image", "last_frame_image"], others: ["reference_images"] },
+    lastNeedsFirst,
+    framesOrReferences,
   ],
 };
+const manyReferences = { reference_images: 30, reference_videos: 10, reference_audios: 10 };
 const images = (field: string, items: number): Pick<Behaviour, "references" | "rules"> => ({
   references: field,
   rules: [{ rule: "at most", field, items }],
 });
 
 const behaviours: Readonly<Record<string, Behaviour>> = {
+  "kwaivgi/kling-v3-omni-video": {
+    about: "Video of 3 to 15 seconds from text, frames and up to seven images, the frames included.",
+    output: "video",
+    ...klingFrames,
+    references: "reference_images",
+    rules: [
+      endNeedsStart,
+      { rule: "at most", field: "reference_images", items: 7, with: ["start_image", "end_image"] },
+    ],
+  },
+  "kwaivgi/kling-v2.6": {
+    about: "Video of 5 or 10 seconds from text or a start image; it has no end image.",
+    output: "video",
+    firstFrame: "start_image",
+  },
+  "pixverse/pixverse-v6": {
+    about: "Video of 5 to 15 seconds with first and last frame.",
+    output: "video",
+    firstFrame: "image",
+    lastFrame: "last_frame_image",
+    rules: [lastNeedsFirst],
+  },
+  "prunaai/p-video": {
+    about: "Video of up to 20 seconds with first and last frame, at a low price.",
+    output: "video",
+    firstFrame: "image",
+    lastFrame: "last_frame_image",
+    rules: [lastNeedsFirst],
+  },
+  "bytedance/seedance-2.5": {
+    about: "Video of 4 to 30 seconds with first and last frame, or from references.",
+    output: "video",
+    firstFrame: "image",
+    lastFrame: "last_frame_image",
+    rules: [
+      ...Object.entries(manyReferences).map(([field, items]): Rule => ({ rule: "at most", field, items })),
+      lastNeedsFirst,
+      { rule: "needs", field: "last_frame_image", other: "aspect_ratio", value: "adaptive" },
+      framesOrReferences,
+    ],
+  },
+  "google/nano-banana-2": {
+    about: "Image of up to 4K from text and up to 14 reference images.",
+    output: "image",
+    ...images("image_input", 14),
+  },
   "kwaivgi/kling-v2.1": {
     about: "Video of 5 or 10 seconds from a start image, and in pro mode to an end image.",
     output: "video",

@@ -7,8 +7,8 @@ declare
   taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
 begin
   if taken is not null then
-    raise exception 'The bucket % exists already.', taken
-      using hint = 'Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own.';
+    -- All in the message: the Supabase CLI prints no hint.
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', taken;
   end if;
 end
 $$;

@@ -12,6 +12,7 @@ create table keyframe.models (
   enabled boolean not null default true,
   position integer not null default 1000,
   shutdown_at timestamptz,
+  refused_at timestamptz,
   accepts_faces text not null default 'unknown' constraint accepts_faces_is_known check (accepts_faces in ('yes', 'no', 'unknown')),
   controls jsonb not null,
   fixed jsonb not null default '{}',
@@ -25,6 +26,7 @@ comment on column keyframe.models.vendor is 'Who makes the model.';
 comment on column keyframe.models.enabled is 'False: the model is not offered, and a start that names it is refused.';
 comment on column keyframe.models.position is 'The order in which the models of a step are offered, and in which one takes over from another.';
 comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts take another model.';
+comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it is unavailable since. Any change of the row clears it, and so does a later success.';
 comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
 comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
@@ -334,9 +336,24 @@ stable
 set search_path = ''
 as $$
 begin
-  return candidate.enabled and coalesce(candidate.shutdown_at > at, true);
+  return candidate.enabled and candidate.refused_at is null and coalesce(candidate.shutdown_at > at, true);
 end
 $$;
+
+-- Who changes the row of a refused model wants it tried again.
+create function keyframe_private.clear_refusal()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  new.refused_at := null;
+  return new;
+end
+$$;
+create trigger _300_clear_refusal before update on keyframe.models
+  for each row when (old.refused_at is not null and new.refused_at = old.refused_at) execute function keyframe_private.clear_refusal();
 
 -- The models that can take over from one, in the order in which a start tries them.
 create function keyframe_private.successors_of(model keyframe.models, at timestamptz)

@@ -83,7 +83,7 @@ comment on table keyframe.predictions is 'One run of one step of a project. User
 comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
-comment on column keyframe.predictions.requested_model is 'The model it was meant for, when that was not available and another took its place; else null.';
+comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
 comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
 comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';

@@ -153,10 +153,9 @@ begin
     resolved := resolved - 'audio';
   end if;
 
-  -- What one choice forces on another; the defaults come after it.
-  for control in
-    select c.key as name, c.value as rule from jsonb_each(controls) c where c.key = any (used) or resolved ? c.key order by c.key
-  loop
+  -- What one choice forces on another, images first; the defaults come after it.
+  for control in select c.key as name, c.value as rule from jsonb_each(controls) c order by c.key <> all (used), c.key loop
+    continue when control.name <> all (used) and not resolved ? control.name;
     for forced in
       select f.key as name, f.value from jsonb_each(
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
@@ -332,7 +331,7 @@ begin
 end
 $$;
 
--- The model of a new prediction: the one that was named, or the default of the step.
+-- The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.
 create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
 returns keyframe.models
 language plpgsql
@@ -349,8 +348,34 @@ begin
     perform keyframe_private.raise_error('unsupported_input', format('There is no model %s for the step %s. GET /api/models lists them.', left(named, 200), wanted));
   elsif not found then
     raise exception 'step_defaults has no enabled model for step %.', wanted;
+  elsif named is not null and not keyframe_private.is_available(chosen, now()) then
+    perform keyframe_private.raise_error('model_unavailable', format(
+      'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
+      case when chosen.refused_at is null then 'its vendor has ended it' else 'the provider no longer has it' end));
   end if;
   return chosen;
+end
+$$;
+
+-- The first available model that takes the place of another for the same input, or null. It may cost more: rows have no prices yet.
+create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
+returns keyframe.models
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  candidate keyframe.models;
+begin
+  for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
+    begin
+      perform keyframe_private.resolve_input(asked, project, candidate);
+      return candidate;
+    exception when sqlstate 'KEYFR' then
+      continue; -- it does not take this input
+    end;
+  end loop;
+  return null;
 end
 $$;
 
@@ -366,6 +391,7 @@ declare
   caller uuid := auth.uid();
   project keyframe.projects;
   chosen keyframe.models;
+  asked jsonb;
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
@@ -377,8 +403,19 @@ begin
   perform keyframe_private.take_token('generate');
   new.owner_id := project.owner_id;
   chosen := keyframe_private.choose_model(new.step, new.model);
+  asked := keyframe_private.read_input(new.input, new.step, project);
+  new.requested_model := new.model;
+  if not keyframe_private.is_available(chosen, now()) then
+    new.requested_model := chosen.model;
+    chosen := keyframe_private.find_successor(chosen, asked, project);
+    if chosen.model is null then
+      perform keyframe_private.raise_error('model_unavailable', format(
+        'The model %s is not available, and no other takes this input. Change the input, or ask the administrator for a model that takes it.',
+        new.requested_model));
+    end if;
+  end if;
   new.model := chosen.model;
-  new.input := keyframe_private.resolve_input(keyframe_private.read_input(new.input, new.step, project), project, chosen);
+  new.input := keyframe_private.resolve_input(asked, project, chosen);
   return new;
 end
 $$;

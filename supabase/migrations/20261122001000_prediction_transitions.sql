@@ -138,6 +138,20 @@ exception when others then
 end
 $$;
 
+-- Records since when the provider refuses a model as unknown; null when it has it again. An administrator who holds the row decides.
+create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+end
+$$;
+
 -- storing → succeeded, for the holder of the lease: the file is in Storage and has been checked.
 create function keyframe_worker.complete_prediction(
   prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text,
@@ -150,6 +164,8 @@ security definer
 set search_path = ''
 set lock_timeout = '100ms'
 as $$
+declare
+  done record;
 begin
   update keyframe.predictions p
   set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
@@ -157,8 +173,14 @@ begin
       output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
       completed_at = clock_timestamp(), progress = 1,
       lease_token = null, failures = 0, retry_reason = null, updated_at = now()
-  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token;
-  return found;
+  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token
+  returning p.step, p.model, p.started_at into done;
+  if not found then
+    return false;
+  end if;
+  perform keyframe_private.set_refused(done.step, done.model, null)
+  from keyframe.models m where m.step = done.step and m.model = done.model and m.refused_at < done.started_at;
+  return true;
 end
 $$;
 comment on function keyframe_worker.complete_prediction is 'storing → succeeded, for the holder of the lease. False: too late.';

@@ -224,6 +224,47 @@ end
 $$;
 comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
 
+-- The provider refused the model of a submit as unknown, so no run exists. From now on the model is unavailable. The prediction goes to
+-- the next model that takes its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, provider_answered boolean)
+returns text
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+declare
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  select p.* into row_now from keyframe.predictions p
+  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token for update;
+  if not found then
+    return 'too_late';
+  end if;
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false, provider_answered => record_model_refused.provider_answered);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
+      unanswered_since = case when provider_answered then null else p.unanswered_since end, next_attempt_at = now(), updated_at = now()
+  where p.id = row_now.id;
+  return 'moved';
+end
+$$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+
 -- Cancels the provider run of a prediction that ends first: cancelled by its user, past its deadline, given up because the
 -- provider does not answer, or deleted. Not when the provider reported the end of the run.
 create function keyframe_private.cancel_abandoned_run()
@@ -275,5 +316,6 @@ comment on function keyframe_worker.record_run_canceled is 'Records an attempt t
 
 grant execute on function
   keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text, text, text),
+  keyframe_worker.record_model_refused(uuid, uuid, text, boolean),
   keyframe_worker.record_run_canceled(text, boolean)
 to service_role;

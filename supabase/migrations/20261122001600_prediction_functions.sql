@@ -14,7 +14,7 @@ as $$
 begin
   return json_build_object(
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
-    'model', prediction.model, 'requested_model', prediction.requested_model, 'input', prediction.input,
+    'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
     'attempt', prediction.attempt, 'progress', prediction.progress,
     'queue_position', keyframe_private.queue_position(prediction),
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,

@@ -201,16 +201,19 @@ declare
   data jsonb := jsonb_build_object(
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
-    || jsonb_strip_nulls(jsonb_build_object('filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+    || jsonb_strip_nulls(jsonb_build_object(
+      'requestedModel', new.requested_model, 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
 begin
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
       data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
         'path', new.output_path, 'contentType', new.output_content_type, 'bytes', new.output_bytes, 'sha256', new.output_sha256,
-        'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds))));
+        'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds,
+        'hasAudio', new.output_has_audio))));
   else
     perform keyframe_private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
-      jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable));
+      jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable,
+        'stage', new.error_stage)); -- emit_event leaves out nulls
   end if;
   return null;
 end

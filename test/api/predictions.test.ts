@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { output as outputSchema, type Prediction, prediction } from "../../shared/contract/predictions.ts";
-import { footprint, openDatabase } from "../support/api/database.ts";
+import { openDatabase } from "../support/api/database.ts";
 import { listPredictions } from "../support/api/projects.ts";
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
@@ -30,11 +30,11 @@ async function busyUser() {
 }
 
 describe("starting and reading", () => {
-  test("POST first-frame → 202 with a queued prediction of the default model, and how soon to poll", async () => {
+  test("POST first-frame → 202 with a queued prediction, and how soon to poll", async () => {
     const { status, headers, data } = await user.post("/api/projects/generate/first-frame", { projectId });
     expect([status, headers.get("retry-after")]).toEqual([202, "1"]);
     const started = prediction.parse(data);
-    expect(started).toMatchObject({ projectId, step: "first-frame", status: "queued", model: "google/nano-banana" });
+    expect(started).toMatchObject({ projectId, step: "first-frame", status: "queued" });
     expect(started).toMatchObject({ progress: null, queuePosition: 0, attempt: 0, startedAt: null, completedAt: null });
     expect(started).toMatchObject({ output: null, error: null });
   });
@@ -50,7 +50,6 @@ describe("starting and reading", () => {
       firstFramePredictionId: first.predictionId,
       lastFramePredictionId: last.predictionId,
     });
-    expect([first.model, video.model]).toEqual(["google/nano-banana", "kwaivgi/kling-v2.1"]);
     for (const done of [first, last, video]) {
       expect(done).toMatchObject({ status: "succeeded", progress: 1, queuePosition: null, attempt: 1, error: null });
       const output = outputSchema.parse(done.output);
@@ -63,11 +62,13 @@ describe("starting and reading", () => {
       expect([bytes.length, sha256]).toEqual([output.bytes, output.sha256]);
       const view = new DataView(bytes.buffer);
       if (kind === "png") expect([view.getUint32(16), view.getUint32(20)]).toEqual([output.width, output.height]);
-      expect("durationSeconds" in output).toBe(kind === "mp4");
+      expect(["durationSeconds" in output, output.hasAudio]).toEqual(
+        kind === "mp4" ? [true, false] : [false, undefined],
+      );
       const times = [done.createdAt, done.startedAt ?? "", done.completedAt ?? ""];
       expect(times).toEqual(times.toSorted());
     }
-    expect(video.output?.durationSeconds).toBeCloseTo(5, 0);
+    expect(video.output?.durationSeconds).toBeCloseTo(video.input.durationSeconds ?? 0, 0);
   });
 
   test("reads in a row → the same signed address, valid for an hour at first; an altered one is refused", async () => {
@@ -149,17 +150,6 @@ describe("starting and reading", () => {
     expect((await busy.finish(fifth)).status).toBe("succeeded");
     expect((await busy.finish(sixth)).status).toBe("succeeded");
   });
-});
-
-test("a duration the model does not make → 422 unsupported_input with those it makes, before any charge", async () => {
-  const one = await signUp(); // nothing of whom is under way
-  const own = await one.createProject();
-  await one.finish(await one.start("first-frame", { projectId: own }));
-  const before = await footprint(sql, one.id);
-  const { status, error } = await one.post("/api/projects/generate/video", { projectId: own, durationSeconds: 7 });
-  expect([status, error?.code]).toEqual([422, "unsupported_input"]);
-  expect(error?.message).toContain("5 or 10 seconds");
-  expect(await footprint(sql, one.id)).toEqual(before);
 });
 
 describe("cancelling", () => {

@@ -253,10 +253,12 @@ test("removed by tools/install/remove.sql → the database is as it was before, 
   ]);
 });
 
-test("a bucket of the app has one of our names → refused with its name before anything is written", async () => {
+test("a bucket of the app, or one that remove left, has one of our names → refused with its name and what to do, before anything is written", async () => {
   await sql`delete from supabase_migrations.schema_migrations`;
   await sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', true)`;
-  await expect(migrate()).rejects.toThrow(/bucket projects exists already/);
+  await expect(migrate()).rejects.toThrow(
+    /bucket projects exists already.*Rename yours.*left of a removed Keyframe: empty and delete it in Studio/,
+  );
   expect([...(await sql`select public from storage.buckets where id = 'projects'`)]).toEqual([{ public: true }]);
   expect([...(await sql`select nspname from pg_namespace where nspname like 'keyframe%'`)]).toEqual([]);
 }, 120_000); // the CLI starts slowly on a busy machine

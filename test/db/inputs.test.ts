@@ -137,6 +137,13 @@ describe("choices that depend on each other", () => {
     );
   });
 
+  test("an image that forces a value that forces a third → both", async () => {
+    await db.sql`
+      update keyframe.models set controls = jsonb_set(controls, '{lastFrame,forces}', '{"resolution": "4k"}') where model = 'test/video'`;
+    await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
+  });
+
   test("images of which the model takes one → refused, with both names", async () => {
     await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     const reference = await addReference(db, world.owner);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
 import { startSimulator } from "../../local/simulator/start-simulator.ts";
 import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
-import { imageRow, videoRow } from "./models-check-fixture.ts";
+import { imageRow, projectRows, videoRow } from "./models-check-fixture.ts";
 import { runCommand } from "../support/tools/run-command.ts";
 
 // npm run check:replicate as its own process, against the simulator.
@@ -12,7 +12,7 @@ import { runCommand } from "../support/tools/run-command.ts";
 async function startScene() {
   const simulator = await startSimulator({ token: "r8_right" });
   const rows = [imageRow({ step: "last-frame" }), imageRow(), videoRow()];
-  const project = await serveHttp(async () => Response.json(rows), 0);
+  const project = await serveHttp(async () => Response.json(projectRows(rows)), 0);
   const folder = await Deno.makeTempDir({ prefix: "kf-check-replicate-" });
   const provider = createProvider({ token: simulator.token, baseUrl: simulator.apiUrl, fetch, now: Date.now });
   return {
@@ -68,10 +68,12 @@ test("--yes, with the model that the migrations ship → one image: checked, kep
   expect([code, error], said).toEqual([0, ""]);
   expect(creates()).toBe(before + 1);
   const { id, model, input } = (await latest()) ?? {};
-  expect(model).toBe("google/nano-banana");
-  expect(input).toEqual({ prompt: expect.stringContaining("harbour"), aspect_ratio: "16:9", output_format: "png" });
-  expect(said).toMatch(/^This COSTS MONEY, a few cents at most: https:\/\/replicate\.com\/google\/nano-banana states/);
-  expect(said).toContain(`prediction ${id} of google/nano-banana`);
+  expect(model).toBe("google/nano-banana-2");
+  expect(input).toMatchObject({ prompt: expect.stringContaining("harbour"), aspect_ratio: "16:9", resolution: "1K" });
+  expect(said).toMatch(
+    /^This COSTS MONEY, a few cents at most: https:\/\/replicate\.com\/google\/nano-banana-2 states/,
+  );
+  expect(said).toContain(`prediction ${id} of google/nano-banana-2`);
   const file = /^Kept +(.+\.png)$/m.exec(said)?.[1] ?? "";
   const bytes = await Deno.readFile(file);
   const sha256 = createHash("sha256").update(bytes).digest("hex");

@@ -289,10 +289,14 @@ describe("a later deployment", () => {
   /** As long as a real one waits, but asking more often. */
   const impatient = { ...hastyClock(), now: Date.now, sleep: () => new Promise<void>((done) => setTimeout(done, 100)) };
 
-  test("→ changes nothing but the functions, and needs no Replicate token", async () => {
+  test("→ changes nothing but the functions, needs no Replicate token, and lets the Data API read the schema again, as of a restored dump", async () => {
     const before = await vaultEntries();
+    const notices: string[] = [];
+    const { unlisten } = await scene.sql.listen("pgrst", (notice) => notices.push(notice));
     await scene.take(undefined, { KEYFRAME_REPLICATE_API_TOKEN: "" }, impatient);
-    // The first query reads the kick secret, as the last line shows. Those after the uploads kick the workers.
+    await unlisten();
+    expect(notices).toEqual(["reload schema"]);
+    // The first query reads the kick secret, as the last line shows. Those after the uploads reload the schema and kick the workers.
     const [first, ...writes] = scene.platform.takeWrites();
     expect([first, ...writes.slice(0, UPLOADS.length)]).toEqual(["POST /database/query", ...UPLOADS]);
     expect(new Set(writes.slice(UPLOADS.length))).toEqual(new Set(["POST /database/query"]));

@@ -151,6 +151,29 @@ test("add is killed while it writes → the next one completes it, as if it had 
   expect(await files(first)).toEqual(await files(other));
 });
 
+test("a second command while an add writes → refused, nothing changed; a lock of a killed add is in nobody's way", async () => {
+  const script = join(PROJECT_ROOT, "tools/install.ts");
+  const start = (...args: string[]) => runProgram(Deno.execPath(), ["run", "-A", script, ...args, folder]);
+  const first = start("add");
+  await until("its first files", async () => (await lstat(join(folder, RECORD)).catch(() => undefined)) !== undefined);
+  first.kill("SIGSTOP");
+  const before = await files();
+  for (const command of [["add"], ["remove", "--yes"]]) {
+    expect(await start(...command).ended).toMatchObject({
+      code: 1,
+      error: expect.stringMatching(
+        /^Another add or remove is at work in .* \(process \d+\): run this one when it has ended/,
+      ),
+    });
+  }
+  expect(await start("add", "--dry-run").ended).toMatchObject({ code: 0 });
+  expect(await files()).toEqual(before);
+  first.kill("SIGKILL");
+  await first.ended;
+  expect(await start("add").ended).toMatchObject({ code: 0 });
+  expect(String(await files())).not.toContain(".keyframe-lock");
+});
+
 test("add, remove, add, remove → two removals, each behind the copies that it removes; all can be forgotten, and a third add copies anew", async () => {
   for (let round = 0; round < 2; round++) {
     await add(version1);

@@ -1,30 +1,26 @@
 import { z } from "zod";
-import { checkRow, findingLine } from "../../tools/models-check/check-row.ts";
-import type { ModelRow } from "../../tools/models-check/read-rows.ts";
-import type { InputSchema } from "../../local/simulator/model-schemas.ts";
+import type { ModelRow } from "../../tools/models-check/row-inputs.ts";
 import { modelJson } from "../../local/simulator/api-routes.ts";
 import { models } from "../../local/simulator/models.ts";
 import { KLING, NANO_BANANA } from "../support/models.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
 
-const IMAGE: ModelRow = { step: "first-frame", model: "google/nano-banana", is_default: true, ...NANO_BANANA };
-const VIDEO: ModelRow = { step: "video", model: "kwaivgi/kling-v2.1", is_default: true, ...KLING };
+const changed =
+  (row: ModelRow) =>
+  (change: Partial<ModelRow> = {}, controls: Partial<ModelRow["controls"]> = {}): ModelRow => ({
+    ...row,
+    ...change,
+    controls: { ...row.controls, ...controls } as ModelRow["controls"], // no control is taken away
+  });
 
 /** A right row of google/nano-banana, changed. */
-export const imageRow = (change: Partial<ModelRow> = {}): ModelRow => ({ ...IMAGE, ...change });
+export const imageRow = changed({ step: "first-frame", model: "google/nano-banana", is_default: true, ...NANO_BANANA });
 /** A right row of kwaivgi/kling-v2.1, changed. */
-export const videoRow = (change: Partial<ModelRow> = {}): ModelRow => ({ ...VIDEO, ...change });
+export const videoRow = changed({ step: "video", model: "kwaivgi/kling-v2.1", is_default: true, ...KLING });
 
-export function inputOf(model: string): InputSchema {
-  const known = models[model];
-  if (!known) throw new Error(`there is no model ${model}`);
-  return known.input;
-}
-
-/** The lines of a row's findings against its model's recorded schema, or another. */
-export function linesOf(row: ModelRow, schema = inputOf(row.model)): string[] {
-  return checkRow(row, schema).map(findingLine);
-}
+/** Rows as the Data API of a project gives them. */
+export const projectRows = (rows: ModelRow[]) =>
+  rows.map(({ is_default, ...row }) => ({ ...row, step_defaults: is_default ? { step: row.step } : null }));
 
 type Schemas = Record<string, Record<string, unknown>>;
 /** Changes, in place, the schemas that a model publishes. */

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { CheckFailed, rowsFromProject } from "../../tools/models-check/read-rows.ts";
 import { runCheck } from "../../tools/models-check/run-check.ts";
 import { readRecordedSchemas, recordedFile, recordedFolder } from "../../local/simulator/model-schemas.ts";
+import { models } from "../../local/simulator/models.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
 import { type Change, imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
 
@@ -40,9 +41,7 @@ test("an enum behind a reference has changed, a field is gone, one is new, one i
     Input.properties = { ...properties, size: { type: "string" } };
     Input.required = ["prompt", "aspect_ratio"];
   });
-  expect(findings).toContainEqual(
-    expect.objectContaining({ model: "kwaivgi/kling-v2.1", column: "last_frame_extras" }),
-  );
+  expect(findings).toContainEqual(expect.objectContaining({ model: "kwaivgi/kling-v2.1", asked: "resolution 1080p" }));
   expect(notes.join("\n")).toContain("aspect_ratio is now required; output_format is gone; size is new (text).");
   expect(notes).toContain(
     'kwaivgi/kling-v2.1: the recorded schema is not the published one: mode takes one of "standard", "max", recorded is one of "standard", "pro". Run with --record to write it anew.',
@@ -57,17 +56,30 @@ test("other words, another order → no drift", async () => {
   expect(notes).toEqual([]);
 });
 
-test("a model that is gone, without a version, or without a record where there is no token → a finding", async () => {
-  const rows = [imageRow({ model: "google/none" })];
-  const gone = await lines(() => undefined, rows);
-  expect(gone.findings).toMatchObject([{ column: "model", schema: "nothing: Replicate has no such model (404)" }]);
+test("a model that is gone, or without a version → a finding", async () => {
+  const gone = await lines(() => undefined, [imageRow({ model: "google/none" })]);
+  expect(gone.findings).toMatchObject([{ refused: expect.stringContaining("Replicate has no such model (404)") }]);
   const fetcher = async () => Response.json({ latest_version: null });
   const unversioned = { baseUrl: "https://x.test", token: "t", fetch: fetcher };
   const without = await runCheck({ rows: [imageRow()], today, provider: unversioned });
-  expect(without.findings).toMatchObject([{ schema: "nothing: the model has no published version" }]);
-  const unrecorded = await runCheck({ rows, today });
-  const todo = expect.stringContaining("Set KEYFRAME_REPLICATE_API_TOKEN");
-  expect(unrecorded.findings).toMatchObject([{ column: "model", todo }]);
+  expect(without.findings).toMatchObject([{ refused: expect.stringContaining("no published version") }]);
+});
+
+test("a version of a community model → that version's schema is asked for", async () => {
+  const { openapi } = models["google/nano-banana"] ?? {};
+  const asked: string[] = [];
+  const fetcher = async (url: RequestInfo | URL) => {
+    asked.push(String(url));
+    return Response.json({ id: "8beff3369e81", openapi_schema: openapi });
+  };
+  const rows = [imageRow({ model: "someone/banana:8beff3369e81" })];
+  const { checked } = await runCheck({
+    rows,
+    today,
+    provider: { baseUrl: "https://x.test", token: "t", fetch: fetcher },
+  });
+  expect(asked).toEqual(["https://x.test/models/someone/banana/versions/8beff3369e81"]);
+  expect(checked).toMatchObject([{ origin: "Replicate, version 8beff336", findings: [] }]);
 });
 
 test.each<[string, Response | Error, string]>([

@@ -1,142 +1,85 @@
 import { expect, test } from "vitest";
-import type { ModelRow } from "../../tools/models-check/read-rows.ts";
-import type { FieldSchema, InputSchema } from "../../local/simulator/model-schemas.ts";
-import { imageRow, inputOf, linesOf, videoRow } from "./models-check-fixture.ts";
+import { runCheck } from "../../tools/models-check/run-check.ts";
+import type { ModelRow } from "../../tools/models-check/row-inputs.ts";
+import { imageRow, videoRow } from "./models-check-fixture.ts";
 
-test("a finding → one line with step, model, column, what both say and what to do", () => {
-  expect(linesOf(videoRow({ durations: [5, 7] }))).toEqual([
-    "video  kwaivgi/kling-v2.1  durations: the row says 7; the schema says duration takes one of 5, 10. Take 7 out of durations.",
-  ]);
+const refusalsOf = async (row: ModelRow) => {
+  const { findings } = await runCheck({ rows: [row], today: "2026-12-24" });
+  return findings.map(({ asked, refused }) => `with ${asked}: ${refused}`);
+};
+
+test("rows that fit → nothing, in each step", async () => {
+  for (const row of [imageRow(), imageRow({ step: "last-frame" }), videoRow()])
+    expect(await refusalsOf(row)).toEqual([]);
 });
 
+const text = { field: "prompt" };
 test.each<[string, ModelRow, string]>([
   [
-    "a prompt field that is not there",
-    imageRow({ prompt_field: "text" }),
-    `prompt_field: the row says "text"; the schema says there is no such field. Name one of the model's fields. Fields that take text: prompt.`,
+    "a field that the model has not",
+    imageRow({}, { prompt: { field: "text" } }),
+    "with the defaults: input.text: Additional property text is not allowed",
   ],
   [
-    "a prompt into an enum",
-    videoRow({ prompt_field: "mode" }),
-    `mode takes one of "standard", "pro". It has to take text.`,
+    "the prompt in no field",
+    imageRow({}, { prompt: { field: "text" } }),
+    "with the defaults: input: prompt is required",
   ],
   [
-    "one reference into a list",
-    imageRow({ reference_is_list: false, max_references: 1 }),
-    "image_input takes a list of files. It has to take one file. Set reference_is_list to true.",
+    "one image into a list",
+    imageRow({}, { referenceImages: { field: "image_input", max: 1 } }),
+    "with 1 reference images: input.image_input: Invalid type. Expected: array, given: string (image_input)",
   ],
   [
-    "a list of references into one file",
-    imageRow({ model: "black-forest-labs/flux-kontext-pro", reference_field: "input_image" }),
-    "input_image takes one file. It has to take a list of files. Set reference_is_list to false and max_references to 1.",
+    "a value that the model has not → the first input with it",
+    videoRow({}, { durationSeconds: { field: "duration", values: [5, 7], default: 5 } }),
+    "with durationSeconds 7: input.duration: duration must be one of the following: 5, 10",
   ],
   [
-    "more references than the description names",
-    imageRow({ model: "black-forest-labs/flux-2-pro", reference_field: "input_images" }),
-    `max_references: the row says 10; the schema says input_images: "Maximum 8 images.". Set max_references to 8.`,
-  ],
-  [
-    "a first frame into a text",
-    videoRow({ first_frame_field: "negative_prompt" }),
-    'first_frame_field: the row says "negative_prompt"; the schema says negative_prompt takes text. It has to take one file.',
-  ],
-  [
-    "a last frame field of another model",
-    videoRow({ last_frame_field: "tail_image" }),
-    `last_frame_field: the row says "tail_image"; the schema says there is no such field. Name one of the model's fields. Fields that take one file: end_image, start_image.`,
-  ],
-  [
-    "a duration into a text",
-    videoRow({ duration_field: "negative_prompt" }),
-    "negative_prompt takes text. It has to take a number of seconds.",
-  ],
-  [
-    "a duration out of range",
-    videoRow({ model: "kwaivgi/kling-v3-video", durations: [2, 5, 16] }),
-    "durations: the row says 2, 16; the schema says duration takes an integer from 3 to 15. Take 2, 16 out of durations.",
-  ],
-  [
-    "an extra that is not there",
-    videoRow({ extras: { fps: 24 } }),
-    `extras: the row says {"fps":24}; the schema says there is no field fps. Take it out. The model's fields: mode, prompt, duration,`,
-  ],
-  [
-    "an extra of a wrong value",
-    imageRow({ extras: { output_format: "webp" } }),
-    `extras: the row says {"output_format":"webp"}; the schema says output_format takes one of "jpg", "png". Change the value or take it out.`,
-  ],
-  [
-    "an extra of the last frame of a wrong value",
-    videoRow({ last_frame_extras: { mode: "turbo" } }),
-    `last_frame_extras: the row says {"mode":"turbo"}; the schema says mode takes one of "standard", "pro".`,
-  ],
-  [
-    "both frames into one field",
-    videoRow({ last_frame_field: "start_image" }),
-    `first_frame_field and last_frame_field: the row says both fill "start_image"; the schema says start_image takes one value. Leave one of them out.`,
-  ],
-  [
-    "an extra in the field of the prompt",
-    imageRow({ extras: { prompt: "x" } }),
-    `prompt_field and extras: the row says both fill "prompt"`,
-  ],
-  [
-    "an extra of the last frame in the field of the duration",
-    videoRow({ last_frame_extras: { duration: 10 } }),
-    `duration_field and last_frame_extras: the row says both fill "duration"`,
-  ],
-  [
-    "a required field that nothing fills",
-    imageRow({ model: "kwaivgi/kling-v2.1", reference_field: null, extras: {} }),
-    `extras: the row says nothing that always fills start_image; the schema says start_image is required. Map it, or give it a fixed value in extras: {"start_image": …}.`,
-  ],
-])("%s → a finding", (_name, row, line) => {
-  expect(linesOf(row)).toContainEqual(expect.stringContaining(line));
-});
-
-const of = (schema: Partial<InputSchema>): InputSchema => ({ fields: {}, required: [], ...schema });
-const text = { type: "string" } as const;
-const file = { type: "string", format: "uri" } as const;
-
-test("maxItems → holds before what the description says", () => {
-  const images = { type: "array", items: file, maxItems: 4, description: "Up to 10 images." } as const;
-  expect(linesOf(imageRow({ extras: {} }), of({ fields: { prompt: text, image_input: images } }))).toEqual([
-    expect.stringContaining(
-      "max_references: the row says 10; the schema says image_input: a list of files, at most 4. Set max_references to 4.",
+    "a default that the model has not",
+    videoRow(
+      {},
+      {
+        lastFrame: { field: "end_image" },
+        resolution: { field: "mode", values: { "720p": "std" }, default: "720p" },
+      },
     ),
-  ]);
-});
-
-test("a duration as an enum of texts → the field takes no number; a value it lacks is a finding too", () => {
-  const duration: FieldSchema = { type: "string", enum: ["5", "8"] };
-  const fields = { prompt: text, start_image: file, end_image: file, mode: text, duration };
-  expect(linesOf(videoRow(), of({ fields }))).toEqual([
-    expect.stringContaining(
-      `duration_field: the row says "duration"; the schema says duration takes one of "5", "8". It has to take a number of seconds.`,
+    `with the defaults: input.mode: mode must be one of the following: "standard", "pro"`,
+  ],
+  [
+    "a range beyond the model's",
+    videoRow({ model: "kwaivgi/kling-v3-video" }, { durationSeconds: { field: "duration", min: 3, max: 16 } }),
+    "with durationSeconds 16: input.duration: Must be less than or equal to 15",
+  ],
+  [
+    "what only a last frame forces",
+    videoRow(
+      {},
+      { lastFrame: { field: "end_image", forces: { resolution: "4k" } }, resolution: { ...text, field: "mode" } },
     ),
-    expect.stringContaining("durations: the row says 10;"),
-  ]);
+    `with 0 reference images and a last frame: input.mode: mode must be one of the following: "standard", "pro"`,
+  ],
+  [
+    "what only one value forces",
+    videoRow(
+      {},
+      {
+        resolution: { field: "mode", values: ["standard", "pro"], forcesByValue: { pro: { durationSeconds: 8 } } },
+      },
+    ),
+    "with resolution pro: input.duration: duration must be one of the following: 5, 10",
+  ],
+  [
+    "a fixed value that the model has not",
+    imageRow({ fixed: { output_format: "webp" } }),
+    `with the defaults: input.output_format: output_format must be one of the following: "jpg", "png"`,
+  ],
+])("%s → a finding", async (_name, row, refusal) => {
+  expect(await refusalsOf(row)).toContain(refusal);
 });
 
-test("an enum of numbers without a type, as a reference of another schema may have it → takes durations", () => {
-  const fields = { prompt: text, start_image: file, end_image: file, mode: text, duration: { enum: [5, 10] } };
-  expect(linesOf(videoRow(), of({ fields }))).toEqual([]);
-});
-
-test("a required reference or last frame → cannot serve the step, because both are optional here", () => {
-  const fields = { ...inputOf("google/nano-banana").fields };
-  expect(linesOf(imageRow(), of({ fields, required: ["prompt", "image_input"] }))).toEqual([
-    expect.stringContaining("The model makes nothing without a reference image"),
+test("a model without a record, where there is no token → a finding that says what to do", async () => {
+  expect(await refusalsOf(imageRow({ model: "google/none" }))).toEqual([
+    "with any input: no schema of it is recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate.",
   ]);
-  const video = inputOf("kwaivgi/kling-v2.1");
-  expect(linesOf(videoRow(), of({ fields: video.fields, required: [...video.required, "end_image"] }))).toEqual([
-    expect.stringContaining("The model makes nothing without a last frame"),
-  ]);
-});
-
-test("required fields that are always sent: prompt, first frame, duration, extras → no finding", () => {
-  const required = ["prompt", "start_image", "duration", "mode"];
-  expect(
-    linesOf(videoRow({ extras: { mode: "standard" } }), of({ fields: inputOf("kwaivgi/kling-v2.1").fields, required })),
-  ).toEqual([]);
 });

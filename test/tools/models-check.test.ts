@@ -4,7 +4,7 @@ import { readArguments } from "../../tools/models-check/read-arguments.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
 import { runCommand } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
-import { imageRow, startProvider, videoRow } from "./models-check-fixture.ts";
+import { imageRow, projectRows, startProvider, videoRow } from "./models-check-fixture.ts";
 
 const run = (args: string[], environment: Record<string, string> = {}) =>
   runCommand("tools/models-check.ts", args, environment).ended;
@@ -15,7 +15,7 @@ test("nothing in the environment → what the migrations ship fits the records: 
 }, async () => {
   const { code, said, error } = await run([]);
   expect([code, error], said).toEqual([0, ""]);
-  expect(said).toMatch(/^video +kwaivgi\/kling-v2\.1 \(default\) +recorded \d{4}-\d\d-\d\d, [a-z ]+ +fits$/m);
+  expect(said).toMatch(/^video +kwaivgi\/kling-v3-omni-video \(default\) +recorded \d{4}-\d\d-\d\d, [a-z ]+ +fits$/m);
   const [, count] =
     /Every one fits its model's schema: (\d+) rows of models, from this repository's migrations\.\n$/.exec(said) ?? [];
   expect(Number(count)).toBeGreaterThanOrEqual(20);
@@ -46,7 +46,7 @@ describe("a project and a provider", () => {
       const { pathname, search } = new URL(request.url);
       paths.push(pathname + search);
       if (request.headers.get("apikey") !== "sb_secret_right") return Response.json({}, { status: 401 });
-      return Response.json(rows);
+      return Response.json(projectRows(rows));
     }, 0);
     replicate = await startProvider("r8_right", (_name, { mode }) => {
       if (mode) mode.enum = ["standard", "max"];
@@ -67,10 +67,12 @@ describe("a project and a provider", () => {
     const { code, said } = await run([], { ...environment, KEYFRAME_REPLICATE_API_TOKEN: "r8_right" });
     expect(code).toBe(1);
     expect(said).toContain(
-      'Wrong: video  kwaivgi/kling-v2.1  last_frame_extras: the row says {"mode":"pro"}; the schema says mode takes one of "standard", "max". Change the value or take it out.\n',
+      'Wrong: video  kwaivgi/kling-v2.1  with resolution 1080p: input.mode: mode must be one of the following: "standard", "max"\n',
     );
     expect(said).toContain(`1 finding in 2 rows of models, from the project ${environment.SUPABASE_URL}.\n`);
-    expect(paths.at(-1)).toMatch(/^\/rest\/v1\/models\?select=prompt_field,.*&order=step,is_default\.desc,model$/);
+    expect(paths.at(-1)).toMatch(
+      /^\/rest\/v1\/models\?select=step,model,controls,fixed,step_defaults\(step\)&order=step,position,model$/,
+    );
   });
 
   test.each<[string, string[], Record<string, string>, RegExp]>([
@@ -109,7 +111,7 @@ test("a project whose table is empty → the check failed", async () => {
 });
 
 test("rows of a project that lack a column → the check failed", async () => {
-  const { duration_field: _missing, ...row } = imageRow();
+  const { fixed: _missing, ...row } = imageRow();
   const answer = async () => Response.json([row]);
   await expect(rowsFromProject("https://x.test", "key", answer)).rejects.toThrow("is SUPABASE_URL right?");
 });

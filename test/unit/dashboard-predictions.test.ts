@@ -127,12 +127,8 @@ test.each<[code: string, retryable: boolean, message: string, remedy: string | n
   ["storage_unavailable", true, "The output could not be stored.", AGAIN],
   ["of_a_later_version", true, "Something new. Run the step again.", AGAIN],
   ["provider_rejected_input", false, "The provider rejected the input. It said: never again", CHANGE],
-  [
-    "provider_model_not_found",
-    false,
-    "The provider does not have it.",
-    "Ask an administrator to choose another model.",
-  ],
+  ["model_unavailable", false, "The provider does not have this model. Choose another, or name none.", null],
+  ["content_rejected", false, "The provider rejected the content of the input. Change the prompt or the images.", null],
 ])(
   "a failure with %s (retryable: %s), whatever words its message has → what to do, once",
   (code, retryable, message, remedy) => {

@@ -166,6 +166,15 @@ describe("the body of an answer", () => {
     ],
     ["URL-encoded", encodeURIComponent],
     ["URL-encoded to the last letter", (signature) => inHex(signature).replaceAll(/../g, "%$&")],
+    [
+      "each character escaped as in JSON",
+      (signature) => inHex(signature).replaceAll(/../g, (code) => `\\u00${code.toUpperCase()}`),
+    ],
+    ["each character escaped as in HTML", (signature) => inHex(signature).replaceAll(/../g, "&#x$&;")],
+    [
+      "each character as a number, as in HTML",
+      (signature) => signature.replaceAll(/./g, (c) => `&#${c.charCodeAt(0)};`),
+    ],
     ["a character on each line", (signature) => [...signature].join("\n")],
     ["the first 20 characters at the end of what is kept", (signature) => "y ".repeat(502) + signature.slice(0, 20)],
   ])("our signature, %s → a note is kept instead", async (_what, echo) => {

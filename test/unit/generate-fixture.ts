@@ -57,6 +57,7 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
     complete: async () => true,
     fail: async () => true,
     retryLater: async () => "later",
+    modelRefused: async () => "moved",
     pollLater: async () => {},
     discardOutput: async () => true,
   };

@@ -157,7 +157,7 @@ test.each([
   [401, "retry", "provider_unauthorized"],
   [402, "retry", "provider_payment_required"],
   [403, "retry", "provider_unauthorized"],
-  [404, "fail", "provider_model_not_found"],
+  [404, "change_model", "model_unavailable"],
   [409, "retry", "provider_unavailable"],
   [413, "fail", "provider_rejected_input"],
   [422, "fail", "provider_rejected_input"],
@@ -168,9 +168,30 @@ test.each([
   const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
   expect(verdict).toMatchObject({ action, reason: { code } });
   expect(verdict.reason.message).toContain(`because of ${status}`);
-  expect("providerAnswered" in verdict ? verdict.providerAnswered : verdict.retryable).toBe(
-    "providerAnswered" in verdict,
-  );
+  if (verdict.action === "retry") expect(verdict.providerAnswered).toBe(true);
+  if (verdict.action === "fail") expect(verdict.retryable).toBe(false);
+});
+
+test.each([
+  "The specified version does not exist (or perhaps you don't have permission to use it?)",
+  "This version has been disabled because it consistently fails to complete setup.",
+])("create of a version answered 422, %s → another model is to make it", async (detail) => {
+  const asked: unknown[] = [];
+  const { provider } = answering(async (request) => {
+    asked.push(new URL(request.url).pathname, await request.json());
+    return Response.json({ detail }, { status: 422 });
+  });
+  const model = "someone/a-model:0123abcd";
+  expect(createVerdict(await failureOf(provider.create({ ...NEW_RUN, model }, never())))).toMatchObject({
+    ...{ action: "change_model", reason: { code: "model_unavailable", message: expect.stringContaining(detail) } },
+  });
+  expect(asked).toEqual(["/v1/predictions", { version: model, input: NEW_RUN.input }]);
+});
+
+test("create answered 404 without the provider's words, as by another server → retry", async () => {
+  const { provider } = answering(() => new Response("<html>not found</html>", { status: 404 }));
+  const verdict = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
+  expect(verdict).toMatchObject({ action: "retry", reason: { code: "provider_unavailable" }, providerAnswered: true });
 });
 
 test("create answered 422 because of the content → content_rejected at the input, whatever stage its words name", async () => {

@@ -42,6 +42,19 @@ async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
   await submit(kit.submitTask(change), made.deps, kit.never());
   return made;
 }
+test("a model that the provider does not have → recorded as refused, with whether an earlier submit is unanswered; no run", async () => {
+  simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
+  for (const [after, answered] of [
+    [await run(), true],
+    [await again(), false],
+  ] as const) {
+    expect(after.calls).toEqual([
+      ["modelRefused", expect.stringMatching(/does not have this model.*It said: /), answered],
+    ]);
+  }
+  expect(await runsAtProvider()).toEqual([]);
+});
+
 /** The submit after one that had no answer. */
 const again = (change: Partial<SubmitTask> = {}, options: Options = {}) =>
   run({ attempt: 2, search_since: new Date(), ...change }, options);

@@ -7,7 +7,7 @@ import { type OutputSource, readOutput } from "../../supabase/functions/keyframe
 import { ProviderError } from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
 import { retryVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
 import type { Provider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
-import type { ModelRow } from "../models-check/read-rows.ts";
+import { defaultsOf, type ModelRow } from "../models-check/row-inputs.ts";
 
 const PROMPT = "A small harbour at dawn, fog on the water, one red boat";
 
@@ -42,8 +42,8 @@ type Steps = {
  */
 export async function makeImage(row: ModelRow, steps: Steps, signal: AbortSignal): Promise<LiveImage> {
   const { provider, outputs } = steps;
-  const wanted = { step: row.step, prompt: PROMPT, durationSeconds: null };
-  const input = buildInput({ ...wanted, reference: null, firstFrame: null, lastFrame: null }, row);
+  const files = { firstFrame: null, lastFrame: null, references: [] };
+  const input = buildInput({ step: row.step, input: { prompt: PROMPT, ...defaultsOf(row.controls) }, files }, row);
   const run = { model: row.model, input, cancelAfterSeconds: RUN_SECONDS, webhook: null };
   const started = await provider.create(run, signal);
   steps.onStarted(started);

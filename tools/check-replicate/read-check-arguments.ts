@@ -2,7 +2,8 @@ import { parseOptions } from "../command-line.ts";
 import { readEnvironment } from "../../shared/platform/environment.ts";
 import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
 import { readArguments } from "../models-check/read-arguments.ts";
-import { type ModelRow, readRows, type RowSource } from "../models-check/read-rows.ts";
+import { readRows, type RowSource } from "../models-check/read-rows.ts";
+import type { ModelRow } from "../models-check/row-inputs.ts";
 
 export type LiveCheckArguments = {
   help: boolean;
@@ -63,6 +64,6 @@ export function readCheckArguments(
 export async function readDefaultRow(rows: RowSource, signal: AbortSignal): Promise<ModelRow> {
   const all = await readRows(rows, signal);
   const row = all.find(({ step, is_default }) => step === "first-frame" && is_default);
-  if (!row) throw new Error("models has no default model for first-frame.");
+  if (!row) throw new Error("step_defaults has no model for first-frame.");
   return row;
 }

@@ -48,7 +48,7 @@ const REMEDY: Record<string, string> = {
   provider_unauthorized:
     "Make a token at https://replicate.com/account/api-tokens and set it as KEYFRAME_REPLICATE_API_TOKEN.",
   provider_payment_required: "Look at https://replicate.com/account/billing.",
-  provider_model_not_found: "npm run models:check shows which row of models is wrong.",
+  model_unavailable: "npm run models:check shows which row of models is wrong.",
   provider_rejected_input: "npm run models:check shows whether the model's inputs have changed.",
   provider_rate_limited: "Wait a minute and run it again.",
   provider_unavailable: "Look at https://www.replicatestatus.com and run it again.",

@@ -14,6 +14,9 @@ export const healthStage: Stage = {
     return {
       says: `to ask all functions at ${base}, and to kick the workers`,
       apply: async () => {
+        // A restored dump brings the schema without a notice to the Data API, which then answers as if it were missing.
+        const reload = "notify pgrst, 'reload schema'";
+        await deployment.cli.query("reloading the Data API's schema", reload, z.unknown(), "write");
         let waiting = "asking the functions";
         const health = waitForHealth(base, deployment, (problems) => {
           waiting = `asking again: ${problems}`;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { lstat, readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
+import { lstat, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { InstallError, listFiles, migrationName, readText, type Source } from "./source.ts";
 
@@ -56,8 +56,8 @@ export async function readApp(folder: string, source: Source): Promise<App> {
   const record = await readRecord(folder);
   const names = new Set([...source.migrations.keys(), ...(record?.migrations ?? [])]);
   const copyName = (file: string) => /^keyframe_(.+)$/.exec(migrationName(file) ?? "")?.[1] ?? "";
-  const found = await readdir(join(folder, MIGRATIONS)).catch(() => []);
-  const migrations = found.filter((file) => migrationName(file) !== undefined).sort();
+  const found = (await listFiles(folder, MIGRATIONS)).map((path) => path.slice(MIGRATIONS.length + 1));
+  const migrations = found.filter((file) => !file.includes("/") && migrationName(file) !== undefined);
   const isRemoval = (file: string) => migrationName(file) === REMOVAL;
   const after = migrations.findLastIndex(isRemoval) + 1;
   const isCopy = (file: string) => names.has(copyName(file));

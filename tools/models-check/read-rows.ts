@@ -2,10 +2,9 @@ import postgres from "postgres";
 import { z } from "zod";
 import { oneLine } from "../../local/stack/command-line.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { step } from "../../shared/contract/fields.ts";
-import { modelSettings } from "../../shared/replicate/build-input.ts";
 import { parseJson } from "../parse-json.ts";
 import { onThrowAwayDatabase } from "../throw-away-database.ts";
+import { modelRow, type ModelRow } from "./row-inputs.ts";
 
 /** The source of the rows to check. */
 export type RowSource =
@@ -43,13 +42,6 @@ export function nameRows(source: RowSource): string {
   }
 }
 
-/** The columns of a row of `models` that are compared. */
-const modelRow = modelSettings.extend({ step, model: z.string(), is_default: z.boolean() });
-export type ModelRow = z.infer<typeof modelRow>;
-
-/** Their names, for a query. */
-const modelColumns = Object.keys(modelRow.shape);
-
 /** Reads the rows by a connection string. Throws CheckFailed without the URL, which may hold a password. */
 async function rowsFromDatabase(databaseUrl: string): Promise<ModelRow[]> {
   const sql = postgres(databaseUrl, { max: 1, connect_timeout: 15, onnotice: () => undefined });
@@ -63,7 +55,9 @@ async function rowsFromDatabase(databaseUrl: string): Promise<ModelRow[]> {
 }
 
 async function selectRows(sql: postgres.Sql): Promise<ModelRow[]> {
-  const rows = await sql`select ${sql(modelColumns)} from keyframe.models order by step, is_default desc, model`;
+  const rows = await sql`
+    select m.*, exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model) as is_default
+    from keyframe.models m order by m.step, m.position, m.model`;
   return z.array(modelRow).parse([...rows]);
 }
 
@@ -77,11 +71,17 @@ const rowsFromMigrations = (signal: AbortSignal): Promise<ModelRow[]> =>
     return await selectRows(sql);
   });
 
+/** A row as the Data API gives it: `step_defaults` has something in it for a default. */
+const projectRow = modelRow
+  .omit({ is_default: true })
+  .extend({ step_defaults: z.unknown() })
+  .transform(({ step_defaults, ...row }): ModelRow => ({ ...row, is_default: [step_defaults].flat().some(Boolean) }));
+
 const TIMEOUT_MS = 30_000;
 
 /** Reads the rows through a project's Data API with its secret key. Throws CheckFailed without the key. */
 export async function rowsFromProject(url: string, secretKey: string, fetcher: typeof fetch): Promise<ModelRow[]> {
-  const query = `select=${modelColumns.join(",")}&order=step,is_default.desc,model`;
+  const query = "select=step,model,controls,fixed,step_defaults(step)&order=step,position,model";
   const address = `${url.replace(/\/+$/, "")}/rest/v1/models`;
   const headers = { apikey: secretKey, authorization: `Bearer ${secretKey}`, "accept-profile": "keyframe" };
   const { status, text } = await getText(`${address}?${query}`, headers, fetcher);
@@ -89,7 +89,7 @@ export async function rowsFromProject(url: string, secretKey: string, fetcher: t
     throw new CheckFailed(`${address} refuses the key (${status}): it has to be the project's secret key.`);
   }
   if (status !== 200) throw new CheckFailed(`${address} answered ${status}: ${text.slice(0, 200)}`);
-  const parsed = z.array(modelRow).safeParse(parseJson(text));
+  const parsed = z.array(projectRow).safeParse(parseJson(text));
   if (!parsed.success) throw new CheckFailed(`${address} answered with no rows of models: is SUPABASE_URL right?`);
   return parsed.data;
 }

@@ -6,8 +6,8 @@ import {
   recordedFolder,
   type RecordedSchema,
 } from "../../local/simulator/model-schemas.ts";
-import { checkRow, describeField, type Finding, findingLine } from "./check-row.ts";
-import type { ModelRow } from "./read-rows.ts";
+import { checkInput } from "../../local/simulator/check-input.ts";
+import { asksOf, completed, inputOf, type ModelRow } from "./row-inputs.ts";
 import { type Found, fromProvider, fromRecords, type Provider, recordSchema } from "./schemas.ts";
 
 type CheckOptions = {
@@ -21,6 +21,8 @@ type CheckOptions = {
   today: string;
 };
 
+/** What a row sends and its model refuses, and when: with the defaults, or with one value or image more. */
+type Finding = { step: string; model: string; asked: string; refused: string };
 type Checked = { row: ModelRow; origin: string; findings: Finding[] };
 /** `notes` are for people; they do not fail the check. */
 type CheckResult = { checked: Checked[]; findings: Finding[]; notes: string[] };
@@ -44,10 +46,22 @@ export async function runCheck({
 }
 
 function checkOne(row: ModelRow, found: Found | undefined): Checked {
-  if (found && "schema" in found) return { row, origin: found.origin, findings: checkRow(row, found.schema) };
-  const { missing: schema, todo } = found ?? { missing: "nothing", todo: "" };
-  const finding = { step: row.step, model: row.model, column: "model", row: `"${row.model}"`, schema, todo };
-  return { row, origin: "none", findings: [finding] };
+  const { step, model } = row;
+  if (!found || "missing" in found) {
+    return {
+      row,
+      origin: "none",
+      findings: [{ step, model, asked: "any input", refused: found?.missing ?? "nothing" }],
+    };
+  }
+  const findings = new Map<string, Finding>(); // each refusal once, by the first input that meets it
+  for (const ask of asksOf(row)) {
+    for (const { field, description } of checkInput({ input: found.schema }, inputOf(row, completed(row, ask)))) {
+      const refused = `${field}: ${description}`;
+      if (!findings.has(refused)) findings.set(refused, { step, model, asked: ask.what, refused });
+    }
+  }
+  return { row, origin: found.origin, findings: [...findings.values()] };
 }
 
 /** Differences between recorded and published schemas: the simulator then differs from the provider too. */
@@ -98,6 +112,23 @@ function valuesOf({ type, format, enum: values, minimum, maximum, maxItems, item
   return [type, format, sorted, minimum, maximum, maxItems, items?.type, items?.format];
 }
 
+/** What a field accepts, in a few words: `one of 5, 10`, `an integer from 3 to 15`, `a list of files`. */
+function describeField(field: FieldSchema): string {
+  if (field.enum) return `one of ${field.enum.map((one) => JSON.stringify(one)).join(", ")}`;
+  if (field.type === "array") {
+    const most = field.maxItems === undefined ? "" : `, at most ${field.maxItems}`;
+    return `a list of ${field.items?.format === "uri" ? "files" : `${field.items?.type ?? "value"}s`}${most}`;
+  }
+  if (field.type === "string") return field.format === "uri" ? "one file" : "text";
+  return `${field.type === "integer" ? "an integer" : `a ${field.type ?? "value"}`}${range(field)}`;
+}
+
+function range({ minimum, maximum }: FieldSchema): string {
+  if (minimum !== undefined && maximum !== undefined) return ` from ${minimum} to ${maximum}`;
+  if (minimum !== undefined) return ` from ${minimum}`;
+  return maximum === undefined ? "" : ` up to ${maximum}`;
+}
+
 /** The printed report: a table, the notes, the findings, and the sum. */
 export function report({ checked, findings, notes }: CheckResult, rowsFrom: string): string {
   const sum = `${checked.length} rows of models, from ${rowsFrom}`;
@@ -108,7 +139,9 @@ export function report({ checked, findings, notes }: CheckResult, rowsFrom: stri
   const blocks = [
     table(checked),
     notes.map((note) => `Note: ${note}`).join("\n"),
-    findings.map((finding) => `Wrong: ${findingLine(finding)}`).join("\n"),
+    findings
+      .map((finding) => `Wrong: ${finding.step}  ${finding.model}  with ${finding.asked}: ${finding.refused}`)
+      .join("\n"),
     verdict,
   ];
   return blocks.filter((block) => block !== "").join("\n\n");

@@ -11,9 +11,7 @@ import { parseJson } from "../parse-json.ts";
 import { CheckFailed, getText } from "./read-rows.ts";
 
 /** A model's schema and its origin, or why there is none and what to do. */
-export type Found =
-  | { schema: InputSchema; origin: string; version?: string; openapi: unknown }
-  | { missing: string; todo: string };
+export type Found = { schema: InputSchema; origin: string; version?: string; openapi: unknown } | { missing: string };
 
 /** The recorded schema of each model. */
 export function fromRecords(models: string[], recorded: Record<string, RecordedSchema>): Map<string, Found> {
@@ -22,8 +20,7 @@ export function fromRecords(models: string[], recorded: Record<string, RecordedS
 
 function ofRecord(openapi: RecordedSchema | undefined): Found {
   if (openapi === undefined) {
-    const todo = "Set KEYFRAME_REPLICATE_API_TOKEN to compare it with what Replicate publishes.";
-    return { missing: "nothing: none is recorded for this model", todo };
+    return { missing: "no schema of it is recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate." };
   }
   const { how, date } = openapi["x-source"];
   return { schema: readInputSchema(openapi), origin: `recorded ${date}, ${how}`, openapi };
@@ -40,10 +37,10 @@ export async function fromProvider(models: string[], provider: Provider): Promis
 async function ofProvider(model: string, provider: Provider): Promise<Found> {
   const published = await fetchSchema(model, provider);
   if (published === "gone") {
-    return { missing: "nothing: Replicate has no such model (404)", todo: "Correct its name, or take the row out." };
+    return { missing: "Replicate has no such model (404). Correct its name, or take the row out." };
   }
   if (published === "no version") {
-    return { missing: "nothing: the model has no published version", todo: "Use another model." };
+    return { missing: "the model has no published version. Use another model." };
   }
   const { version, openapi } = published;
   try {
@@ -53,9 +50,12 @@ async function ofProvider(model: string, provider: Provider): Promise<Found> {
   }
 }
 
-const published = z.object({
-  latest_version: z.object({ id: z.string(), openapi_schema: z.record(z.string(), z.unknown()) }).nullish(),
-});
+const version = z.object({ id: z.string(), openapi_schema: z.record(z.string(), z.unknown()) });
+/** A model answers with its latest version; a version of a community model is named, and answers itself. */
+const published = z.union([
+  version.transform((named) => ({ latest_version: named })),
+  z.object({ latest_version: version.nullish() }),
+]);
 
 /** A model at the provider: its newest version's OpenAPI document, or that there is none. */
 type Published = { version: string; openapi: Record<string, unknown> } | "gone" | "no version";
@@ -64,7 +64,7 @@ export type Provider = { baseUrl: string; token: string; fetch: typeof fetch };
 
 /** Asks the provider for a model. Throws CheckFailed; the message never holds the token. */
 async function fetchSchema(model: string, { baseUrl, token, fetch }: Provider): Promise<Published> {
-  const url = `${baseUrl.replace(/\/+$/, "")}/models/${model}`;
+  const url = `${baseUrl.replace(/\/+$/, "")}/models/${model.replace(":", "/versions/")}`;
   const { status, text } = await getText(url, { authorization: `Bearer ${token}` }, fetch);
   if (status === 404) return "gone";
   if (status === 401 || status === 403) {
@@ -74,8 +74,8 @@ async function fetchSchema(model: string, { baseUrl, token, fetch }: Provider): 
   const parsed = published.safeParse(parseJson(text));
   if (!parsed.success)
     throw new CheckFailed(`${url} answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL right?`);
-  const version = parsed.data.latest_version;
-  return version ? { version: version.id, openapi: version.openapi_schema } : "no version";
+  const { latest_version: latest } = parsed.data;
+  return latest ? { version: latest.id, openapi: latest.openapi_schema } : "no version";
 }
 
 const document = z.looseObject({ components: z.object({ schemas: z.record(z.string(), z.unknown()) }) });

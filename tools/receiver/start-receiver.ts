@@ -21,7 +21,7 @@ export type ReceiverOptions = {
   /** Called for every verified event, duplicates included. When it throws, the answer is 500 and the sender retries. */
   onEvent?: (received: ReceivedEvent) => void;
   onRefusal?: (refused: RefusedRequest) => void;
-  /** So many verified requests are answered 500 first, to see the retries. */
+  /** How many verified requests are answered 500 first, to see the retries. */
   failFirst?: number;
   /** The delay before each 2xx, in ms. The event counts as received. */
   hangMs?: number;

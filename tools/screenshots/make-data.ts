@@ -79,18 +79,18 @@ type Endpoints = { webhookId: string; stop: () => Promise<void> };
 
 /** Registers the endpoints before the films are made. Returns the one whose page is shown. */
 export async function makeWebhooks(keyframe: KeyframeClient): Promise<Endpoints> {
-  const well = serveAnswer(() => new Response("ok"));
-  const tired = serveAnswer((turn) => (turn % 3 === 0 ? new Response("ok") : new Response("busy", { status: 503 })));
+  const working = serveAnswer(() => new Response("ok"));
+  const failing = serveAnswer((turn) => (turn % 3 === 0 ? new Response("ok") : new Response("busy", { status: 503 })));
   await keyframe.webhooks.create({
-    url: `${well.url}/crm`,
+    url: `${working.url}/crm`,
     description: "CRM",
     eventTypes: ["project.created"],
   });
-  await keyframe.webhooks.create({ url: `${tired.url}/review`, description: "Review tool" });
-  const shown = await keyframe.webhooks.create({ url: `${well.url}/keyframe`, description: "Edit suite" });
+  await keyframe.webhooks.create({ url: `${failing.url}/review`, description: "Review tool" });
+  const shown = await keyframe.webhooks.create({ url: `${working.url}/keyframe`, description: "Edit suite" });
   return {
     webhookId: shown.webhookId,
-    stop: async () => void (await Promise.all([well.stop(), tired.stop()])),
+    stop: async () => void (await Promise.all([working.stop(), failing.stop()])),
   };
 }
 

@@ -38,7 +38,7 @@ export function Component() {
   });
   const own = useQuery({
     queryKey: ["own-identifiers"],
-    queryFn: ({ signal }) => readOwn(keyframe, callPlatform, signal),
+    queryFn: ({ signal }) => readOwn(keyframe, signal),
     staleTime: Number.POSITIVE_INFINITY, // another document would close what is open
     gcTime: 0,
   });
@@ -164,12 +164,10 @@ async function readDocument(callPlatform: CallPlatform, signal: AbortSignal): Pr
 }
 
 /** Of the project with the most steps among the latest, of the latest endpoint that is enabled, and of any that has a delivery. */
-async function readOwn(keyframe: KeyframeClient, callPlatform: CallPlatform, signal: AbortSignal): Promise<Own> {
-  const images = "/rest/v1/predictions?select=reference_image_path&reference_image_path=not.is.null&limit=1";
-  const [{ projects }, { webhooks }, referenced] = await Promise.all([
+async function readOwn(keyframe: KeyframeClient, signal: AbortSignal): Promise<Own> {
+  const [{ projects }, { webhooks }] = await Promise.all([
     keyframe.listProjects({ include: "predictions" }, { signal }),
     keyframe.webhooks.list({ signal }),
-    callPlatform(images, { signal }),
   ]);
   const steps = ({ predictions }: (typeof projects)[number]) =>
     Object.values(predictions ?? {}).filter((latest) => latest !== null).length;
@@ -184,7 +182,6 @@ async function readOwn(keyframe: KeyframeClient, callPlatform: CallPlatform, sig
     const { deliveries } = await keyframe.webhooks.deliveries(one.webhookId, { limit: 1 }, { signal });
     deliveryId = deliveries[0]?.deliveryId;
   }
-  const [image] = referenced as { reference_image_path: string }[];
   return defined({
     projectId: film?.projectId,
     firstFrameId: done("first-frame"),
@@ -193,7 +190,8 @@ async function readOwn(keyframe: KeyframeClient, callPlatform: CallPlatform, sig
     activeId: active?.predictionId,
     webhookId,
     deliveryId,
-    referenceImagePath: image?.reference_image_path,
+    referenceImagePath:
+      runs?.find(({ input }) => input.referenceImagePath !== null)?.input.referenceImagePath ?? undefined,
   });
 }
 

@@ -31,8 +31,8 @@ export function DescriptionField({ value, ...field }: Props) {
 const MOST = 4000;
 
 /** The service's other rules are rarely broken: it names them when it refuses. */
-export const textProblem = (text: string): string | null =>
-  [...text].length > MOST ? "At most 4,000 characters." : null;
+export const textProblem = (text: string, most = MOST): string | null =>
+  [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
 
 /** A description and a character count. The service counts code points: an emoji is one. */
 function Counted({ text, value }: { text: string; value: string }) {

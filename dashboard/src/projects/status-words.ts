@@ -49,11 +49,13 @@ export function statusWords({ status, queuePosition, progress }: Prediction): st
   return STATUS_WORD[status];
 }
 
-/** Errors whose message already says to run the step again. */
+/** Errors whose message already says what to do. */
 const SAY_THEMSELVES = new Set([
   "attempts_exhausted",
+  "content_rejected",
   "deadline_exceeded",
   "input_unreachable",
+  "model_unavailable",
   "output_expired",
   "output_not_usable",
   "provider_aborted",
@@ -64,7 +66,6 @@ const SAY_THEMSELVES = new Set([
 
 /** Errors that no other prompt or image fixes. */
 const OTHER_REMEDY: Record<string, (step: Step) => string> = {
-  provider_model_not_found: () => "Ask an administrator to choose another model.",
   output_too_large: (step) =>
     step === "video"
       ? "Choose a shorter video, or raise the upload limit in Storage."
@@ -73,6 +74,7 @@ const OTHER_REMEDY: Record<string, (step: Step) => string> = {
 
 /** What to do after an error, unless its message says so. */
 export function remedyFor({ code, retryable }: NonNullable<Prediction["error"]>, step: Step): string | null {
-  if (retryable) return SAY_THEMSELVES.has(code) ? null : "Try again.";
+  if (SAY_THEMSELVES.has(code)) return null;
+  if (retryable) return "Try again.";
   return OTHER_REMEDY[code]?.(step) ?? "Change the prompt or the image, then generate it again.";
 }

@@ -3,22 +3,22 @@ import { useQueryClient } from "@tanstack/react-query";
 import { Fragment, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useServices } from "../services.ts";
 import { keepDraftsOf } from "./use-draft.ts";
-import { type AuthLink, ENDED, LINK_FAILED, type Notice, type TakenUp } from "./start-session.ts";
+import { type AuthLink, ENDED, LINK_FAILED, type Notice, type RestoredSession } from "./start-session.ts";
 import { SessionContext, type SessionState } from "./use-session.ts";
 
-type Props = { link: AuthLink; takenUp: TakenUp; children: ReactNode };
+type Props = { link: AuthLink; restored: RestoredSession; children: ReactNode };
 
 /** Follows the session across tabs. Cached data is dropped when the user changes. */
-export function SessionProvider({ link, takenUp, children }: Props) {
+export function SessionProvider({ link, restored, children }: Props) {
   const { auth } = useServices();
   const queries = useQueryClient();
-  const [session, setSession] = useState(takenUp.session);
+  const [session, setSession] = useState(restored.session);
   const [notice, setNotice] = useState<Notice>(
-    link.problem ?? takenUp.notice ?? (link.isFromMail ? LINK_FAILED : null),
+    link.problem ?? restored.notice ?? (link.isFromMail ? LINK_FAILED : null),
   );
-  const [isRecovering, setRecovering] = useState(link.isRecovery && takenUp.session !== null);
+  const [isRecovering, setRecovering] = useState(link.isRecovery && restored.session !== null);
   const [hasLeft, setLeft] = useState(false);
-  const owner = useRef(takenUp.session?.user.id);
+  const owner = useRef(restored.session?.user.id);
   const isLeaving = useRef(false);
 
   useEffect(() => {
@@ -40,8 +40,8 @@ export function SessionProvider({ link, takenUp, children }: Props) {
 
   // A failed link while signed in: no sign-in page shows the message.
   useEffect(() => {
-    if (link.problem !== null && takenUp.session !== null) notifications.show({ color: "red", message: link.problem });
-  }, [link, takenUp]);
+    if (link.problem !== null && restored.session !== null) notifications.show({ color: "red", message: link.problem });
+  }, [link, restored]);
 
   const state = useMemo<SessionState>(
     () => ({

@@ -5,24 +5,24 @@ const TIMEOUT_MS = 5_000;
 
 const AWAY = "Cannot reach the service. You stay signed in: the page continues when the service is back.";
 
-export type TakenUp = { session: Session | null; notice: Notice };
+export type RestoredSession = { session: Session | null; notice: Notice };
 
 /** Restores the stored session or the one from an email link. Call it right after creating the client. */
-export async function takeUpSession(auth: GoTrueClient): Promise<TakenUp> {
+export async function restoreSession(auth: GoTrueClient): Promise<RestoredSession> {
   // Fires when the stored session can no longer be refreshed.
   let hasEnded = false;
   const { data: listener } = auth.onAuthStateChange((event) => {
     if (event === "SIGNED_OUT") hasEnded = true;
   });
-  const taken = auth.getSession().then(({ data, error }): TakenUp => {
+  const read = auth.getSession().then(({ data, error }): RestoredSession => {
     if (data.session !== null) return { session: data.session, notice: null };
     return { session: null, notice: hasEnded ? ENDED : isAuthRetryableFetchError(error) ? AWAY : null };
   });
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<TakenUp>((resolve) => {
+  const late = new Promise<RestoredSession>((resolve) => {
     timer = setTimeout(() => resolve({ session: null, notice: AWAY }), TIMEOUT_MS);
   });
-  return await Promise.race([taken, late]).finally(() => {
+  return await Promise.race([read, late]).finally(() => {
     clearTimeout(timer);
     listener.subscription.unsubscribe();
   });

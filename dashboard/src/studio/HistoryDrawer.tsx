@@ -10,7 +10,7 @@ import { ErrorNotice } from "../ui/messages.tsx";
 import { Time } from "../ui/Time.tsx";
 import { useOpened } from "../ui/window-focus.ts";
 import { PredictionState } from "./PredictionState.tsx";
-import { MadeFrom, ReferenceThumb } from "./Sources.tsx";
+import { MadeFrom, References } from "./Sources.tsx";
 import classes from "./screen.module.css";
 import { StepScreen } from "./StepScreen.tsx";
 import { useDownload } from "./use-download.ts";
@@ -89,20 +89,21 @@ type HistoryEntryProps = {
 
 function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse }: HistoryEntryProps) {
   const download = useDownload(project.title);
-  const { step, input, output, error, model, createdAt } = prediction;
+  const { step, input, output, error, model, requestedModel, createdAt } = prediction;
+  const madeBy = requestedModel === null ? model : `${model} instead of ${requestedModel}`;
   return (
     <div className={classes.historyEntry} data-wide={step === "video" || undefined}>
       <StepScreen step={step} latest={prediction} shown={prediction} prompt={input.prompt} />
       <Stack gap={2} miw={0}>
         <PredictionState prediction={prediction} isCanceling={false} />
-        <Text size="xs" c="dimmed" truncate title={model}>
-          <Time iso={createdAt} /> · {model}
+        <Text size="xs" c="dimmed" truncate title={madeBy}>
+          <Time iso={createdAt} /> · {madeBy}
         </Text>
         {error !== null && <Text size="xs">{error.message}</Text>}
         <Text size="sm" lineClamp={3} title={input.prompt} style={{ overflowWrap: "anywhere" }}>
           {input.prompt}
         </Text>
-        {input.referenceImagePath !== null && <ReferenceThumb path={input.referenceImagePath} />}
+        <References paths={input.referenceImagePaths} />
         <MadeFrom project={project} prediction={prediction} />
         <Group gap="xs" mt={4}>
           {onChoose !== undefined && (

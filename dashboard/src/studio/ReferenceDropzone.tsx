@@ -4,7 +4,7 @@ import { type DragEvent, type ReactNode, type Ref, useImperativeHandle, useRef, 
 import classes from "./reference.module.css";
 
 /** The service checks the bytes itself. */
-const KINDS = ["image/png", "image/jpeg", "image/webp"];
+export const KINDS = ["image/png", "image/jpeg", "image/webp"];
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
 type Props = {
@@ -25,7 +25,7 @@ export function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, children
   const take = (files: FileList | null) => {
     const [file, ...others] = files ?? [];
     if (file === undefined || isBusy) return;
-    const reason = others.length > 0 ? "Choose one image." : refuse(file);
+    const reason = others.length > 0 ? "Choose one image." : refuseImage(file);
     if (reason === null) onFile(file);
     else onRefused(reason);
   };
@@ -88,7 +88,8 @@ function Words({ Icon, text, more }: { Icon: typeof IconUpload; text: string; mo
   );
 }
 
-function refuse({ type, size }: File): string | null {
+/** Why an image cannot be uploaded; null when it can. */
+export function refuseImage({ type, size }: File): string | null {
   if (!KINDS.includes(type)) return "Not a PNG, JPEG or WebP image.";
   return size > LIMIT_BYTES ? "The image is larger than 10 MiB. Choose a smaller one." : null;
 }

@@ -4,6 +4,7 @@ import { nounOf } from "../projects/status-words.ts";
 import { useRenewOutput } from "../projects/prediction-cache.ts";
 import classes from "./screen.module.css";
 import { useReferenceAddress } from "./reference-image.ts";
+import { inputWords } from "./step-options.ts";
 import { usePrediction } from "./use-predictions.ts";
 
 type Source = { alt: string; prediction: Prediction | null };
@@ -52,26 +53,28 @@ export function MadeFrom({ project, prediction: { step, input }, label = "Made f
         { alt: `First frame of ${of}`, prediction: first },
         { alt: `Last frame of ${of}`, prediction: last },
       ]}
-      more={
-        input.firstFramePredictionId === null
-          ? "a first frame that was deleted"
-          : input.durationSeconds === null
-            ? undefined
-            : `${input.durationSeconds} s`
-      }
+      more={input.firstFramePredictionId === null ? "a first frame that was deleted" : inputWords(input)}
     />
   );
 }
 
-/** A reference image, small. */
-export function ReferenceThumb({ path }: { path: string }) {
-  const { data: src } = useReferenceAddress(path);
+/** Reference images, small. Nothing without one. */
+export function References({ paths }: { paths: string[] }) {
+  if (paths.length === 0) return null;
   return (
-    <Group gap="xs" wrap="nowrap" mih={36}>
+    <Group gap="xs" mih={36}>
       <Text size="sm" c="dimmed">
         Reference
       </Text>
-      {src != null && <img className={classes.thumb} src={src} alt="Reference" />}
+      {paths.map((path) => (
+        <ReferenceImage key={path} path={path} alt="Reference" />
+      ))}
     </Group>
   );
+}
+
+/** A reference image, small. */
+export function ReferenceImage({ path, alt }: { path: string; alt: string }) {
+  const { data: src } = useReferenceAddress(path);
+  return src == null ? null : <img className={classes.thumb} src={src} alt={alt} />;
 }

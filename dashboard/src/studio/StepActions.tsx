@@ -2,13 +2,8 @@ import { Group, Text } from "@mantine/core";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useLayoutEffect, useRef } from "react";
-import {
-  type KeyframeClient,
-  KeyframeError,
-  type Prediction,
-  type StartOptions,
-  type Step,
-} from "../../../client/index.ts";
+import { KeyframeError, type Prediction, type Step, type StepBody } from "../../../client/index.ts";
+import type { Choices } from "./step-options.ts";
 import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
@@ -113,7 +108,9 @@ export function useStartStep(projectId: string, step: Step, { texts, save }: Tex
     mutationFn: async (choices: Choices) => {
       await save();
       const idempotencyKey = keyFor([choices, texts.textPrompt]);
-      return startStep(keyframe, { projectId, step }, choices, { idempotencyKey });
+      // The fields come from the model's own row, so they fit its step; the service checks them.
+      const body = { projectId, ...choices } as StepBody[Step];
+      return keyframe.generate<Step>(step, body, { idempotencyKey });
     },
     onSuccess: (prediction) => {
       forget();
@@ -131,26 +128,6 @@ export function useStartStep(projectId: string, step: Step, { texts, save }: Tex
     isStarting: mutation.isPending,
     error: mutation.error,
   };
-}
-
-/** Absent fields use the service's defaults. */
-export type Choices = {
-  prompt?: string | undefined;
-  referenceImagePath?: string | undefined;
-  durationSeconds?: number | undefined;
-};
-
-/** Sends the fields that the step accepts. */
-function startStep(
-  keyframe: KeyframeClient,
-  { projectId, step }: { projectId: string; step: Step },
-  choices: Choices,
-  options: StartOptions,
-): Promise<Prediction> {
-  const { prompt, referenceImagePath, durationSeconds } = choices;
-  return step === "video"
-    ? keyframe.generate(step, { projectId, prompt, durationSeconds }, options)
-    : keyframe.generate(step, { projectId, prompt, referenceImagePath }, options);
 }
 
 /** Cancels a prediction. If it has just ended, shows how instead of an error. */

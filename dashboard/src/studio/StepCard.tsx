@@ -1,7 +1,7 @@
 import { ActionIcon, Alert, Button, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
 import { IconAlertTriangle, IconDownload, IconHistory } from "@tabler/icons-react";
 import type { ReactNode } from "react";
-import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../projects/prediction-cache.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { isEarlier, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
@@ -11,10 +11,10 @@ import { MadeFrom, Thumb } from "./Sources.tsx";
 import screen from "./screen.module.css";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "./StepScreen.tsx";
-import { type StepOptions, StepSettings } from "./StepSettings.tsx";
+import { StepSettings } from "./StepSettings.tsx";
+import { choicesOf, modelOf, type StepOptions } from "./step-options.ts";
 import classes from "./strip.module.css";
 import { useDownload } from "./use-download.ts";
-import type { Model } from "./use-models.ts";
 import type { Take } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 
@@ -23,31 +23,32 @@ type Props = {
   step: Step;
   take: Take;
   texts: TextsState;
-  model: Model | undefined;
+  models: Model[] | undefined;
   options: StepOptions;
   onOptions: (options: StepOptions) => void;
   poster?: string | undefined;
   notYet?: string | null;
-  /** Settings of this step only. */
-  children?: (options: StepOptions, setOptions: (options: StepOptions) => void) => ReactNode;
+  /** Whether there is a last frame, at which a video can end. */
+  hasLastFrame?: boolean;
+  /** Of this step only. */
+  children?: ReactNode;
   onHistory: () => void;
   onUseLatest: () => void;
 };
 
-export function StepCard({ project, step, take, texts, model, options, poster, notYet = null, ...props }: Props) {
+export function StepCard({ project, step, take, texts, models, options, poster, notYet = null, ...props }: Props) {
   const { projectId, title, predictions, referenceImagePath } = project;
+  const { hasLastFrame = false } = props;
+  const isVideo = step === "video";
   const latest = predictions[step];
   const shown = take.prediction;
   const { start, isStarting, error } = useStartStep(projectId, step, texts);
   const cancel = useCancelPrediction(projectId);
   const isCanceling = cancel.isPending && isRunning(latest);
-  const usesReference = options.usesReference && model?.maxReferences !== 0;
-  const startNow = () =>
-    start({
-      prompt: options.prompt.trim() === "" ? undefined : options.prompt,
-      referenceImagePath: usesReference ? (referenceImagePath ?? undefined) : undefined,
-      durationSeconds: options.durationSeconds ?? undefined,
-    });
+  const model = modelOf(models, options);
+  // A video takes its look from its frames, unless somebody says otherwise.
+  const ofProject = isVideo || referenceImagePath === null ? [] : [referenceImagePath];
+  const references = options.references ?? ofProject;
   return (
     <article className={classes.step} data-step={step} aria-labelledby={`step-${step}`}>
       <div className={classes.film}>
@@ -72,11 +73,11 @@ export function StepCard({ project, step, take, texts, model, options, poster, n
           step={step}
           latest={latest}
           notYet={notYet}
-          canStart={textProblem(options.prompt) === null}
+          canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
           isStarting={isStarting}
           isCanceling={isCanceling}
-          onStart={startNow}
+          onStart={() => start(choicesOf(model, options, { isVideo, references, hasLastFrame }))}
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}
@@ -99,14 +100,16 @@ export function StepCard({ project, step, take, texts, model, options, poster, n
             label={isEarlier(latest, shown) ? `Shown ${nounOf(step)} made from` : undefined}
           />
         )}
-        {props.children?.(options, props.onOptions)}
+        {props.children}
         {cancel.error !== null && <ErrorNotice title="Could not cancel" error={cancel.error} />}
         <StepSettings
           options={options}
           onChange={props.onOptions}
-          hasReference={referenceImagePath !== null}
-          model={model}
-          isVideo={step === "video"}
+          models={models}
+          isVideo={isVideo}
+          references={references}
+          projectReference={referenceImagePath}
+          hasLastFrame={hasLastFrame}
         />
       </Stack>
     </article>

@@ -72,13 +72,13 @@ function FilmVideo({ prediction, output: { url, width, height }, label, poster }
   const remember = (at = 0) => {
     if (at > 0) goOnAt.current = at;
   };
-  const takeUp = () => {
+  const switchToFreshUrl = () => {
     remember(player.current?.currentTime);
     setAddress(url);
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a new address is a reason
   useEffect(() => {
-    if (player.current === null || player.current.paused || player.current.error !== null) takeUp();
+    if (player.current === null || player.current.paused || player.current.error !== null) switchToFreshUrl();
   }, [url]);
 
   if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
@@ -100,7 +100,7 @@ function FilmVideo({ prediction, output: { url, width, height }, label, poster }
         remember(currentTarget.currentTime);
         onFailed();
       }}
-      onPause={() => address !== url && takeUp()}
+      onPause={() => address !== url && switchToFreshUrl()}
       onSeeked={({ currentTarget }) => {
         goOnAt.current = currentTarget.currentTime;
       }}

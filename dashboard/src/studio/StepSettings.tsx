@@ -1,34 +1,59 @@
-import { Button, Checkbox, Collapse, Stack, Textarea } from "@mantine/core";
+import { Button, Checkbox, Collapse, Group, NativeSelect, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconAdjustmentsHorizontal } from "@tabler/icons-react";
+import type { Model } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
-import type { Model } from "./use-models.ts";
+import { ControlField } from "./ControlField.tsx";
+import { StepReferences } from "./StepReferences.tsx";
+import {
+  forcedValues,
+  maxReferences,
+  modelOf,
+  settingsOf,
+  settingWords,
+  type StepOptions,
+  takesLastFrame,
+  chosenValue,
+} from "./step-options.ts";
 
 type Props = {
   options: StepOptions;
   onChange: (options: StepOptions) => void;
-  hasReference: boolean;
-  model: Model | undefined;
+  models: Model[] | undefined;
   isVideo: boolean;
+  /** Of the next prediction. */
+  references: string[];
+  projectReference: string | null;
+  /** The project has a last frame, at which a video can end. */
+  hasLastFrame: boolean;
 };
 
-export function StepSettings({ options, onChange, hasReference, model, isVideo }: Props) {
+/** The settings of a step, made from what its model takes. Closed, one line says what is set. */
+export function StepSettings({ options, onChange, models, isVideo, ...images }: Props) {
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
-  const takesNone = model?.maxReferences === 0;
+  const model = modelOf(models, options);
+  const withLastFrame = images.hasLastFrame && takesLastFrame(model, options);
+  const words = model === undefined ? [] : settingWords(model, options, withLastFrame);
   return (
     <div>
-      <Button
-        variant="subtle"
-        size="compact-sm"
-        ml={-8}
-        aria-expanded={isOpen}
-        aria-controls={id}
-        leftSection={<IconAdjustmentsHorizontal size={16} aria-hidden />}
-        onClick={toggle}
-      >
-        {options.prompt.trim() === "" ? "Settings" : "Settings: custom prompt"}
-      </Button>
+      <Group gap="xs" wrap="nowrap">
+        <Button
+          variant="subtle"
+          size="compact-sm"
+          ml={-8}
+          style={{ flexShrink: 0 }}
+          aria-expanded={isOpen}
+          aria-controls={id}
+          leftSection={<IconAdjustmentsHorizontal size={16} aria-hidden />}
+          onClick={toggle}
+        >
+          {options.prompt.trim() === "" ? "Settings" : "Settings: custom prompt"}
+        </Button>
+        <Text size="xs" c="dimmed" truncate title={words.join(" · ")}>
+          {words.join(" · ")}
+        </Text>
+      </Group>
       <Collapse expanded={isOpen} id={id}>
         <Stack gap="sm" pt="xs">
           <Textarea
@@ -38,17 +63,23 @@ export function StepSettings({ options, onChange, hasReference, model, isVideo }
             minRows={2}
             maxRows={8}
             value={options.prompt}
-            error={textProblem(options.prompt)}
+            error={textProblem(options.prompt, model?.promptMaxLength)}
             onChange={({ currentTarget }) => onChange({ ...options, prompt: currentTarget.value })}
           />
-          {!isVideo && hasReference && (
-            <Checkbox
-              label="Follow the reference image"
-              description={takesNone ? `${model.name} does not take reference images.` : undefined}
-              checked={options.usesReference && !takesNone}
-              disabled={takesNone}
-              onChange={({ currentTarget }) => onChange({ ...options, usesReference: currentTarget.checked })}
-            />
+          {models !== undefined && model !== undefined && (
+            <>
+              <NativeSelect
+                label="Model"
+                description={aboutModel(model)}
+                data={models.map((one) => ({
+                  value: one.model,
+                  label: `${one.label}, ${one.vendor}${one.isDefault ? " (default)" : ""}`,
+                }))}
+                value={model.model}
+                onChange={({ currentTarget: { value } }) => onChange({ ...options, model: value })}
+              />
+              <ModelSettings {...{ options, onChange, model, isVideo, withLastFrame }} {...images} />
+            </>
           )}
         </Stack>
       </Collapse>
@@ -56,13 +87,55 @@ export function StepSettings({ options, onChange, hasReference, model, isVideo }
   );
 }
 
-/** Settings for the next prediction of a step. */
-export type StepOptions = {
-  /** Empty: the project's prompt. */
-  prompt: string;
-  usesReference: boolean;
-  /** Null: the model's default. */
-  durationSeconds: number | null;
-};
+type ModelSettingsProps = Omit<Props, "models"> & { model: Model; withLastFrame: boolean };
 
-export const NO_OPTIONS: StepOptions = { prompt: "", usesReference: true, durationSeconds: null };
+function ModelSettings({ options, onChange, model, isVideo, withLastFrame, ...images }: ModelSettingsProps) {
+  const { references, projectReference, hasLastFrame } = images;
+  const forced = forcedValues(model, options, withLastFrame);
+  const most = maxReferences(model, isVideo);
+  return (
+    <>
+      {settingsOf(model).map(([name, control]) => (
+        <ControlField
+          key={name}
+          name={name}
+          control={control}
+          value={forced[name] ?? chosenValue(model, name, options.values) ?? textOf(options.values[name])}
+          isForced={name in forced}
+          onChange={(value) => {
+            const { [name]: _, ...others } = options.values;
+            onChange({ ...options, values: value === undefined ? others : { ...others, [name]: value } });
+          }}
+        />
+      ))}
+      {hasLastFrame && (
+        <Checkbox
+          label="End at the last frame"
+          description={model.controls.lastFrame === undefined ? `${model.label} takes no last frame.` : undefined}
+          checked={withLastFrame}
+          disabled={model.controls.lastFrame === undefined}
+          onChange={({ currentTarget }) => onChange({ ...options, usesLastFrame: currentTarget.checked })}
+        />
+      )}
+      {most > 0 ? (
+        <StepReferences
+          paths={references}
+          max={most}
+          projectPath={projectReference}
+          onChange={(paths) => onChange({ ...options, references: paths })}
+        />
+      ) : (
+        references.length > 0 && <Text size="xs">{model.label} takes no reference images.</Text>
+      )}
+    </>
+  );
+}
+
+/** A text that is too long stays in its field, with what is wrong. */
+const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
+
+function aboutModel({ notes = "", acceptsFaces, shutdownAt }: Model): string | undefined {
+  const ends = shutdownAt === null ? "" : `Ends on ${new Date(shutdownAt).toLocaleDateString()}.`;
+  const faces = acceptsFaces === "no" && !/faces/i.test(notes) ? "Takes no images with people's faces." : "";
+  return [notes, faces, ends].filter((one) => one !== "").join(" ") || undefined;
+}

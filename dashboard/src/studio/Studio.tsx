@@ -9,6 +9,7 @@ import { projectKeys, runningOf, storePrediction } from "../projects/prediction-
 import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
 import { PageHead } from "../ui/page-parts.tsx";
+import { AspectRatio } from "./AspectRatio.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
 import { ReferencePanel } from "./ReferencePanel.tsx";
 import classes from "./studio.module.css";
@@ -33,7 +34,9 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
       </div>
       <div className={classes.about}>
         <div className={classes.film}>
-          <TextsPanel state={texts} />
+          <TextsPanel state={texts}>
+            <AspectRatio project={project} />
+          </TextsPanel>
         </div>
         <ReferencePanel project={project} />
       </div>

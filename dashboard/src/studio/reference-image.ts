@@ -27,6 +27,20 @@ function showUploaded(queries: QueryClient, path: string, file: Blob): void {
   queries.setQueryData(referenceKey(path), URL.createObjectURL(file)); // refers to the file, and does not copy it
 }
 
+/** Uploads a reference image of one step. */
+export function useAddReference(onAdded: (path: string) => void) {
+  const { keyframe } = useServices();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async (file: Blob) => {
+      const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
+      showUploaded(queries, referenceImagePath, file);
+      return referenceImagePath;
+    },
+    onSuccess: onAdded,
+  });
+}
+
 /** Uploads with progress, then makes it the project's image. A new upload or leaving the page aborts the previous one. */
 export function useUploadReference(projectId: string) {
   const { keyframeUploading } = useServices();

@@ -16,6 +16,7 @@ export type Reason = { code: string; message: string; stage?: Stage };
 
 const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
 export type Claimed = z.infer<typeof claimed>[number];
+const refused = z.enum(["moved", "failed", "too_late"]);
 const retried = z.enum(["later", "failed", "too_late"]);
 
 /**
@@ -44,6 +45,8 @@ export type Database = {
   fail(task: LeasedTask, reason: Reason, retryable: boolean): Promise<boolean>;
   retryLater(task: LeasedTask, reason: Reason, more?: RetryDetails): Promise<z.infer<typeof retried>>;
   pollLater(task: LeasedTask): Promise<void>;
+  /** The provider does not have the task's model: the prediction has moved to another, or failed. */
+  modelRefused(task: LeasedTask, message: string, providerAnswered: boolean): Promise<z.infer<typeof refused>>;
   /** Removes the written file if its prediction ended without it; true if so. Nothing may be written for the task afterwards. */
   discardOutput(task: LeasedTask): Promise<boolean>;
 };
@@ -83,6 +86,8 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null): 
           provider_answered: providerAnswered,
         }),
       ),
+    modelRefused: async (task, message, provider_answered) =>
+      refused.parse(await call("record_model_refused", { ...lease(task), message, provider_answered })),
     pollLater: async (task) =>
       void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
     discardOutput: async ({ lease_token }) => z.boolean().parse(await call("discard_output", { lease_token })),

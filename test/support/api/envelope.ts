@@ -12,7 +12,7 @@ const envelope = z.discriminatedUnion("success", [
     data: z.null(),
     error: z.strictObject({
       code: z.enum(CODES),
-      message: z.string().regex(/^[A-Z].*\.$/s, "a sentence"),
+      message: z.string().regex(/^[A-Za-z].*\.$/s, "a sentence, which may begin with the name of a field or a model"),
       details: z.array(z.strictObject({ path: z.string(), message: z.string().min(1) })).optional(),
       requestId: z.string().min(1),
     }),

@@ -2,6 +2,7 @@ import { inject } from "vitest";
 import { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
 import { film } from "../../../shared/contract/films.ts";
+import type { BodyInput } from "../../../shared/contract/operations/index.ts";
 import { type Prediction, prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
 import { project } from "../../../shared/contract/projects.ts";
 import { type CallOptions, callApi } from "./call.ts";
@@ -21,9 +22,7 @@ export type User = {
   supabase: DataClient;
   call(path: string, options?: CallOptions): Promise<Reply>;
   post(path: string, json: unknown, headers?: Record<string, string>): Promise<Reply>;
-  createProject(
-    fields?: Partial<{ title: string; textPrompt: string; description: string; filmId: string }>,
-  ): Promise<string>;
+  createProject(fields?: Partial<BodyInput<"createProject">>): Promise<string>;
   createFilm(title?: string): Promise<string>;
   start(step: Step, body: { projectId: string; [field: string]: unknown }): Promise<Prediction>;
   read(step: Step, projectId: string, predictionId?: string): Promise<Prediction>;

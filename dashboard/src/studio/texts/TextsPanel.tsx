@@ -1,7 +1,7 @@
 import { Button, Group, Loader, SimpleGrid, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
-import type { FormEvent } from "react";
+import type { FormEvent, ReactNode } from "react";
 import { DescriptionField, PromptField, textProblem } from "../../projects/project-fields.tsx";
 import { BusyButton } from "../../ui/BusyButton.tsx";
 import { ErrorNotice } from "../../ui/messages.tsx";
@@ -10,7 +10,13 @@ import type { TextsState } from "./use-texts.ts";
 /** All fields are beside each other, so that Generate stays in the window. */
 const ROWS = { minRows: 3, maxRows: 3 };
 
-export function TextsPanel({ state }: { state: TextsState }) {
+type Props = {
+  state: TextsState;
+  /** Beside the description. */
+  children?: ReactNode;
+};
+
+export function TextsPanel({ state, children }: Props) {
   const { texts, isDirty, conflict, isSaving, error, edit, discard, save, saveOver } = state;
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
@@ -67,6 +73,7 @@ export function TextsPanel({ state }: { state: TextsState }) {
           >
             Description
           </Button>
+          {children}
           <TextsStatus isDirty={isDirty} isSaving={isSaving} />
           <Group gap="xs" ml="auto">
             {isDirty && (

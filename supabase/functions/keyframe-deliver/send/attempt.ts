@@ -65,6 +65,14 @@ const REPEATS_SIGNATURE = "Not kept: the answer repeats the signature of the req
 /** So many letters and digits in a row are no coincidence, and fewer are of no use. */
 const REPEATED = 8;
 
+/** A character that is escaped as in JSON or HTML: its code is hexadecimal, or decimal. */
+const ESCAPED = /\\u([0-9a-f]{4})|&#x([0-9a-f]+);|&#([0-9]+);/gi;
+
+const unescaped = (text: string) =>
+  text.replaceAll(ESCAPED, (_, json?: string, hex?: string, decimal?: string) =>
+    String.fromCharCode(Number(decimal ?? `0x${json ?? hex}`)),
+  );
+
 const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "").toLowerCase();
 
 /**
@@ -72,7 +80,7 @@ const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "").
  * signature as text, in hex and in base64, whatever stands between the characters: escapes, line breaks, colons.
  */
 function keptExcerpt(excerpt: string | null, header: string): string | null {
-  const text = lettersAndDigits(excerpt ?? "");
+  const text = lettersAndDigits(unescaped(excerpt ?? ""));
   const repeats = signaturesOf(header).some((signature) => {
     for (let at = 0; at + REPEATED <= signature.length; at++)
       if (text.includes(signature.slice(at, at + REPEATED))) return true;

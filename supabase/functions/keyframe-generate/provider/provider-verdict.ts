@@ -6,7 +6,9 @@ import type { ProviderError } from "./provider-error.ts";
 export type Verdict =
   /** `providerAnswered` false: the call may have had its effect. */
   | { action: "retry"; reason: Reason; providerAnswered: boolean; retryAfterSeconds: number | null }
-  | { action: "fail"; reason: Reason; retryable: boolean };
+  | { action: "fail"; reason: Reason; retryable: boolean }
+  /** The provider does not have the model: nothing was made. Another model can make the prediction. */
+  | { action: "change_model"; reason: Reason };
 
 /** For any call: retry, because the cause can be the token, the account, the network or the provider. */
 export function retryVerdict(error: ProviderError): Verdict & { action: "retry" } {
@@ -24,14 +26,11 @@ export function retryVerdict(error: ProviderError): Verdict & { action: "retry" 
 /** For a create: some answers mean that this input or model can never work. */
 export function createVerdict(error: ProviderError): Verdict {
   const { status, explanation } = error;
-  if (status === 404) {
-    const message = sentence(
-      "The provider does not have this model. An administrator has to choose another.",
-      explanation,
-    );
-    return { action: "fail", reason: { code: "provider_model_not_found", message }, retryable: false };
+  if (isModelGone(status, explanation)) {
+    const message = sentence("The provider does not have this model. Choose another, or name none.", explanation);
+    return { action: "change_model", reason: { code: "model_unavailable", message } };
   }
-  if (status !== null && status >= 400 && status < 500 && ![401, 402, 403, 408, 409, 425, 429].includes(status)) {
+  if (status !== null && status >= 400 && status < 500 && ![401, 402, 403, 404, 408, 409, 425, 429].includes(status)) {
     // Nothing was made yet, whatever the words say.
     if (readFailure(explanation).kind === "content_rejected") {
       const reason = {
@@ -45,6 +44,15 @@ export function createVerdict(error: ProviderError): Verdict {
     return { action: "fail", reason: { code: "provider_rejected_input", message }, retryable: false };
   }
   return retryVerdict(error);
+}
+
+/**
+ * Official models are answered 404, versions of others 422: "The specified version does not exist …", "This version has been disabled …".
+ * A 404 without the provider's words is of another server.
+ */
+function isModelGone(status: number | null, explanation: string): boolean {
+  if (status === 404) return explanation !== "";
+  return status === 422 && /\bversion (?:does not exist|has been disabled)/i.test(explanation);
 }
 
 const SENTENCES = {

@@ -60,10 +60,11 @@ export function createProvider(settings: ProviderSettings): Provider {
       // replicate.predictions.create cannot send Cancel-After.
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
       const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
-      const data = { input, ...callback };
-      const options = { method: "POST", headers, data };
-      const ask = async (replicate: Replicate) =>
-        (await replicate.request(`/models/${model}/predictions`, options)).json();
+      // A community model runs by a version; a model of the provider's own has none.
+      const version = model.includes(":") ? { version: model } : {};
+      const route = model.includes(":") ? "/predictions" : `/models/${model}/predictions`;
+      const options = { method: "POST", headers, data: { input, ...version, ...callback } };
+      const ask = async (replicate: Replicate) => (await replicate.request(route, options)).json();
       return parse(accepted, await once(settings, signal, ask));
     },
     get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
@@ -93,7 +94,7 @@ export function createProvider(settings: ProviderSettings): Provider {
 }
 
 /**
- * Makes the SDK send one request only. By itself it repeats every request that threw (also a create whose answer was lost: six paid
+ * Makes the SDK send one request only, for which it has no option: its fetch is the only place to say so. By itself it repeats every request that threw (also a create whose answer was lost: six paid
  * runs instead of one) and every 429, up to five times without a pause. So its fetch never throws: it returns a success as it is, and
  * 418, which the SDK does not repeat, for everything else. The real error is thrown afterwards.
  */

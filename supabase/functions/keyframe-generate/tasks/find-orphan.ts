@@ -69,7 +69,8 @@ async function compare(
     control === undefined ? [] : (run.input[control.field] ?? []),
   );
   if (files.some((file) => namedPrediction(file) === task.id)) return "name";
-  if (run.model !== task.model || run.input[prompt.field] !== task.input.prompt) return null;
+  // The list names a model without its version.
+  if (run.model !== task.model.split(":")[0] || run.input[prompt.field] !== task.input.prompt) return null;
   for (const file of files) {
     if (typeof file === "string" && (await provider.uploadedFor(file, signal)) === task.id) return "name";
   }

@@ -113,6 +113,12 @@ async function recordVerdict(task: SubmitTask, verdict: Verdict, { database, log
     return;
   }
   // After an unanswered submit, a search precedes every later submit.
-  const providerAnswered = verdict.providerAnswered && task.search_since === null;
+  const answered = task.search_since === null;
+  if (verdict.action === "change_model") {
+    const outcome = await database.modelRefused(task, reason.message, answered);
+    log.warn("model_refused", { predictionId: task.id, model: task.model, outcome });
+    return;
+  }
+  const providerAnswered = verdict.providerAnswered && answered;
   await database.retryLater(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, providerAnswered });
 }

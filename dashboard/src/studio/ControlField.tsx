@@ -1,0 +1,89 @@
+import { Checkbox, Input, NativeSelect, NumberInput, SegmentedControl, Textarea } from "@mantine/core";
+import { useId } from "@mantine/hooks";
+import type { ModelControl } from "../../../client/index.ts";
+import { textProblem } from "../projects/project-fields.tsx";
+import { controlName, type Value, valueWords } from "./step-options.ts";
+
+type Props = {
+  name: string;
+  control: ModelControl;
+  /** Undefined: nothing is chosen, and the model has no default. */
+  value: Value | undefined;
+  /** Another choice leaves no choice of this one. */
+  isForced: boolean;
+  /** Undefined: the model's default again. */
+  onChange: (value: Value | undefined) => void;
+};
+
+/** More do not fit beside each other into a card. */
+const MOST_BESIDE = 4;
+
+/** The field of one control of a model, whatever its name: its shape decides. */
+export function ControlField({ name, control, value, isForced, onChange }: Props) {
+  const id = useId();
+  const { values, min, max, maxLength } = control;
+  const label = controlName(name);
+  if (values?.every((one) => typeof one === "boolean")) {
+    return (
+      <Checkbox
+        label={label}
+        checked={value === true}
+        disabled={isForced || values.length < 2}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />
+    );
+  }
+  if (values !== undefined) {
+    const data = values.map((one) => ({ value: String(one), label: valueWords(name, one) }));
+    const choose = (text: string) => onChange(values.find((one) => String(one) === text));
+    if (value !== undefined && values.length > 1 && values.length <= MOST_BESIDE) {
+      return (
+        <Input.Wrapper label={label} labelElement="div" labelProps={{ id }}>
+          <SegmentedControl
+            size="sm"
+            fullWidth
+            aria-labelledby={id}
+            data={data}
+            value={String(value)}
+            disabled={isForced}
+            onChange={choose}
+          />
+        </Input.Wrapper>
+      );
+    }
+    return (
+      <NativeSelect
+        label={label}
+        data={control.default === undefined ? [{ value: "", label: "Automatic" }, ...data] : data}
+        value={value === undefined ? "" : String(value)}
+        disabled={isForced}
+        onChange={({ currentTarget }) => choose(currentTarget.value)}
+      />
+    );
+  }
+  if (min !== undefined || max !== undefined) {
+    return (
+      <NumberInput
+        label={label}
+        placeholder="Random"
+        allowDecimal={false}
+        hideControls
+        {...(min === undefined ? {} : { min })}
+        {...(max === undefined ? {} : { max })}
+        value={typeof value === "number" ? value : ""}
+        onChange={(given) => onChange(typeof given === "number" ? given : undefined)}
+      />
+    );
+  }
+  return (
+    <Textarea
+      label={label}
+      autosize
+      minRows={1}
+      maxRows={6}
+      value={typeof value === "string" ? value : ""}
+      error={typeof value === "string" ? textProblem(value, maxLength) : null}
+      onChange={({ currentTarget }) => onChange(currentTarget.value === "" ? undefined : currentTarget.value)}
+    />
+  );
+}

@@ -1,0 +1,154 @@
+import type { Model, ModelControl, Prediction, StepBody } from "../../../client/index.ts";
+
+export type Value = NonNullable<ModelControl["default"]>;
+
+/** Settings for the next prediction of a step. */
+export type StepOptions = {
+  /** Null: the default of the step. */
+  model: string | null;
+  /** Empty: the project's prompt. */
+  prompt: string;
+  /** Null: the project's image, if it has one. */
+  references: string[] | null;
+  /** Of a video. */
+  usesLastFrame: boolean;
+  /** What was chosen, by the names of the controls. A control that is absent has the model's default. */
+  values: Record<string, Value>;
+};
+
+export const NO_OPTIONS: StepOptions = { model: null, prompt: "", references: null, usesLastFrame: true, values: {} };
+
+/** The model that a start would use: the chosen one, or the default of the step. */
+export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Model | undefined =>
+  models?.find((one) => one.model === model) ?? models?.find(({ isDefault }) => isDefault) ?? models?.[0];
+
+/** Controls that have their own place: the prompt, the images, and the aspect ratio, which is the project's. */
+const ELSEWHERE = new Set(["prompt", "firstFrame", "lastFrame", "referenceImages", "aspectRatio"]);
+
+/** As people think of them; others come after these. */
+const ORDER = ["resolution", "durationSeconds", "audio", "seed", "negativePrompt"];
+const placeOf = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+
+export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] =>
+  Object.entries(controls)
+    .filter(([name]) => !ELSEWHERE.has(name))
+    .toSorted(([one], [other]) => placeOf(one) - placeOf(other));
+
+/** How many reference images the step can use. A video always has a first frame. */
+export function maxReferences({ controls }: Model, isVideo: boolean): number {
+  const { max = 0, excludes = [] } = controls.referenceImages ?? {};
+  return isVideo && excludes.includes("firstFrame") ? 0 : max;
+}
+
+/** What other choices leave no choice of. */
+export function forcedValues(model: Model, { values }: StepOptions, withLastFrame: boolean): Record<string, Value> {
+  const byFrame = withLastFrame ? model.controls.lastFrame?.forces : undefined;
+  const all = { ...byFrame };
+  for (const [name, { forces, forcesByValue }] of settingsOf(model)) {
+    const value = all[name] ?? chosenValue(model, name, values);
+    if (value === undefined) continue;
+    Object.assign(all, forces, forcesByValue?.[String(value)]);
+  }
+  return all;
+}
+
+/** The chosen value if the model takes it, else its default. */
+export function chosenValue({ controls }: Model, name: string, chosen: Record<string, Value>): Value | undefined {
+  const control = controls[name];
+  const value = chosen[name];
+  return value !== undefined && control !== undefined && takes(control, value) ? value : control?.default;
+}
+
+function takes({ values, min, max, maxLength }: ModelControl, value: Value): boolean {
+  if (values !== undefined) return values.includes(value);
+  if (typeof value === "string") return value.length <= (maxLength ?? Number.POSITIVE_INFINITY);
+  return typeof value === "number" && value >= (min ?? value) && value <= (max ?? value);
+}
+
+export type Choices = Omit<StepBody["video"], "projectId">;
+
+/** The fields of a start. What is the model's default or forced is left to the service. */
+export function choicesOf(
+  model: Model | undefined,
+  options: StepOptions,
+  { isVideo, references, hasLastFrame }: { isVideo: boolean; references: string[]; hasLastFrame: boolean },
+): Choices {
+  const { prompt, model: named, values } = options;
+  const withLastFrame = hasLastFrame && takesLastFrame(model, options);
+  const forced = model ? forcedValues(model, options, withLastFrame) : {};
+  const chosen = model
+    ? settingsOf(model).flatMap(([name]) => {
+        const value = chosenValue(model, name, values);
+        return value === undefined || value === "" || values[name] !== value || name in forced ? [] : [[name, value]];
+      })
+    : [];
+  const images = model ? references.slice(0, maxReferences(model, isVideo)) : references;
+  return {
+    ...(prompt.trim() === "" ? {} : { prompt }),
+    ...(named !== null && named === model?.model ? { model: named } : {}),
+    ...(images.length > 0 ? { referenceImagePaths: images } : {}),
+    ...(isVideo && hasLastFrame && !withLastFrame ? { lastFramePredictionId: null } : {}),
+    ...Object.fromEntries(chosen),
+  };
+}
+
+/** False also for a model that has no last frame: then the video is made without it. */
+export const takesLastFrame = (model: Model | undefined, { usesLastFrame }: StepOptions): boolean =>
+  usesLastFrame && (model === undefined || model.controls.lastFrame !== undefined);
+
+/** The settings that repeat a prediction. `projectPrompt` is what an empty prompt stands for. */
+export function optionsOf(
+  { input, ...made }: Prediction,
+  models: Model[] | undefined,
+  projectPrompt: string,
+): StepOptions {
+  const { prompt, referenceImagePaths, lastFramePredictionId } = input;
+  const wanted = made.requestedModel ?? made.model;
+  return {
+    model: models?.find((one) => one.model === wanted)?.isDefault === false ? wanted : null,
+    prompt: prompt === projectPrompt ? "" : prompt,
+    references: referenceImagePaths,
+    usesLastFrame: lastFramePredictionId !== null,
+    values: Object.fromEntries(valuesOf(input)),
+  };
+}
+
+const OF_IMAGES = ["firstFramePredictionId", "lastFramePredictionId", "referenceImagePath", "referenceImagePaths"];
+
+/** What a prediction was made with, beside its prompt, its ratio and its images. */
+const valuesOf = (input: Prediction["input"]): [string, Value][] =>
+  Object.entries(input).flatMap(([name, value]) =>
+    value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGES.includes(name)
+      ? []
+      : [[name, value]],
+  );
+
+const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };
+
+/** A name for people. A control that this page does not know has its own. */
+export const controlName = (name: string): string => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
+
+const WORDS: Record<string, (value: Value) => string> = {
+  durationSeconds: (value) => `${value} s`,
+  audio: (value) => (value === true ? "sound" : "no sound"),
+  seed: (value) => `seed ${value}`,
+};
+
+export const valueWords = (name: string, value: Value): string => WORDS[name]?.(value) ?? String(value);
+
+/** In one line: the settings of the next prediction. */
+export function settingWords(model: Model, options: StepOptions, withLastFrame: boolean): string[] {
+  const forced = forcedValues(model, options, withLastFrame);
+  const values = settingsOf(model).flatMap(([name]) => {
+    const value = forced[name] ?? chosenValue(model, name, options.values);
+    return value === undefined || value === false || name === "negativePrompt" ? [] : [valueWords(name, value)];
+  });
+  return [model.label, ...values];
+}
+
+/** In one line: what a prediction was made with. */
+export const inputWords = (input: Prediction["input"]): string =>
+  valuesOf(input)
+    .filter(([name, value]) => value !== false && name !== "negativePrompt")
+    .map(([name, value]) => valueWords(name, value))
+    .join(" · ");
