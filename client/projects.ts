@@ -83,6 +83,20 @@ export function projectMethods(settings: Settings) {
         query.cursor,
       ),
 
+    /** Hides a prediction from lists, or shows it again. */
+    hidePrediction: async (
+      { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
+      hidden = true,
+      options: CallOptions = {},
+    ): Promise<Prediction> =>
+      (await operate("changePrediction", { projectId, predictionId }, { ...options, json: { hidden } }, settings)).data,
+
+    /** Also deletes its file. Cannot be undone. Throws `generation_in_progress` while it runs, or a running generation uses it. */
+    deletePrediction: async (
+      { projectId, predictionId }: Pick<Prediction, "projectId" | "predictionId">,
+      options: CallOptions = {},
+    ): Promise<Prediction> => (await operate("deletePrediction", { projectId, predictionId }, options, settings)).data,
+
     /** PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. */
     uploadReferenceImage: async (
       image: Blob | Uint8Array | ArrayBuffer,

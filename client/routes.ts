@@ -8,6 +8,8 @@ export const ROUTES = {
   changeProject: ["PATCH", "/projects/:projectId"],
   deleteProject: ["DELETE", "/projects/:projectId"],
   listPredictions: ["GET", "/projects/:projectId/predictions"],
+  changePrediction: ["PATCH", "/projects/:projectId/predictions/:predictionId"],
+  deletePrediction: ["DELETE", "/projects/:projectId/predictions/:predictionId"],
   createFilm: ["POST", "/films"],
   listFilms: ["GET", "/films"],
   readFilm: ["GET", "/films/:filmId"],

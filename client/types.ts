@@ -31,10 +31,17 @@ type Controls = {
   prompt: string;
   /** What to avoid. */
   negativePrompt: string;
-  /** Where a video starts, or whose look a last frame keeps. Default: the selected one, else the latest. Null for a last frame: none. */
+  /**
+   * Where a video starts, or whose look a last frame keeps: a first or last frame of any of the caller's projects. Default: the selected one,
+   * else the latest. Null for a last frame: none.
+   */
   firstFramePredictionId: string;
-  /** Where a video ends. Default: the selected one, else the latest, if any. Null: none. */
+  /** An uploaded image, instead of firstFramePredictionId. */
+  firstFrameImagePath: string;
+  /** Where a video ends: a first or last frame of any of the caller's projects. Default: the selected one, else the latest, if any. Null: none. */
   lastFramePredictionId: string;
+  /** An uploaded image, instead of lastFramePredictionId. */
+  lastFrameImagePath: string;
   /** Images that set the look. */
   referenceImagePaths: string[];
   /** One image, instead of referenceImagePaths. */
@@ -50,7 +57,7 @@ type Controls = {
 };
 type AlwaysSet = "prompt" | "referenceImagePaths";
 
-/** What a prediction was made with, defaults included; null: not set. A frame is null when there was none, or it is deleted since. */
+/** What a prediction was made with, defaults included; null: not set. A frame may be deleted since. */
 export type PredictionInput = Pick<Controls, AlwaysSet> & {
   [Name in Exclude<keyof Controls, AlwaysSet>]: Controls[Name] | null;
 };
@@ -118,6 +125,10 @@ export type Prediction = {
   /** The default of that time, if it was not available and `model` took its place. Otherwise null. */
   requestedModel: string | null;
   input: PredictionInput;
+  /** Its owner has hidden it: lists leave it out. */
+  hidden: boolean;
+  /** A frame that it was made with is deleted, or another one now stands for that step of its project. */
+  outdated: boolean;
   /** How often it was submitted to the provider. */
   attempt: number;
   createdAt: string;
@@ -140,8 +151,8 @@ export type Project = {
   aspectRatio: string;
   /** The film whose shot it is; null: none. */
   filmId: string | null;
-  /** The frames that the next video and last frame are made from. Null: the latest that succeeded. */
-  selected: { "first-frame": string | null; "last-frame": string | null };
+  /** The take that stands for each step; the next video and last frame are made from the frames. Null: the latest that succeeded. */
+  selected: Record<Step, string | null>;
   createdAt: string;
   /** Moves with every change. */
   updatedAt: string;
@@ -149,7 +160,7 @@ export type Project = {
 
 /** The latest prediction of each step; null where none was started. */
 export type LatestPredictions = Record<Step, Prediction | null>;
-/** The take that stands for each step: the selected frame, otherwise the latest that succeeded. Null where none succeeded. */
+/** The take that stands for each step: the selected one, otherwise the latest that succeeded and is not hidden. Null where there is none. */
 export type ShownTakes = Record<Step, Prediction | null>;
 export type ProjectWithPredictions = Project & { predictions: LatestPredictions; takes: ShownTakes };
 /** With predictions and takes if the list was read with `include: "predictions"`. */
@@ -254,6 +265,7 @@ type Start<Absent extends keyof Controls = never> = {
   /** Default: the default of the step. A model that is named is never replaced by another. */
   model?: string | undefined;
 } & { [Name in keyof Controls]?: (Name extends Absent ? null : Controls[Name] | null) | undefined };
+type LastFrame = "lastFramePredictionId" | "lastFrameImagePath";
 type Endpoint = {
   description?: string | undefined;
   eventTypes?: EventType[] | undefined;
@@ -294,12 +306,23 @@ export type Operations = {
       /** The film whose last shot it becomes; null: none. */
       filmId?: string | null | undefined;
       /** A step that is absent stays as it is. */
-      selected?: { "first-frame"?: string | null | undefined; "last-frame"?: string | null | undefined } | undefined;
+      selected?: { [S in Step]?: string | null | undefined } | undefined;
     };
     answer: Project;
   };
   deleteProject: { answer: Project };
-  listPredictions: { query: Page & { step?: Step | undefined }; answer: PredictionPage };
+  listPredictions: {
+    query: Page & {
+      step?: Step | undefined;
+      /** Only takes. */
+      status?: "succeeded" | undefined;
+      /** Hidden ones too. */
+      hidden?: "true" | undefined;
+    };
+    answer: PredictionPage;
+  };
+  changePrediction: { body: { hidden: boolean }; answer: Prediction };
+  deletePrediction: { answer: Prediction };
   createFilm: { body: { title: string; description?: string | undefined }; answer: Film };
   listFilms: { query: Page; answer: FilmPage };
   readFilm: { answer: FilmWithShots };
@@ -316,10 +339,10 @@ export type Operations = {
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
   startFirstFrame: {
-    body: Start<"firstFramePredictionId" | "lastFramePredictionId" | "durationSeconds" | "audio">;
+    body: Start<"firstFramePredictionId" | "firstFrameImagePath" | LastFrame | "durationSeconds" | "audio">;
     answer: Prediction;
   };
-  startLastFrame: { body: Start<"lastFramePredictionId" | "durationSeconds" | "audio">; answer: Prediction };
+  startLastFrame: { body: Start<LastFrame | "durationSeconds" | "audio">; answer: Prediction };
   startVideo: { body: Start; answer: Prediction };
   readFirstFrame: Read;
   readLastFrame: Read;

@@ -29,6 +29,7 @@ create table keyframe.projects (
   aspect_ratio text not null default '16:9'::text,
   selected_first_frame_id uuid,
   selected_last_frame_id uuid,
+  selected_video_id uuid,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   film_id uuid,
@@ -57,6 +58,7 @@ comment on column keyframe.projects.reference_image_path is 'The image that apps
 comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
+comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
@@ -74,14 +76,14 @@ create policy projects_update_owner on keyframe.projects for update to authentic
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 grant insert (title, text_prompt, description, aspect_ratio, film_id) on keyframe.projects to authenticated;
-grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, film_id) on keyframe.projects to authenticated;
+grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_creations();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_changes();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _250_change_film BEFORE UPDATE OF film_id ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS DISTINCT FROM old.film_id AND NOT new.film_position IS DISTINCT FROM old.film_position) EXECUTE FUNCTION keyframe_private.enter_film();
 CREATE TRIGGER _250_enter_film BEFORE INSERT ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS NOT NULL AND new.film_position IS NULL) EXECUTE FUNCTION keyframe_private.enter_film();
-CREATE TRIGGER _300_require_selected_frames BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_frames();
+CREATE TRIGGER _300_require_selected_takes BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id, selected_video_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_takes();
 CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference_of_project();
 CREATE TRIGGER _430_stamp_film AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.film_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.stamp_film_of_deleted_shot();
 CREATE TRIGGER _450_remove_deleted_reference AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.remove_deleted_reference();
@@ -211,6 +213,7 @@ create table keyframe.predictions (
   output_height integer,
   output_duration_seconds double precision,
   output_has_audio boolean,
+  hidden boolean not null default false,
   created_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   completed_at timestamp with time zone,
@@ -228,9 +231,9 @@ CASE
     ELSE (num_nonnulls(error_code, error_message, error_retryable) = 0)
 END),
   constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
-  constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR ((input ->> 'firstFramePredictionId'::text) IS NULL))),
+  constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NULL))),
   constraint lease_only_while_active CHECK (((lease_token IS NULL) OR is_active)),
-  constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR ((input ->> 'lastFramePredictionId'::text) IS NULL))),
+  constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
   constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_has_audio_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_if_and_only_if_succeeded CHECK (
@@ -246,7 +249,7 @@ END),
   constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((NOT is_active) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
   constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
-  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR ((input ->> 'firstFramePredictionId'::text) IS NOT NULL))),
+  constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NOT NULL))),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
@@ -268,6 +271,7 @@ comment on column keyframe.predictions.error_stage is 'With error_code content_r
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
+comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
@@ -289,12 +293,12 @@ grant insert (project_id, step, input, model) on keyframe.predictions to authent
 CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
-CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN ((new.input ->> 'firstFramePredictionId'::text) IS NOT NULL OR (new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
+CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN (COALESCE(new.input ->> 'firstFramePredictionId'::text, new.input ->> 'firstFrameImagePath'::text, new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
 CREATE TRIGGER _400_admit BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.admit_or_queue();
 CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text, 'input_unreachable'::text, 'content_rejected'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
 CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
-CREATE TRIGGER _420_unselect_deleted_frame AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_frame();
+CREATE TRIGGER _420_unselect_deleted_take AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_take();
 CREATE TRIGGER _450_remove_deleted_files AFTER DELETE ON keyframe.predictions REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.remove_deleted_files();
 CREATE TRIGGER _450_remove_partial_output AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'storing'::keyframe.prediction_status AND (new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.remove_partial_output();
 CREATE TRIGGER _500_admit_next AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL AND old.admitted_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.admit_next();
@@ -599,6 +603,63 @@ $function$;
 comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 grant execute on function keyframe.cancel_prediction(uuid,uuid,text,text) to authenticated;
 
+CREATE OR REPLACE FUNCTION keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  changed keyframe.predictions;
+begin
+  perform keyframe_private.take_token('change');
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
+  where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+  returning p.* into changed;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  end if;
+  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.update_prediction(uuid,uuid,boolean) is 'Hides a prediction of the caller from lists, or shows it again.';
+grant execute on function keyframe.update_prediction(uuid,uuid,boolean) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.delete_prediction(project_id uuid, prediction_id uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  wanted keyframe.predictions;
+  before json;
+begin
+  perform keyframe_private.take_token('change');
+  -- The project first, as when a take is selected: two requests never wait for each other.
+  perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
+  select p.* into wanted from keyframe.predictions p
+  where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+  for update;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.is_active then
+    perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
+  elsif exists (
+    select from keyframe_private.prediction_images i
+    join keyframe.predictions p on p.id = i.prediction_id
+    where i.source_prediction_id = wanted.id and p.is_active
+  ) then
+    perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
+  end if;
+  before := keyframe_private.prediction_json(wanted);
+  delete from keyframe.predictions p where p.id = wanted.id;
+  return json_build_object('prediction', before, 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events and what it cost stay.';
+grant execute on function keyframe.delete_prediction(uuid,uuid) to authenticated;
+
 CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -716,9 +777,9 @@ declare
   changed keyframe.projects;
 begin
   update keyframe.projects p
-  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, film_id) = (
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id,
-      c.film_id
+      c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
@@ -751,7 +812,7 @@ $function$;
 comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
 grant execute on function keyframe.delete_project(uuid,timestamp with time zone[]) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid)
+CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, only_takes boolean DEFAULT false, with_hidden boolean DEFAULT false)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -766,18 +827,30 @@ begin
   if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  -- Two statements, so that each plan walks along its own index.
-  if step is null then
+  -- One statement for each, so that each plan walks along its own index.
+  if only_takes then
+    page := array(
+      select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+      cross join lateral (
+        select p as take, p.created_at, p.id from keyframe.predictions p
+        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded' and (with_hidden or not p.hidden)
+          and (p.created_at, p.id) < (first_time, first_id)
+        order by p.created_at desc, p.id desc
+        limit least(max_rows, 101)
+      ) t
+      order by t.created_at desc, t.id desc
+      limit least(max_rows, 101));
+  elsif step is null then
     page := array(
       select p from keyframe.predictions p
-      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid()
+      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
         and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   else
     page := array(
       select p from keyframe.predictions p
-      where p.project_id = list_predictions.project_id and p.step = list_predictions.step
+      where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
         and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
@@ -788,8 +861,8 @@ begin
     'rate', rate);
 end
 $function$;
-comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
-grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid) to authenticated;
+comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
+grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.create_film(title text, description text DEFAULT ''::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS json
@@ -2844,6 +2917,23 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.images_of(input jsonb)
+ RETURNS TABLE(role text, "position" integer, path text, source_prediction_id uuid)
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return query
+    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
+    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
+    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
+    union all
+    select 'reference', i.number::integer, i.path, null
+    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.has_images(input jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -2851,7 +2941,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_images(input jsonb)
  SET search_path TO ''
 AS $function$
 begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'lastFramePredictionId', input #>> '{referenceImagePaths,0}') is not null;
+  return exists (select from keyframe_private.images_of(input));
 end
 $function$;
 
@@ -2891,6 +2981,16 @@ begin
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  elsif exists (
+    select from keyframe.predictions source
+    join keyframe_private.prediction_images i on i.source_prediction_id = source.id
+    join keyframe.predictions p on p.id = i.prediction_id
+    where source.project_id = old.id and p.is_active
+  ) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.'
     );
   end if;
   return old;
@@ -3020,41 +3120,68 @@ AS $function$
 begin
   return (
     select p.id from keyframe.predictions p
-    where p.project_id = project and p.step = wanted and p.status = 'succeeded'
+    where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
     order by p.created_at desc, p.id desc
     limit 1
   );
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
- RETURNS void
+CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project uuid, wanted keyframe.generation_step)
+ RETURNS uuid
  LANGUAGE plpgsql
+ STABLE
  SET search_path TO ''
 AS $function$
-declare
-  frame_status keyframe.prediction_status;
 begin
-  select p.status into frame_status from keyframe.predictions p
-  where p.id = frame and p.project_id = project and p.step = wanted
-  for key share; -- it is not deleted before this transaction ends
-  if not found then
-    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
-  elsif frame_status <> 'succeeded' then
+  return coalesce(
+    (select case wanted
+       when 'first-frame' then p.selected_first_frame_id when 'last-frame' then p.selected_last_frame_id else p.selected_video_id end
+     from keyframe.projects p where p.id = project),
+    keyframe_private.latest_succeeded(project, wanted));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_success(take keyframe.predictions)
+ RETURNS void
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if take.status <> 'succeeded' then
     perform keyframe_private.raise_error(
       'frame_not_ready',
-      case when frame_status in ('failed', 'canceled')
-        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', wanted, frame,
-          case when frame_status = 'failed' then 'failed' else 'was canceled' end)
-        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', wanted, frame,
-          case when frame_status = 'storing' then 'processing' else frame_status::text end)
+      case when take.status in ('failed', 'canceled')
+        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+          case when take.status = 'failed' then 'failed' else 'was canceled' end)
+        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+          case when take.status = 'storing' then 'processing' else take.status::text end)
       end
     );
   end if;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_selected_frames()
+CREATE OR REPLACE FUNCTION keyframe_private.require_take(take uuid, project uuid, wanted keyframe.generation_step)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  candidate keyframe.predictions;
+begin
+  select p.* into candidate from keyframe.predictions p
+  where p.id = take and p.project_id = project and p.step = wanted
+  for key share; -- it is not deleted before this transaction ends
+  if not found then
+    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, take));
+  end if;
+  perform keyframe_private.require_success(candidate);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_selected_takes()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3062,16 +3189,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.require_selected_frames()
 AS $function$
 begin
   if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
-    perform keyframe_private.require_frame(new.selected_first_frame_id, new.id, 'first-frame');
+    perform keyframe_private.require_take(new.selected_first_frame_id, new.id, 'first-frame');
   end if;
   if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
-    perform keyframe_private.require_frame(new.selected_last_frame_id, new.id, 'last-frame');
+    perform keyframe_private.require_take(new.selected_last_frame_id, new.id, 'last-frame');
+  end if;
+  if new.selected_video_id is distinct from old.selected_video_id and new.selected_video_id is not null then
+    perform keyframe_private.require_take(new.selected_video_id, new.id, 'video');
   end if;
   return new;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_frame()
+CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_take()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3079,9 +3209,52 @@ CREATE OR REPLACE FUNCTION keyframe_private.unselect_deleted_frame()
 AS $function$
 begin
   update keyframe.projects p
-  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id)
-  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id);
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+      selected_video_id = nullif(p.selected_video_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
   return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_frame(frame uuid, owner uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  candidate keyframe.predictions;
+begin
+  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted.
+  perform from keyframe.projects o
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
+  for key share;
+  if found then
+    select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
+  end if;
+  if candidate.id is null then
+    perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
+  elsif candidate.step = 'video' then
+    perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
+  end if;
+  perform keyframe_private.require_success(candidate);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_upload(path text, owner uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if keyframe_private.is_reference_path(path) is not true then
+    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
+  elsif not exists (
+    select from storage.objects o
+    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
+  ) then
+    perform keyframe_private.raise_error('not_found', format('There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+  end if;
 end
 $function$;
 
@@ -3187,7 +3360,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_ratio(frame uuid, ratio text)
+CREATE OR REPLACE FUNCTION keyframe_private.require_ratio(frame text, ratio text)
  RETURNS void
  LANGUAGE plpgsql
  STABLE
@@ -3198,7 +3371,11 @@ declare
   width numeric;
   height numeric;
 begin
-  select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame;
+  if frame like 'projects/%' then
+    select u.width, u.height into width, height from keyframe_private.upload_size(frame) u;
+  else
+    select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
+  end if;
   if abs(width / height / wanted - 1) > 0.06 then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
@@ -3207,17 +3384,51 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.resolve_frame(input jsonb, field text, selected uuid, project uuid, wanted keyframe.generation_step)
- RETURNS uuid
+CREATE OR REPLACE FUNCTION keyframe_private.upload_size(path text, OUT width integer, OUT height integer)
+ RETURNS record
  LANGUAGE plpgsql
+ STABLE
  SET search_path TO ''
 AS $function$
 begin
-  if input ->> field is not null then
-    perform keyframe_private.require_frame((input ->> field)::uuid, project, wanted);
+  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
+  from storage.objects o
+  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  id_field constant text := role || 'PredictionId';
+  path_field constant text := role || 'ImagePath';
+  path constant text := input ->> path_field;
+  frame uuid := (input ->> id_field)::uuid;
+begin
+  if path is not null and frame is not null then
+    perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
+  elsif path is not null then
+    perform keyframe_private.require_upload(path, project.owner_id);
+    if (keyframe_private.upload_size(path)).width is null then
+      perform keyframe_private.raise_error('unsupported_input', format(
+        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
+    end if;
+    return jsonb_build_object(id_field, null, path_field, path);
+  elsif frame is not null then
+    perform keyframe_private.require_frame(frame, project.owner_id);
+  elsif not input ? id_field then
+    loop
+      frame := keyframe_private.shown_take(project.id, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step);
+      exit when frame is null;
+      perform from keyframe.predictions p where p.id = frame for key share;
+      exit when found; -- otherwise it has just been deleted, and another one stands for its step
+    end loop;
   end if;
-  return case when input ? field then (input ->> field)::uuid
-    else coalesce(selected, keyframe_private.latest_succeeded(project, wanted)) end;
+  return jsonb_build_object(id_field, frame);
 end
 $function$;
 
@@ -3234,17 +3445,19 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
   select k into unknown from jsonb_object_keys(input) k
-  where k not in ('firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePath', 'referenceImagePaths')
+  where k not in (
+      'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths')
     and not exists (select from keyframe.models m where m.controls ? k)
   limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
   end if;
 
-  unknown := case
-    when step = 'first-frame' and asked ->> 'firstFramePredictionId' is not null then 'firstFramePredictionId'
-    when step <> 'video' and asked ->> 'lastFramePredictionId' is not null then 'lastFramePredictionId'
-  end;
+  select f.field into unknown
+  from (values ('firstFramePredictionId', 'first-frame'), ('firstFrameImagePath', 'first-frame'), ('lastFramePredictionId', 'last-frame'),
+    ('lastFrameImagePath', 'last-frame')) f (field, of_step)
+  where input ->> f.field is not null and step <> 'video' and (step = 'first-frame' or f.of_step = 'last-frame')
+  limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
   end if;
@@ -3263,18 +3476,17 @@ begin
   elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array' then
     perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
   end if;
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
   if step <> 'first-frame' then
-    asked := asked || jsonb_build_object('firstFramePredictionId', keyframe_private.resolve_frame(
-      input, 'firstFramePredictionId', project.selected_first_frame_id, project.id, 'first-frame'));
+    asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
   if step = 'video' then
-    asked := asked || jsonb_build_object('lastFramePredictionId', keyframe_private.resolve_frame(
-      input, 'lastFramePredictionId', project.selected_last_frame_id, project.id, 'last-frame'));
-    if asked ->> 'firstFramePredictionId' is null then
+    asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
+    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
       perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
     end if;
   end if;
-  return asked - 'referenceImagePath';
+  return asked;
 end
 $function$;
 
@@ -3285,17 +3497,21 @@ CREATE OR REPLACE FUNCTION keyframe_private.resolve_input(asked jsonb, project k
  SET search_path TO ''
 AS $function$
 declare
+  first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
+  last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
   images constant jsonb := jsonb_build_object(
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
-    'referenceImagePaths', asked -> 'referenceImagePaths');
-  values_asked jsonb := jsonb_strip_nulls(asked - array['firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePaths']);
+    'referenceImagePaths', asked -> 'referenceImagePaths')
+    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath', 'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+  values_asked jsonb := jsonb_strip_nulls(asked - array[
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
   -- A last frame keeps the look of the first frame, which is one of its references.
-  keeps_look constant boolean := chosen.step = 'last-frame' and asked ->> 'firstFramePredictionId' is not null;
+  keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
     case when chosen.step = 'video' then 'firstFrame' end,
-    case when asked ->> 'lastFramePredictionId' is not null then 'lastFrame' end,
+    case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
 begin
@@ -3308,8 +3524,8 @@ begin
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
   end if;
   if chosen.step = 'video' then
-    perform keyframe_private.require_ratio((asked ->> 'firstFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
-    perform keyframe_private.require_ratio((asked ->> 'lastFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio(first_frame, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio(last_frame, values_asked ->> 'aspectRatio');
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end
@@ -3918,15 +4134,17 @@ begin
   select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
   on conflict do nothing;
 
-  for owner in select distinct d.owner_id from deleted d where d.input #>> '{referenceImagePaths,0}' is not null order by 1 loop
+  for owner in
+    select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
+  loop
     perform keyframe_private.lock_references(owner);
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
   select distinct on (image.path) 'projects', substr(image.path, 10), d.id
   from deleted d
-  cross join lateral jsonb_array_elements_text(d.input -> 'referenceImagePaths') as image (path)
-  where not keyframe_private.is_reference_used(image.path)
+  cross join lateral keyframe_private.images_of(d.input) as image
+  where image.path is not null and not keyframe_private.is_reference_used(image.path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -3958,20 +4176,13 @@ CREATE OR REPLACE FUNCTION keyframe_private.keep_reference(path text, owner uuid
  SET search_path TO ''
 AS $function$
 begin
-  if keyframe_private.is_reference_path(path) is not true then
-    perform keyframe_private.raise_error('invalid_request', 'The path of a reference image must have the shape projects/<file_name>.');
-  end if;
+  perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.lock_references(owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
   if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
-    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
+    perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
   end if;
-  if not exists (
-    select from storage.objects o
-    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = keep_reference.owner::text
-  ) then
-    perform keyframe_private.raise_error('not_found', format('There is no reference image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
-  end if;
+  perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end
 $function$;
 
@@ -3994,18 +4205,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.write_prediction_images()
  SET search_path TO ''
 AS $function$
 declare
-  image record;
+  used text;
 begin
-  insert into keyframe_private.prediction_images (prediction_id, role, source_prediction_id)
-  select new.id, frame.role, frame.id
-  from (values
-    ('first_frame', (new.input ->> 'firstFramePredictionId')::uuid), ('last_frame', (new.input ->> 'lastFramePredictionId')::uuid)
-  ) as frame (role, id)
-  where frame.id is not null;
-  for image in select * from jsonb_array_elements_text(new.input -> 'referenceImagePaths') with ordinality as i (path, position) loop
-    perform keyframe_private.keep_reference(image.path, new.owner_id);
-    insert into keyframe_private.prediction_images (prediction_id, role, position, path)
-    values (new.id, 'reference', image.position, image.path);
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
+    perform keyframe_private.keep_reference(used, new.owner_id);
   end loop;
   return null;
 end
@@ -4275,6 +4480,28 @@ exception when others then
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.predictions)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if prediction.status <> 'succeeded' or prediction.step = 'first-frame' then
+    return false;
+  end if;
+  return exists (
+    select from (values (prediction.input ->> 'firstFramePredictionId'), (prediction.input ->> 'lastFramePredictionId')) frame (id)
+    left join keyframe.predictions source on source.id = frame.id::uuid
+    where frame.id is not null and (
+      source.id is null
+      or source.project_id = prediction.project_id
+        and source.id is distinct from keyframe_private.shown_take(source.project_id, source.step)));
+end
+$function$;
+grant execute on function keyframe_private.is_outdated(keyframe.predictions) to authenticated;
+grant execute on function keyframe_private.is_outdated(keyframe.predictions) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions)
  RETURNS json
  LANGUAGE plpgsql
@@ -4292,7 +4519,7 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio,
+    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
@@ -4332,8 +4559,10 @@ begin
     ) latest
     cross join lateral (
       select coalesce(
-        case wanted.step when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id end,
-        case when (latest.prediction).status = 'succeeded' then (latest.prediction).id
+        case wanted.step
+          when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+          else project.selected_video_id end,
+        case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
           else keyframe_private.latest_succeeded(project.id, wanted.step) end
       ) as id
     ) take

@@ -12,6 +12,12 @@ export interface Lite {
    * @throws DatabaseUnavailable when Postgres is away
    */
   fileSizeLimit(bucket: string): Promise<number | null>;
+  /**
+   * Keeps what the sender of an object said about it, which lite does not.
+   *
+   * @throws DatabaseUnavailable when Postgres is away
+   */
+  setUserMetadata(objectId: string, metadata: string): Promise<void>;
   /** Whether a request of `sentAt` (performance.now()) should be sent again: with the schema of now, unless that was read a moment ago. */
   forgetSchema(sentAt: number): boolean;
   close(): Promise<void>;
@@ -53,6 +59,15 @@ export function createLite(options: LiteOptions): Lite {
     return pool;
   }
 
+  async function query<Answer>(ask: (sql: Pool["connection"]["driver"]) => PromiseLike<Answer>): Promise<Answer> {
+    const used = await usablePool();
+    try {
+      return await ask(used.connection.driver);
+    } catch (error) {
+      throw used.lost.aborted ? new DatabaseUnavailable("Postgres went away") : error;
+    }
+  }
+
   return {
     async fetch(request) {
       const used = await usablePool();
@@ -64,14 +79,14 @@ export function createLite(options: LiteOptions): Lite {
       return response;
     },
     async fileSizeLimit(bucket) {
-      const used = await usablePool();
-      try {
-        const [row] = await used.connection.driver<{ bytes: number | bigint | null }[]>`
-          select file_size_limit as bytes from storage.buckets where id = ${bucket}`;
-        return row?.bytes == null ? null : Number(row.bytes);
-      } catch (error) {
-        throw used.lost.aborted ? new DatabaseUnavailable("Postgres went away") : error;
-      }
+      const [row] = await query(
+        (sql) => sql<{ bytes: number | bigint | null }[]>`
+          select file_size_limit as bytes from storage.buckets where id = ${bucket}`,
+      );
+      return row?.bytes == null ? null : Number(row.bytes);
+    },
+    async setUserMetadata(objectId, metadata) {
+      await query((sql) => sql`update storage.objects set user_metadata = ${metadata}::jsonb where id = ${objectId}`);
     },
     forgetSchema(sentAt) {
       if (sentAt < forgottenAt) return true; // another request's answer has led here meanwhile

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { errors, jwtVerify } from "jose";
 import { z } from "zod";
 import type { Lite } from "./create-lite.ts";
@@ -66,12 +67,29 @@ export async function callStorage(
       await response.body?.cancel();
       return Response.json(objectTooLarge, { status: 400 });
     }
+    const metadata = headers.get("x-metadata");
+    if (bucketId !== undefined && metadata !== null && response.ok) {
+      const { Id } = uploadSchema.parse(await response.clone().json());
+      await lite.setUserMetadata(Id, jsonOf(metadata));
+    }
     if (response.headers.has("accept-ranges")) return finishFile(response, request, url);
     if (method === "POST" && /^\/object\/(upload\/)?sign\//.test(path)) return await renameSignedUrls(response, path);
     return response;
   } catch (error) {
     if (error instanceof BadForm) return refuse("400", "InvalidRequest", error.message);
     throw error;
+  }
+}
+
+const uploadSchema = z.object({ Id: z.string() });
+
+/** Base64 of JSON; as hosted, `{}` when it is neither. */
+function jsonOf(metadata: string): string {
+  const text = Buffer.from(metadata, "base64").toString();
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return "{}";
   }
 }
 

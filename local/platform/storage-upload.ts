@@ -13,7 +13,7 @@ export function uploadBucket(method: string, path: string): string | undefined {
 }
 
 /**
- * The body of an upload as plain bytes, with its content type and caching in the headers. lite expects a form's file under the
+ * The body of an upload as plain bytes, with its content type, caching and metadata in the headers. lite expects a form's file under the
  * name `file`, which supabase-js does not use, and holds it in memory.
  *
  * @throws BadForm
@@ -25,6 +25,8 @@ export async function plainUpload(body: ReadableStream<Uint8Array> | null, heade
   const form = await readMultipart(body, contentType);
   headers.delete("content-length");
   headers.set("content-type", form.contentType);
+  if (form.fields.metadata !== undefined)
+    headers.set("x-metadata", Buffer.from(form.fields.metadata).toString("base64"));
   const seconds = form.fields.cacheControl;
   if (seconds !== undefined) headers.set("cache-control", /^\d+$/.test(seconds) ? `max-age=${seconds}` : seconds);
   return form.content;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { id, line, referenceImagePath, text } from "./fields.ts";
+import { id, imagePath, line, referenceImagePath, text } from "./fields.ts";
 
 /** Width to height. Which ratios there are is said by the models. */
 export const aspectRatio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "Must have the shape width:height, such as 16:9.");
@@ -26,12 +26,14 @@ export const controls = {
   negativePrompt: control(text(1, 4000), "What to avoid."),
   firstFramePredictionId: control(
     id,
-    "The frame at which a video starts, or whose look a last frame keeps. Default: the project's selected one, else the latest that succeeded. Null: none, for a last frame.",
+    "The frame at which a video starts, or whose look a last frame keeps: a first or last frame of any of your projects. Default: the project's selected first frame, else the latest that succeeded. Null: none, for a last frame.",
   ),
+  firstFrameImagePath: control(imagePath, "An uploaded image, instead of firstFramePredictionId."),
   lastFramePredictionId: control(
     id,
-    "The frame at which a video ends. Default: the project's selected one, else the latest that succeeded, if any. Null: none.",
+    "The frame at which a video ends: a first or last frame of any of your projects. Default: the project's selected last frame, else the latest that succeeded, if any. Null: none.",
   ),
+  lastFrameImagePath: control(imagePath, "An uploaded image, instead of lastFramePredictionId."),
   referenceImagePaths: control(z.array(referenceImagePath), "Images that set the look, as returned by the upload."),
   referenceImagePath: control(referenceImagePath, "One image, instead of referenceImagePaths."),
   aspectRatio: control(aspectRatio, "Width to height. Default: the project's."),
@@ -69,8 +71,8 @@ export const predictionInput = z
   .required()
   .extend({
     prompt: z.string().meta({ description: "The prompt of the request, or the project's textPrompt of that time." }),
-    firstFramePredictionId: id.nullable().meta({ description: "Null: none, or deleted since." }),
-    lastFramePredictionId: id.nullable().meta({ description: "Null: none, or deleted since." }),
+    firstFramePredictionId: id.nullable().meta({ description: "It may be deleted since." }),
+    lastFramePredictionId: id.nullable().meta({ description: "It may be deleted since." }),
     referenceImagePaths: z.array(referenceImagePath),
     referenceImagePath: referenceImagePath.nullable().meta({ description: "The first of referenceImagePaths." }),
     durationSeconds: z.int().nullable().meta({ description: "Of a video." }),

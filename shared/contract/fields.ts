@@ -43,11 +43,13 @@ export const line = textWithout(
   "Must be one line without control characters and bidirectional overrides.",
 );
 
-export const referenceImagePath = z
+export const imagePath = z
   .string()
   .regex(/^projects\/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$/, "Must have the shape projects/<file_name>.")
-  .refine((path) => !path.includes(".."), "Must not contain '..'.")
-  .meta({ description: "The path of a reference image, as returned by the upload: projects/<file_name>." });
+  .refine((path) => !path.includes(".."), "Must not contain '..'.");
+export const referenceImagePath = imagePath.meta({
+  description: "The path of a reference image, as returned by the upload: projects/<file_name>.",
+});
 
 /** The body of paths that take no fields. */
 export const noFields = z.strictObject({});

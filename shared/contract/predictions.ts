@@ -3,12 +3,14 @@ import { predictionInput, startFields } from "./controls.ts";
 import { id, referenceImagePath, step, time } from "./fields.ts";
 import { SAMPLE_PREDICTION } from "./samples.ts";
 
+const LAST_FRAME = ["lastFramePredictionId", "lastFrameImagePath"] as const;
+
 export const startFirstFrameBody = z
-  .strictObject(startFields("firstFramePredictionId", "lastFramePredictionId", "durationSeconds", "audio"))
+  .strictObject(startFields("firstFramePredictionId", "firstFrameImagePath", ...LAST_FRAME, "durationSeconds", "audio"))
   .meta({ id: "StartFirstFrame" });
 
 export const startLastFrameBody = z
-  .strictObject(startFields("lastFramePredictionId", "durationSeconds", "audio"))
+  .strictObject(startFields(...LAST_FRAME, "durationSeconds", "audio"))
   .meta({ id: "StartLastFrame" });
 
 export const startVideoBody = z.strictObject(startFields()).meta({ id: "StartVideo" });
@@ -21,6 +23,17 @@ export const readPredictionQuery = z.strictObject({
 export const cancelPredictionBody = z
   .strictObject({ projectId: id, predictionId: id })
   .meta({ id: "CancelPrediction" });
+
+export const predictionPath = z.strictObject({ projectId: id, predictionId: id });
+
+export const changePredictionBody = z
+  .strictObject({
+    hidden: z.boolean().meta({
+      description:
+        "True: lists leave it out, and it no longer stands for its step as the latest. A selected take stays selected.",
+    }),
+  })
+  .meta({ id: "ChangePrediction" });
 
 /** The database's status `storing` is `processing` in the API, and so is `queued` once a provider run was accepted. */
 export const predictionStatus = z
@@ -62,6 +75,11 @@ export const prediction = z
       description: "The default of that time, if it was not available and model took its place. Otherwise null.",
     }),
     input: predictionInput,
+    hidden: z.boolean().meta({ description: "Whether you have hidden it." }),
+    outdated: z.boolean().meta({
+      description:
+        "Of a take: whether a frame that it was made with is deleted, or another one now stands for that step of its project. Frames of other projects and uploads are never outdated.",
+    }),
     attempt: z.int().meta({ description: "How often it was submitted to the provider." }),
     createdAt: time,
     startedAt: time.nullable(),

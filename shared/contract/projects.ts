@@ -30,8 +30,9 @@ export const createProjectBody = z
 const projectReference = referenceImagePath.nullable().meta({
   description: "The image that apps offer for the next frames. A start uses it only when it sends referenceImagePath.",
 });
-const selectedFrame = id.nullable();
-const selectedText = "The frames that the next video and last frame are made from. Null: the latest that succeeded.";
+const selectedTake = id.nullable();
+const selectedText =
+  "The take that stands for each step; the next video and last frame are made from the frames. Null: the latest that succeeded and is not hidden.";
 
 export const changeProjectBody = z
   .strictObject({
@@ -44,7 +45,11 @@ export const changeProjectBody = z
       description: "The film whose last shot it becomes, or null: none. Its present film stays as it is.",
     }),
     selected: z
-      .strictObject({ "first-frame": selectedFrame.optional(), "last-frame": selectedFrame.optional() })
+      .strictObject({
+        "first-frame": selectedTake.optional(),
+        "last-frame": selectedTake.optional(),
+        video: selectedTake.optional(),
+      })
       .optional()
       .meta({ description: `${selectedText} A step that is absent stays as it is.` }),
   })
@@ -65,8 +70,8 @@ const fields = {
   aspectRatio: projectRatio,
   filmId: id.nullable().meta({ description: "The film whose shot it is; null: none." }),
   selected: z
-    .object({ "first-frame": selectedFrame, "last-frame": selectedFrame })
-    .meta({ id: "SelectedFrames", description: selectedText }),
+    .object({ "first-frame": selectedTake, "last-frame": selectedTake, video: selectedTake })
+    .meta({ id: "SelectedTakes", description: selectedText }),
   createdAt: time,
   updatedAt: time.meta({ description: "Moves with every change; the ETag is this in quotes." }),
 };
@@ -84,7 +89,7 @@ const predictions = z
 export const takes = z.object(ofEachStep).meta({
   id: "ShownTakes",
   description:
-    "The take that stands for each step: the selected frame, otherwise the latest prediction that succeeded, also when a later one failed. Null where none succeeded.",
+    "The take that stands for each step: the selected one, otherwise the latest that succeeded and is not hidden, also when a later prediction failed. Null where there is none.",
 });
 export type PredictionOfEachStep = z.infer<typeof predictions>;
 
@@ -116,6 +121,14 @@ export type ProjectPage = z.infer<typeof projectPage>;
 
 export const listPredictionsQuery = z.strictObject({
   step: step.optional().meta({ description: "Only predictions of this step." }),
+  status: z
+    .literal("succeeded", { error: "Must be succeeded." })
+    .optional()
+    .meta({ description: "succeeded: only takes." }),
+  hidden: z
+    .literal("true", { error: "Must be true." })
+    .optional()
+    .meta({ description: "true: hidden ones too. They are left out otherwise." }),
   ...pageQuery,
 });
 

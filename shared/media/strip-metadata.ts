@@ -1,16 +1,18 @@
 import { readOrientation, writeOrientation } from "./orientation.ts";
 import type { Image } from "./sniff-image.ts";
 
+type Stripped = { bytes: Uint8Array; orientation: number };
+
 const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": stripWebp };
 
 /**
  * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, and data after its
  * end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture and the colour profile do not change.
  *
- * Takes bytes that sniffImage has recognised, works in place and returns their beginning. Null when the lengths of the parts are
- * wrong, or when there is no picture.
+ * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that is left.
+ * Null when the lengths of the parts are wrong, or when there is no picture.
  */
-export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Uint8Array | null {
+export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Stripped | null {
   return STRIP[contentType](bytes);
 }
 
@@ -22,7 +24,7 @@ const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PRO
 const JPEG_ORIENTATION_HEADER = [0xff, APP1, 0, 34, ...new TextEncoder().encode("Exif\0\0")];
 
 /** ITU-T T.81: segments, scans followed by compressed data, and the end. Data after the end is removed. */
-function stripJpeg(bytes: Uint8Array): Uint8Array | null {
+function stripJpeg(bytes: Uint8Array): Stripped | null {
   const kept = new KeptParts(bytes);
   kept.keep(0, 2);
   let at = 2;
@@ -47,7 +49,7 @@ function stripJpeg(bytes: Uint8Array): Uint8Array | null {
     else if (kind === APP1 && !hasExif && beginsWith(bytes, marker + 4, "Exif\0")) {
       hasExif = true; // the first one counts
       const orientation = readOrientation(bytes.subarray(marker + 4, at));
-      if (orientation > 1) kept.put(JPEG_ORIENTATION_HEADER, writeOrientation(orientation));
+      kept.putOrientation(orientation, JPEG_ORIENTATION_HEADER, writeOrientation(orientation));
     }
   }
 }
@@ -81,7 +83,7 @@ const PNG_NEEDED = new Set(
 );
 
 /** https://www.w3.org/TR/png-3/: a signature, then chunks of a length, a name, a content and a checksum, IEND the last. */
-function stripPng(bytes: Uint8Array): Uint8Array | null {
+function stripPng(bytes: Uint8Array): Stripped | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const kept = new KeptParts(bytes);
   kept.keep(0, 8);
@@ -98,7 +100,7 @@ function stripPng(bytes: Uint8Array): Uint8Array | null {
     if (name === PNG_EXIF && !hasExif) {
       hasExif = true; // the first one counts
       const orientation = readOrientation(bytes.subarray(start + 8, end - 4));
-      if (orientation > 1) kept.put(exifChunk(writeOrientation(orientation)));
+      kept.putOrientation(orientation, exifChunk(writeOrientation(orientation)));
     }
     start = end;
   }
@@ -137,7 +139,7 @@ const HAS_EXIF = 0b1000;
 const HAS_XMP = 0b0100;
 
 /** https://developers.google.com/speed/webp/docs/riff_container: RIFF of chunks of a name, a length and a content. */
-function stripWebp(bytes: Uint8Array): Uint8Array | null {
+function stripWebp(bytes: Uint8Array): Stripped | null {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const riffEnd = 8 + view.getUint32(4, true);
   if (riffEnd > bytes.length) return null;
@@ -157,13 +159,13 @@ function stripWebp(bytes: Uint8Array): Uint8Array | null {
     else if (name === WEBP_EXIF && isExtended && exifFlag === undefined) {
       const orientation = readOrientation(bytes.subarray(start + 8, end)); // the first one counts
       exifFlag = orientation > 1 ? HAS_EXIF : 0;
-      if (exifFlag > 0) kept.put(WEBP_ORIENTATION_HEADER, writeOrientation(orientation));
+      kept.putOrientation(orientation, WEBP_ORIENTATION_HEADER, writeOrientation(orientation));
     }
     start = next;
   }
   if (!hasPicture) return null;
   const { all } = kept;
-  view.setUint32(4, all.length - 8, true);
+  view.setUint32(4, all.bytes.length - 8, true);
   if (isExtended) view.setUint8(20, (view.getUint8(20) & ~(HAS_EXIF | HAS_XMP)) | (exifFlag ?? 0));
   return all;
 }
@@ -172,6 +174,7 @@ function stripWebp(bytes: Uint8Array): Uint8Array | null {
 class KeptParts {
   readonly #bytes: Uint8Array;
   #length = 0;
+  #orientation = 1;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
@@ -183,16 +186,18 @@ class KeptParts {
     this.#length += end - start;
   }
 
-  /** Writes over a part that is not kept and is at least as long. */
-  put(...parts: ArrayLike<number>[]): void {
+  /** Writes over a part that is not kept and is at least as long. An upright image needs none. */
+  putOrientation(orientation: number, ...parts: ArrayLike<number>[]): void {
+    if (orientation === 1) return;
+    this.#orientation = orientation;
     for (const part of parts) {
       this.#bytes.set(part, this.#length);
       this.#length += part.length;
     }
   }
 
-  get all(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+  get all(): Stripped {
+    return { bytes: this.#bytes.subarray(0, this.#length), orientation: this.#orientation };
   }
 }
 

@@ -29,7 +29,10 @@ export type Wanted = {
 export class UnsupportedInput extends Error {}
 
 /** Sent as files, under the names of `files`. */
-const IMAGES = ["firstFramePredictionId", "lastFramePredictionId", "referenceImagePaths"];
+const IMAGES = [
+  ...["firstFramePredictionId", "firstFrameImagePath", "lastFramePredictionId", "lastFrameImagePath"],
+  "referenceImagePaths",
+];
 /** A video has an aspect ratio also when its model follows the frames; a model without sound makes none. */
 const isImplied = (name: string, value: unknown) => name === "aspectRatio" || (name === "audio" && value === false);
 

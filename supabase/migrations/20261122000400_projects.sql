@@ -25,6 +25,7 @@ create table keyframe.projects (
   aspect_ratio text not null default '16:9' constraint aspect_ratio_is_width_to_height check (aspect_ratio ~ '^[1-9][0-9]?:[1-9][0-9]?$'),
   selected_first_frame_id uuid,
   selected_last_frame_id uuid,
+  selected_video_id uuid,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
@@ -42,6 +43,7 @@ comment on column keyframe.projects.reference_image_path is 'The image that apps
 comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
+comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
 create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
 -- To find out whether a reference image is still in use.
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
@@ -57,7 +59,8 @@ create policy projects_delete_owner on keyframe.projects for delete to authentic
   using (owner_id = (select auth.uid()));
 -- Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
 grant select, insert (title, text_prompt, description, aspect_ratio), delete,
-  update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id)
+  update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
+    selected_video_id)
   on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 

@@ -36,6 +36,7 @@ create table keyframe.predictions (
   output_height integer,
   output_duration_seconds double precision,
   output_has_audio boolean,
+  hidden boolean not null default false,
   created_at timestamptz not null default now(),
   started_at timestamptz,
   completed_at timestamptz,
@@ -45,9 +46,9 @@ create table keyframe.predictions (
   constraint prompt_has_1_to_4000_characters check (coalesce(char_length(input ->> 'prompt'), 0) between 1 and 4000),
   constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'prompt')),
   constraint prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'prompt')),
-  constraint video_has_a_first_frame check (step <> 'video' or input ->> 'firstFramePredictionId' is not null),
-  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or input ->> 'firstFramePredictionId' is null),
-  constraint only_video_has_a_last_frame check (step = 'video' or input ->> 'lastFramePredictionId' is null),
+  constraint video_has_a_first_frame check (step <> 'video' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
+  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
+  constraint only_video_has_a_last_frame check (step = 'video' or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
   constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
@@ -97,6 +98,7 @@ comment on column keyframe.predictions.provider_output_url is 'The provider''s U
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
+comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 
 create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
@@ -145,7 +147,24 @@ create index prediction_images_source_prediction_id_idx on keyframe_private.pred
   where source_prediction_id is not null;
 alter table keyframe_private.prediction_images enable row level security;
 
--- Whether a prediction is made with images. Also for one whose rows in prediction_images are deleted.
+-- The images that an input names. Also for a prediction whose rows in prediction_images are deleted.
+create function keyframe_private.images_of(input jsonb)
+returns table (role text, "position" integer, path text, source_prediction_id uuid)
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return query
+    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
+    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
+    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
+    union all
+    select 'reference', i.number::integer, i.path, null
+    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
+end
+$$;
+
 create function keyframe_private.has_images(input jsonb)
 returns boolean
 language plpgsql
@@ -153,7 +172,7 @@ immutable
 set search_path = ''
 as $$
 begin
-  return coalesce(input ->> 'firstFramePredictionId', input ->> 'lastFramePredictionId', input #>> '{referenceImagePaths,0}') is not null;
+  return exists (select from keyframe_private.images_of(input));
 end
 $$;
 
@@ -214,6 +233,16 @@ begin
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  elsif exists (
+    select from keyframe.predictions source
+    join keyframe_private.prediction_images i on i.source_prediction_id = source.id
+    join keyframe.predictions p on p.id = i.prediction_id
+    where source.project_id = old.id and p.is_active
+  ) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.'
     );
   end if;
   return old;

@@ -1,9 +1,9 @@
 -- Checks and completes a request before its row exists, whether it comes through a function or the Data API.
 
--- Finds the latest take of a step however many of its runs failed.
+-- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
 
--- The latest succeeded prediction of a step, or null.
+-- The latest take of a step that is not hidden, or null.
 create function keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
 returns uuid
 language plpgsql
@@ -13,44 +13,73 @@ as $$
 begin
   return (
     select p.id from keyframe.predictions p
-    where p.project_id = project and p.step = wanted and p.status = 'succeeded'
+    where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
     order by p.created_at desc, p.id desc
     limit 1
   );
 end
 $$;
 
--- Raises unless the frame belongs to the project, is of the wanted step and has succeeded.
-create function keyframe_private.require_frame(frame uuid, project uuid, wanted keyframe.generation_step)
-returns void
+-- The take that stands for a step of a project: the selected one, otherwise the latest. Null without one.
+create function keyframe_private.shown_take(project uuid, wanted keyframe.generation_step)
+returns uuid
 language plpgsql
-volatile
+stable
 set search_path = ''
 as $$
-declare
-  frame_status keyframe.prediction_status;
 begin
-  select p.status into frame_status from keyframe.predictions p
-  where p.id = frame and p.project_id = project and p.step = wanted
-  for key share; -- it is not deleted before this transaction ends
-  if not found then
-    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, frame));
-  elsif frame_status <> 'succeeded' then
+  return coalesce(
+    (select case wanted
+       when 'first-frame' then p.selected_first_frame_id when 'last-frame' then p.selected_last_frame_id else p.selected_video_id end
+     from keyframe.projects p where p.id = project),
+    keyframe_private.latest_succeeded(project, wanted));
+end
+$$;
+
+-- Raises unless a prediction has succeeded.
+create function keyframe_private.require_success(take keyframe.predictions)
+returns void
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  if take.status <> 'succeeded' then
     perform keyframe_private.raise_error(
       'frame_not_ready',
-      case when frame_status in ('failed', 'canceled')
-        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', wanted, frame,
-          case when frame_status = 'failed' then 'failed' else 'was canceled' end)
-        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', wanted, frame,
-          case when frame_status = 'storing' then 'processing' else frame_status::text end)
+      case when take.status in ('failed', 'canceled')
+        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+          case when take.status = 'failed' then 'failed' else 'was canceled' end)
+        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+          case when take.status = 'storing' then 'processing' else take.status::text end)
       end
     );
   end if;
 end
 $$;
 
--- A newly selected frame must be a take of the same project. It stays one until it is deleted: success is final.
-create function keyframe_private.require_selected_frames()
+-- Raises unless a newly selected prediction is a take of the project and of the step.
+create function keyframe_private.require_take(take uuid, project uuid, wanted keyframe.generation_step)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  candidate keyframe.predictions;
+begin
+  select p.* into candidate from keyframe.predictions p
+  where p.id = take and p.project_id = project and p.step = wanted
+  for key share; -- it is not deleted before this transaction ends
+  if not found then
+    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, take));
+  end if;
+  perform keyframe_private.require_success(candidate);
+end
+$$;
+
+-- A newly selected prediction must be a take of the same project. It stays one until it is deleted: success is final.
+create function keyframe_private.require_selected_takes()
 returns trigger
 language plpgsql
 volatile
@@ -59,19 +88,23 @@ set search_path = ''
 as $$
 begin
   if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
-    perform keyframe_private.require_frame(new.selected_first_frame_id, new.id, 'first-frame');
+    perform keyframe_private.require_take(new.selected_first_frame_id, new.id, 'first-frame');
   end if;
   if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
-    perform keyframe_private.require_frame(new.selected_last_frame_id, new.id, 'last-frame');
+    perform keyframe_private.require_take(new.selected_last_frame_id, new.id, 'last-frame');
+  end if;
+  if new.selected_video_id is distinct from old.selected_video_id and new.selected_video_id is not null then
+    perform keyframe_private.require_take(new.selected_video_id, new.id, 'video');
   end if;
   return new;
 end
 $$;
-create trigger _300_require_selected_frames before insert or update of selected_first_frame_id, selected_last_frame_id on keyframe.projects
-  for each row execute function keyframe_private.require_selected_frames();
+create trigger _300_require_selected_takes
+  before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
+  for each row execute function keyframe_private.require_selected_takes();
 
 -- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
-create function keyframe_private.unselect_deleted_frame()
+create function keyframe_private.unselect_deleted_take()
 returns trigger
 language plpgsql
 volatile
@@ -80,13 +113,59 @@ set search_path = ''
 as $$
 begin
   update keyframe.projects p
-  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id)
-  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id);
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+      selected_video_id = nullif(p.selected_video_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
   return null;
 end
 $$;
-create trigger _420_unselect_deleted_frame after delete on keyframe.predictions
-  for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_frame();
+create trigger _420_unselect_deleted_take after delete on keyframe.predictions
+  for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
+
+-- Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner's projects.
+create function keyframe_private.require_frame(frame uuid, owner uuid)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  candidate keyframe.predictions;
+begin
+  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted.
+  perform from keyframe.projects o
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
+  for key share;
+  if found then
+    select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
+  end if;
+  if candidate.id is null then
+    perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
+  elsif candidate.step = 'video' then
+    perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
+  end if;
+  perform keyframe_private.require_success(candidate);
+end
+$$;
+
+-- Raises unless a path names an uploaded image of the owner.
+create function keyframe_private.require_upload(path text, owner uuid)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  if keyframe_private.is_reference_path(path) is not true then
+    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
+  elsif not exists (
+    select from storage.objects o
+    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
+  ) then
+    perform keyframe_private.raise_error('not_found', format('There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+  end if;
+end
+$$;
 
 -- What a control takes, for a sentence: "5 or 10".
 create function keyframe_private.describe_control(control jsonb)
@@ -196,9 +275,9 @@ begin
 end
 $$;
 
--- Raises unless a frame has the aspect ratio of the video: it would be cut or distorted. Models round the sides of an image to multiples
--- of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
-create function keyframe_private.require_ratio(frame uuid, ratio text)
+-- Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted. Models
+-- round the sides of an image to multiples of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
+create function keyframe_private.require_ratio(frame text, ratio text)
 returns void
 language plpgsql
 stable
@@ -209,7 +288,11 @@ declare
   width numeric;
   height numeric;
 begin
-  select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame;
+  if frame like 'projects/%' then
+    select u.width, u.height into width, height from keyframe_private.upload_size(frame) u;
+  else
+    select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
+  end if;
   if abs(width / height / wanted - 1) > 0.06 then
     perform keyframe_private.raise_error('unsupported_input', format(
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
@@ -218,19 +301,54 @@ begin
 end
 $$;
 
--- The frame that an input names; when it names none and does not refuse one with null, the selected one or the latest that succeeded.
-create function keyframe_private.resolve_frame(input jsonb, field text, selected uuid, project uuid, wanted keyframe.generation_step)
-returns uuid
+-- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly.
+create function keyframe_private.upload_size(path text, out width integer, out height integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
+  from storage.objects o
+  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
+end
+$$;
+
+-- A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath. When it names none and does
+-- not refuse one with null, the take that stands for that step of the project.
+create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
+returns jsonb
 language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  id_field constant text := role || 'PredictionId';
+  path_field constant text := role || 'ImagePath';
+  path constant text := input ->> path_field;
+  frame uuid := (input ->> id_field)::uuid;
 begin
-  if input ->> field is not null then
-    perform keyframe_private.require_frame((input ->> field)::uuid, project, wanted);
+  if path is not null and frame is not null then
+    perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
+  elsif path is not null then
+    perform keyframe_private.require_upload(path, project.owner_id);
+    if (keyframe_private.upload_size(path)).width is null then
+      perform keyframe_private.raise_error('unsupported_input', format(
+        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
+    end if;
+    return jsonb_build_object(id_field, null, path_field, path);
+  elsif frame is not null then
+    perform keyframe_private.require_frame(frame, project.owner_id);
+  elsif not input ? id_field then
+    loop
+      frame := keyframe_private.shown_take(project.id, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step);
+      exit when frame is null;
+      perform from keyframe.predictions p where p.id = frame for key share;
+      exit when found; -- otherwise it has just been deleted, and another one stands for its step
+    end loop;
   end if;
-  return case when input ? field then (input ->> field)::uuid
-    else coalesce(selected, keyframe_private.latest_succeeded(project, wanted)) end;
+  return jsonb_build_object(id_field, frame);
 end
 $$;
 
@@ -249,17 +367,19 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
   select k into unknown from jsonb_object_keys(input) k
-  where k not in ('firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePath', 'referenceImagePaths')
+  where k not in (
+      'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths')
     and not exists (select from keyframe.models m where m.controls ? k)
   limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
   end if;
 
-  unknown := case
-    when step = 'first-frame' and asked ->> 'firstFramePredictionId' is not null then 'firstFramePredictionId'
-    when step <> 'video' and asked ->> 'lastFramePredictionId' is not null then 'lastFramePredictionId'
-  end;
+  select f.field into unknown
+  from (values ('firstFramePredictionId', 'first-frame'), ('firstFrameImagePath', 'first-frame'), ('lastFramePredictionId', 'last-frame'),
+    ('lastFrameImagePath', 'last-frame')) f (field, of_step)
+  where input ->> f.field is not null and step <> 'video' and (step = 'first-frame' or f.of_step = 'last-frame')
+  limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
   end if;
@@ -278,18 +398,17 @@ begin
   elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array' then
     perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
   end if;
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
   if step <> 'first-frame' then
-    asked := asked || jsonb_build_object('firstFramePredictionId', keyframe_private.resolve_frame(
-      input, 'firstFramePredictionId', project.selected_first_frame_id, project.id, 'first-frame'));
+    asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
   end if;
   if step = 'video' then
-    asked := asked || jsonb_build_object('lastFramePredictionId', keyframe_private.resolve_frame(
-      input, 'lastFramePredictionId', project.selected_last_frame_id, project.id, 'last-frame'));
-    if asked ->> 'firstFramePredictionId' is null then
+    asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
+    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
       perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
     end if;
   end if;
-  return asked - 'referenceImagePath';
+  return asked;
 end
 $$;
 
@@ -301,17 +420,21 @@ stable
 set search_path = ''
 as $$
 declare
+  first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
+  last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
   images constant jsonb := jsonb_build_object(
     'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
-    'referenceImagePaths', asked -> 'referenceImagePaths');
-  values_asked jsonb := jsonb_strip_nulls(asked - array['firstFramePredictionId', 'lastFramePredictionId', 'referenceImagePaths']);
+    'referenceImagePaths', asked -> 'referenceImagePaths')
+    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath', 'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+  values_asked jsonb := jsonb_strip_nulls(asked - array[
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
   -- A last frame keeps the look of the first frame, which is one of its references.
-  keeps_look constant boolean := chosen.step = 'last-frame' and asked ->> 'firstFramePredictionId' is not null;
+  keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
   reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
   most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
   used constant text[] := array_remove(array[
     case when chosen.step = 'video' then 'firstFrame' end,
-    case when asked ->> 'lastFramePredictionId' is not null then 'lastFrame' end,
+    case when last_frame is not null then 'lastFrame' end,
     case when reference_count > 0 then 'referenceImages' end
   ], null);
 begin
@@ -324,8 +447,8 @@ begin
     values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
   end if;
   if chosen.step = 'video' then
-    perform keyframe_private.require_ratio((asked ->> 'firstFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
-    perform keyframe_private.require_ratio((asked ->> 'lastFramePredictionId')::uuid, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio(first_frame, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio(last_frame, values_asked ->> 'aspectRatio');
   end if;
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end

@@ -114,15 +114,17 @@ begin
   select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
   on conflict do nothing;
 
-  for owner in select distinct d.owner_id from deleted d where d.input #>> '{referenceImagePaths,0}' is not null order by 1 loop
+  for owner in
+    select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
+  loop
     perform keyframe_private.lock_references(owner);
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
   select distinct on (image.path) 'projects', substr(image.path, 10), d.id
   from deleted d
-  cross join lateral jsonb_array_elements_text(d.input -> 'referenceImagePaths') as image (path)
-  where not keyframe_private.is_reference_used(image.path)
+  cross join lateral keyframe_private.images_of(d.input) as image
+  where image.path is not null and not keyframe_private.is_reference_used(image.path)
   on conflict do nothing;
 
   if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
@@ -164,20 +166,13 @@ volatile
 set search_path = ''
 as $$
 begin
-  if keyframe_private.is_reference_path(path) is not true then
-    perform keyframe_private.raise_error('invalid_request', 'The path of a reference image must have the shape projects/<file_name>.');
-  end if;
+  perform keyframe_private.require_upload(path, owner);
   perform keyframe_private.lock_references(owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
   if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
-    perform keyframe_private.raise_error('not_found', 'This reference image is being removed because no prediction used it. Upload it again.');
+    perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
   end if;
-  if not exists (
-    select from storage.objects o
-    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = keep_reference.owner::text
-  ) then
-    perform keyframe_private.raise_error('not_found', format('There is no reference image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
-  end if;
+  perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end
 $$;
 
@@ -206,25 +201,20 @@ security definer
 set search_path = ''
 as $$
 declare
-  image record;
+  used text;
 begin
-  insert into keyframe_private.prediction_images (prediction_id, role, source_prediction_id)
-  select new.id, frame.role, frame.id
-  from (values
-    ('first_frame', (new.input ->> 'firstFramePredictionId')::uuid), ('last_frame', (new.input ->> 'lastFramePredictionId')::uuid)
-  ) as frame (role, id)
-  where frame.id is not null;
-  for image in select * from jsonb_array_elements_text(new.input -> 'referenceImagePaths') with ordinality as i (path, position) loop
-    perform keyframe_private.keep_reference(image.path, new.owner_id);
-    insert into keyframe_private.prediction_images (prediction_id, role, position, path)
-    values (new.id, 'reference', image.position, image.path);
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
+    perform keyframe_private.keep_reference(used, new.owner_id);
   end loop;
   return null;
 end
 $$;
 -- A last frame comes only beside a first frame.
 create trigger _300_write_images after insert on keyframe.predictions
-  for each row when (new.input ->> 'firstFramePredictionId' is not null or new.input #>> '{referenceImagePaths,0}' is not null)
+  for each row when (
+    coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath', new.input #>> '{referenceImagePaths,0}') is not null)
   execute function keyframe_private.write_prediction_images();
 
 -- Leases up to 100 files to remove, as one task; null when there are none. One task at a time is fast enough, and keeps a long

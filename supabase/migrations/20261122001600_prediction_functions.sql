@@ -1,6 +1,30 @@
 -- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
 -- checks the owner.
 
+-- Whether a take was made with a frame that is deleted, or no longer the one that stands for its step in the same project. A frame of
+-- another project or an upload is always current.
+create function keyframe_private.is_outdated(prediction keyframe.predictions)
+returns boolean
+language plpgsql
+stable
+security invoker
+set search_path = ''
+as $$
+begin
+  if prediction.status <> 'succeeded' or prediction.step = 'first-frame' then
+    return false;
+  end if;
+  return exists (
+    select from (values (prediction.input ->> 'firstFramePredictionId'), (prediction.input ->> 'lastFramePredictionId')) frame (id)
+    left join keyframe.predictions source on source.id = frame.id::uuid
+    where frame.id is not null and (
+      source.id is null
+      or source.project_id = prediction.project_id
+        and source.id is distinct from keyframe_private.shown_take(source.project_id, source.step)));
+end
+$$;
+grant execute on function keyframe_private.is_outdated(keyframe.predictions) to authenticated, service_role;
+
 -- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
 -- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,
 -- which took four fifths of the time of a page of projects.
@@ -22,7 +46,7 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio,
+    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
@@ -180,6 +204,66 @@ end
 $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
 
+-- Definer, because users may not update predictions; the query checks the owner.
+create function keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  changed keyframe.predictions;
+begin
+  perform keyframe_private.take_token('change');
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
+  where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+  returning p.* into changed;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  end if;
+  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', keyframe_private.rate_state('change'));
+end
+$$;
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
+
+-- Definer, because users may not delete predictions; the query checks the owner. Triggers unselect it and queue its file for removal.
+-- A start locks the frames that it uses: an earlier one is visible here, a later one does not find them.
+create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  wanted keyframe.predictions;
+  before json;
+begin
+  perform keyframe_private.take_token('change');
+  -- The project first, as when a take is selected: two requests never wait for each other.
+  perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
+  select p.* into wanted from keyframe.predictions p
+  where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+  for update;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.is_active then
+    perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
+  elsif exists (
+    select from keyframe_private.prediction_images i
+    join keyframe.predictions p on p.id = i.prediction_id
+    where i.source_prediction_id = wanted.id and p.is_active
+  ) then
+    perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
+  end if;
+  before := keyframe_private.prediction_json(wanted);
+  delete from keyframe.predictions p where p.id = wanted.id;
+  return json_build_object('prediction', before, 'rate', keyframe_private.rate_state('change'));
+end
+$$;
+comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events and what it cost stay.';
+
 -- Admits an upload before its body is read: takes a token and names the file. With an Idempotency-Key it is called again with the
 -- hash of the body. The same key returns the same file, but each sending takes a token: its body is read before anything tells that
 -- it is a repetition. An upload that is then refused for its content has used its token.
@@ -228,6 +312,8 @@ grant execute on function
   keyframe.start_prediction(uuid, keyframe.generation_step, jsonb, text, text, text),
   keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
   keyframe.cancel_prediction(uuid, uuid, text, text),
+  keyframe.update_prediction(uuid, uuid, boolean),
+  keyframe.delete_prediction(uuid, uuid),
   keyframe.admit_upload(text, text)
 to authenticated;
 grant execute on function keyframe.health() to anon, authenticated, service_role;

@@ -2,8 +2,8 @@
 -- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all
 -- rows of an owner for one page. The lists are definer functions that name the owner in their query.
 
--- Of each step of the caller's project the latest prediction, and the take that stands for it: the selected frame, otherwise the
--- latest that succeeded. Mostly they are the same, so each prediction is in the list once.
+-- Of each step of the caller's project the latest prediction, and the take that stands for it: the selected one, otherwise the latest
+-- that succeeded and is not hidden. Mostly they are the same, so each prediction is in the list once.
 create function keyframe_private.step_predictions(project keyframe.projects)
 returns json
 language plpgsql
@@ -24,8 +24,10 @@ begin
     ) latest
     cross join lateral (
       select coalesce(
-        case wanted.step when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id end,
-        case when (latest.prediction).status = 'succeeded' then (latest.prediction).id
+        case wanted.step
+          when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+          else project.selected_video_id end,
+        case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
           else keyframe_private.latest_succeeded(project.id, wanted.step) end
       ) as id
     ) take
@@ -144,9 +146,9 @@ declare
   changed keyframe.projects;
 begin
   update keyframe.projects p
-  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, film_id) = (
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id,
-      c.film_id
+      c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
@@ -181,10 +183,12 @@ end
 $$;
 comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
 
--- Newest first, of one step or of all. The next page follows (before_created_at, before_id).
+-- Newest first, of one step or of all. The next page follows (before_created_at, before_id). Hidden ones are left out unless
+-- `with_hidden`; `only_takes` leaves out those that have not succeeded.
 create function keyframe.list_predictions(
   project_id uuid, step keyframe.generation_step default null, max_rows integer default 20,
-  before_created_at timestamptz default null, before_id uuid default null
+  before_created_at timestamptz default null, before_id uuid default null,
+  only_takes boolean default false, with_hidden boolean default false
 )
 returns json
 language plpgsql
@@ -201,18 +205,30 @@ begin
   if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  -- Two statements, so that each plan walks along its own index.
-  if step is null then
+  -- One statement for each, so that each plan walks along its own index.
+  if only_takes then
+    page := array(
+      select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+      cross join lateral (
+        select p as take, p.created_at, p.id from keyframe.predictions p
+        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded' and (with_hidden or not p.hidden)
+          and (p.created_at, p.id) < (first_time, first_id)
+        order by p.created_at desc, p.id desc
+        limit least(max_rows, 101)
+      ) t
+      order by t.created_at desc, t.id desc
+      limit least(max_rows, 101));
+  elsif step is null then
     page := array(
       select p from keyframe.predictions p
-      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid()
+      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
         and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
   else
     page := array(
       select p from keyframe.predictions p
-      where p.project_id = list_predictions.project_id and p.step = list_predictions.step
+      where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
         and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit least(max_rows, 101));
@@ -230,5 +246,5 @@ grant execute on function
   keyframe.read_project(uuid),
   keyframe.update_project(uuid, jsonb, timestamptz[]),
   keyframe.delete_project(uuid, timestamptz[]),
-  keyframe.list_predictions(uuid, keyframe.generation_step, integer, timestamptz, uuid)
+  keyframe.list_predictions(uuid, keyframe.generation_step, integer, timestamptz, uuid, boolean, boolean)
 to authenticated;

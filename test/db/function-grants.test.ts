@@ -15,7 +15,8 @@ const GRANTED: Granted[] = [
   {
     ...{ roles: USER, definer: true },
     names:
-      "create_project list_projects start_prediction read_prediction list_predictions cancel_prediction webhook_health " +
+      "create_project list_projects start_prediction read_prediction list_predictions cancel_prediction " +
+      "update_prediction delete_prediction webhook_health " +
       "create_film list_films update_film delete_film",
   },
   // The same for webhooks; with the secret key they manage the service-wide endpoints.

@@ -134,6 +134,8 @@ export const predictionRow = (fields: Record<string, unknown> = {}) => ({
   progress: null,
   queue_position: 0,
   model: "google/nano-banana",
+  hidden: false,
+  outdated: false,
   attempt: 0,
   created_at: "2026-11-21T13:00:00.123456+01:00",
   started_at: null,

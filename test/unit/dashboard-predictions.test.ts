@@ -63,7 +63,7 @@ describe("the signed URL of an output that is read again", () => {
 describe("the take that stands for a step", () => {
   const project = (selectedId: string | null, take: Prediction): ProjectWithPredictions => ({
     ...SAMPLE_PROJECT,
-    selected: { "first-frame": selectedId, "last-frame": null },
+    selected: { "first-frame": selectedId, "last-frame": null, video: null },
     predictions: { "first-frame": take, "last-frame": null, video: null },
     takes: { "first-frame": take, "last-frame": null, video: null },
   });

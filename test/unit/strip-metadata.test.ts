@@ -22,7 +22,7 @@ import {
 import { joined } from "../support/security/files.ts";
 
 /** Of a copy: it works in the bytes that it is given. */
-const strip = (kind: PhotoKind, bytes: Uint8Array) => stripMetadata(bytes.slice(), `image/${kind}`);
+const strip = (kind: PhotoKind, bytes: Uint8Array) => stripMetadata(bytes.slice(), `image/${kind}`)?.bytes ?? null;
 
 function stripped(kind: PhotoKind, bytes: Uint8Array): Uint8Array {
   const result = strip(kind, bytes);

@@ -1,4 +1,4 @@
-import { uploadedReferenceImage } from "../predictions.ts";
+import { changePredictionBody, prediction, predictionPath, uploadedReferenceImage } from "../predictions.ts";
 import {
   changeProjectBody,
   createProjectBody,
@@ -14,6 +14,7 @@ import { SAMPLE } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 
 const path = { projectId: SAMPLE.projectId };
+const takePath = { ...path, predictionId: SAMPLE.firstFrameId };
 
 export const projectOperations = {
   createProject: {
@@ -72,7 +73,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Read a project with the latest prediction and the take of each step",
     description:
-      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. `takes` has the one to show: the selected frame, otherwise the latest that succeeded. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
+      "`predictions` has the latest prediction of each step, whatever its status; null where none was started. `takes` has the one to show: the selected one, otherwise the latest that succeeded and is not hidden. The URLs of their outputs are valid for at least 15 minutes.\n\n" +
       "A project that does not exist and a project of another user are both `not_found`.",
     caller: "session",
     path: projectPath,
@@ -88,7 +89,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Change a project",
     description:
-      "Send at least one field; fields you leave out keep their value. Predictions keep the inputs they were started with. A selected frame must be of this project and have succeeded; a reference image must be yours.\n\n" +
+      "Send at least one field; fields you leave out keep their value. Predictions keep the inputs they were started with. A selected take must be of this project and have succeeded; a reference image must be yours.\n\n" +
       "With `If-Match` and the project's ETag, the request fails with `precondition_failed` if the project has changed since: read it again. A change to the values it has already leaves the ETag.\n\n" +
       "After a timeout or a 5xx, repeat the request: the result is the same. With `If-Match` it can answer `precondition_failed` because the first one succeeded: read the project.",
     caller: "session",
@@ -102,6 +103,7 @@ export const projectOperations = {
       { summary: "Another title", path, body: { title: "Harbour, second draft" } },
       { summary: "Out of its film", path, body: { filmId: null } },
       { summary: "Another first frame", path, body: { selected: { "first-frame": SAMPLE.firstFrameId } } },
+      { summary: "Another video", path, body: { selected: { video: SAMPLE.videoId } } },
     ],
   },
   deleteProject: {
@@ -111,7 +113,7 @@ export const projectOperations = {
     summary: "Delete a project with its predictions and files",
     description:
       "This cannot be undone. The outputs, and reference images that no other project of yours uses, are removed from Storage shortly afterwards.\n\n" +
-      "While a generation runs, the request fails with `generation_in_progress`: cancel the generation, or wait for its end, then delete again. With `If-Match` and the project's ETag, it fails with `precondition_failed` if the project has changed since. If a repeated request answers `not_found`, the first one succeeded.",
+      "While a generation runs, in this project or in another one that uses a frame of it, the request fails with `generation_in_progress`: cancel the generation, or wait for its end, then delete again. With `If-Match` and the project's ETag, it fails with `precondition_failed` if the project has changed since. If a repeated request answers `not_found`, the first one succeeded.",
     caller: "session",
     path: projectPath,
     status: 200,
@@ -125,7 +127,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "List the predictions of a project, newest first",
     description:
-      "Returns one page, including predictions that failed or were canceled. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
+      "Returns one page, including predictions that failed or were canceled, unless you ask for `status=succeeded`: the takes alone. Hidden ones are left out without `hidden=true`. Pass `nextCursor` as `cursor` to read the next page; it is null on the last one.\n\n" +
       "If a cursor is refused with `invalid_request`, start again without it.",
     caller: "session",
     path: projectPath,
@@ -136,7 +138,39 @@ export const projectOperations = {
     examples: [
       { summary: "All predictions", path },
       { summary: "The videos", path, query: { step: "video", limit: "5" } },
+      { summary: "The takes of a step", path, query: { step: "first-frame", status: "succeeded" } },
     ],
+  },
+  changePrediction: {
+    method: "PATCH",
+    at: "/projects/:projectId/predictions/:predictionId",
+    tag: "Projects",
+    summary: "Hide a prediction, or show it again",
+    description:
+      "A hidden prediction is left out of lists, and another take stands for its step unless it is selected. It can still be read, selected and used by its id. After a timeout or a 5xx, repeat the request: the result is the same.",
+    caller: "session",
+    path: predictionPath,
+    body: changePredictionBody,
+    status: 200,
+    answer: prediction,
+    tagged: true,
+    errors: ["not_found"],
+    examples: [{ summary: "A take that you have rejected", path: takePath, body: { hidden: true } }],
+  },
+  deletePrediction: {
+    method: "DELETE",
+    at: "/projects/:projectId/predictions/:predictionId",
+    tag: "Projects",
+    summary: "Delete a prediction with its file",
+    description:
+      "This cannot be undone. The output is removed from Storage shortly afterwards, so `output` in the response is null. If it was selected, the project selects none. Its events stay, and so do predictions that were made with it: their `input` keeps its id.\n\n" +
+      "While it runs, or a running generation uses it as a frame, the request fails with `generation_in_progress`: cancel that generation, or wait for its end, then delete again. If a repeated request answers `not_found`, the first one succeeded.",
+    caller: "session",
+    path: predictionPath,
+    status: 200,
+    answer: prediction,
+    errors: ["not_found", "generation_in_progress"],
+    examples: [{ summary: "A take", path: takePath }],
   },
   uploadReferenceImage: {
     method: "POST",
@@ -144,7 +178,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Upload a reference image",
     description:
-      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Metadata, such as where a photo was taken, is removed; orientation and colors stay. Pass the returned `referenceImagePath` when you generate a frame. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
+      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Metadata, such as where a photo was taken, is removed; orientation and colors stay. Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
       "Each sending counts against the rate limit, also one that is refused for its content or repeats an `Idempotency-Key`.\n\n" +
       "On `unsupported_media_type`, check that the image is complete and that its bytes are of the declared Content-Type. On `payload_too_large`, send a smaller image.",
     caller: "session",

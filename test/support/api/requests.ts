@@ -48,6 +48,7 @@ const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
   calls: "read_prediction",
   takes: "read",
 });
+const prediction = ({ projectId, finishedId }: Ids) => `/api/projects/${projectId}/predictions/${finishedId}`;
 const webhook =
   (rest = "") =>
   ({ webhookId }: Ids) =>
@@ -102,6 +103,21 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
       return { filmId };
     },
     calls: "delete_film",
+    takes: "change",
+  },
+  changePrediction: {
+    path: prediction,
+    options: () => ({ json: { hidden: false } }),
+    calls: "update_prediction",
+    takes: "change",
+  },
+  deletePrediction: {
+    path: prediction,
+    uses: async ({ user, projectId }) => {
+      const { predictionId } = await user.finish(await user.start("first-frame", { projectId, prompt: REFUSED }));
+      return { finishedId: predictionId };
+    },
+    calls: "delete_prediction",
     takes: "change",
   },
   uploadReferenceImage: {

@@ -69,7 +69,9 @@ export function columnsIn(status: Status, step: Step = "first-frame", outputPath
 export type Input = {
   prompt: string;
   firstFramePredictionId?: string | null;
+  firstFrameImagePath?: string | null;
   lastFramePredictionId?: string | null;
+  lastFrameImagePath?: string | null;
   referenceImagePaths?: string[];
   durationSeconds?: number;
 };
@@ -113,15 +115,10 @@ export async function seedPrediction(
   if (!seeded) throw new Error("The prediction was not inserted.");
   await sql`
     insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-    select p.id, image.role, image.position, image.path, image.source
+    select p.id, image.*
     from keyframe.predictions p
-    cross join lateral (
-      select 'first_frame', 1, null, (p.input ->> 'firstFramePredictionId')::uuid
-      union all select 'last_frame', 1, null, (p.input ->> 'lastFramePredictionId')::uuid
-      union all select 'reference', i.position, i.path, null
-      from jsonb_array_elements_text(p.input -> 'referenceImagePaths') with ordinality i (path, position)
-    ) image (role, position, path, source)
-    where p.id = ${row.id} and num_nonnulls(image.path, image.source) = 1`;
+    cross join lateral keyframe_private.images_of(p.input) image
+    where p.id = ${row.id}`;
   await sql`
     insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
     select provider_prediction_id, id, attempt from keyframe.predictions

@@ -58,10 +58,17 @@ export async function create(
   });
 }
 
-/** Notes a file of the bucket projects as the user's, as an upload does. Returns its referenceImagePath. */
-export async function addReference(db: ClonedDatabase, owner: string): Promise<string> {
+/** Notes a file of the bucket projects as the user's, as an upload does; without a size, as if it was sent to Storage directly. */
+export async function addReference(
+  db: ClonedDatabase,
+  owner: string,
+  size: { width: unknown; height: unknown } | null = { width: 1280, height: 720 },
+): Promise<string> {
   const name = `${crypto.randomUUID()}.png`;
-  await db.sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${name}, ${owner})`;
+  const metadata = JSON.stringify(size ?? {});
+  await db.sql`
+    insert into storage.objects (bucket_id, name, owner_id, user_metadata)
+    values ('projects', ${name}, ${owner}, ${metadata}::text::jsonb)`;
   return `projects/${name}`;
 }
 

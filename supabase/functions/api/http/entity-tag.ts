@@ -43,7 +43,7 @@ export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boole
 
 /**
  * With the status, this decides every field of the answer: all others are set with the status, and a final status is never left.
- * Only a frame of `input` may become null later, when an administrator deletes it.
+ * Except for hidden and outdated, which can change at any time.
  */
-const stateOf = ({ id, attempt, queue_position, progress }: PredictionRow) =>
-  `${id}.${attempt}.${queue_position ?? ""}.${progress ?? ""}`;
+const stateOf = ({ id, attempt, queue_position, progress, hidden, outdated }: PredictionRow) =>
+  `${id}.${attempt}.${queue_position ?? ""}.${progress ?? ""}.${hidden ? "h" : ""}${outdated ? "o" : ""}`;

@@ -75,6 +75,24 @@ export const cancelPrediction: Handler<"cancelPrediction"> = async (call, deps) 
   return answerWith(answer.prediction, answerHeaders(answer), call, deps);
 };
 
+const predictionOf = ({ path }: Pick<Call<"changePrediction">, "path">) => ({
+  project_id: path("projectId"),
+  prediction_id: path("predictionId"),
+});
+
+/** PATCH /api/projects/:projectId/predictions/:predictionId → 200 with the prediction, hidden or shown again. */
+export const changePrediction: Handler<"changePrediction"> = async (call, deps) => {
+  const args = { ...predictionOf(call), hidden: call.body.hidden };
+  const answer = await deps.database("update_prediction", args, call.token, read);
+  return answerWith(answer.prediction, answerHeaders(answer), call, deps);
+};
+
+/** DELETE of the same path → 200 with the deleted prediction; its file is removed shortly afterwards. */
+export const deletePrediction: Handler<"deletePrediction"> = async (call, { database }) => {
+  const answer = await database("delete_prediction", predictionOf(call), call.token, read);
+  return { data: mapPrediction(answer.prediction, new Map()), headers: answerHeaders(answer) };
+};
+
 /** Holds the answer for the seconds of Prefer: wait, or until `isDone`. */
 async function hold(
   first: Read,

@@ -47,6 +47,7 @@ export const changeProject: Handler<"changeProject"> = async ({ path, body, toke
     aspect_ratio: aspectRatio,
     selected_first_frame_id: selected?.["first-frame"],
     selected_last_frame_id: selected?.["last-frame"],
+    selected_video_id: selected?.video,
     film_id: filmId,
   };
   const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
@@ -81,7 +82,8 @@ export const listProjects: Handler<"listProjects"> = async (call, { database, st
 /** GET /api/projects/:projectId/predictions → 200 { predictions, nextCursor }, newest first. */
 export const listPredictions: Handler<"listPredictions"> = async (call, { database, storage }) => {
   const { path, query, token } = call;
-  const args = { project_id: path("projectId"), step: query.step, ...pageArguments(query) };
+  const flags = { only_takes: query.status === "succeeded", with_hidden: query.hidden === "true" };
+  const args = { project_id: path("projectId"), step: query.step, ...flags, ...pageArguments(query) };
   const answer = await database("list_predictions", args, token, predictionsAnswer);
   const { rows, nextCursor } = cutPage(answer.predictions, query.limit);
   const files = await storage.signGenerated(outputPaths(rows), call);

@@ -4,6 +4,7 @@ import { type Image, sniffImage } from "../../../../shared/media/sniff-image.ts"
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { answerHeaders } from "../http/answer-headers.ts";
 import { answerBase } from "../rows/database.ts";
+import type { ReferenceImage } from "../rows/storage.ts";
 import type { Handler } from "../call.ts";
 import { hashRequest, type Idempotency } from "../http/idempotency.ts";
 
@@ -31,7 +32,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
     if (request_hash !== undefined) answer = await admit({ ...call.idempotency, request_hash });
     const name = `${answer.file_id}.${EXTENSION[image.contentType]}`;
     // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
-    await storage.uploadReference(name, stripped, image.contentType, call.token);
+    await storage.uploadReference(name, stripped, call.token);
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });
 
@@ -48,9 +49,14 @@ function recognise(bytes: Uint8Array, declared: string): Image {
 }
 
 /** Throws unsupported_media_type. Changes the given buffer: read the original bytes before. */
-function withoutMetadata(bytes: Uint8Array, { contentType }: Image): Uint8Array {
+function withoutMetadata(bytes: Uint8Array, { contentType }: Image): ReferenceImage {
   const stripped = stripMetadata(bytes, contentType);
   // Looked at again: without the bytes that decoders skip, it may be of another size.
-  if (stripped !== null && sniffImage(stripped) !== null) return stripped;
+  const size = stripped && sniffImage(stripped.bytes);
+  if (stripped && size) return { ...stripped, contentType, ...asShown(size, stripped.orientation) };
   throw new ApiError("unsupported_media_type", "The image is damaged or ends early. Save it again and send that.");
 }
+
+/** From 5 on, the orientation turns an image by 90 degrees. */
+const asShown = ({ width, height }: Image, orientation: number) =>
+  orientation < 5 ? { width, height } : { width: height, height: width };

@@ -1,7 +1,14 @@
 import { type OperationId, OPERATIONS } from "../../../../shared/contract/operations/index.ts";
 import type { Handler } from "../call.ts";
 import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
-import { cancelPrediction, listModels, readPrediction, startPrediction } from "./generate.ts";
+import {
+  cancelPrediction,
+  changePrediction,
+  deletePrediction,
+  listModels,
+  readPrediction,
+  startPrediction,
+} from "./generate.ts";
 import { readHealth } from "./health.ts";
 import { changeProject, createProject, deleteProject, listPredictions, listProjects, readProject } from "./projects.ts";
 import { uploadReferenceImage } from "./reference-images.ts";
@@ -28,6 +35,8 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   changeProject,
   deleteProject,
   listPredictions,
+  changePrediction,
+  deletePrediction,
   uploadReferenceImage,
   createFilm,
   listFilms,

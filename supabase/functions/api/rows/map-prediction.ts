@@ -19,6 +19,8 @@ const common = {
   model: z.string(),
   requested_model: z.string().nullable(),
   input: z.looseObject({ referenceImagePaths: z.array(z.string()).nullish() }),
+  hidden: z.boolean(),
+  outdated: z.boolean(),
   attempt: z.int(),
   /** In the format of Postgres, because a cursor needs its microseconds. */
   created_at: z.iso.datetime({ offset: true }),
@@ -73,6 +75,8 @@ export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>
     model: row.model,
     requestedModel: row.requested_model,
     input: mapInput(row.input),
+    hidden: row.hidden,
+    outdated: row.outdated,
     attempt: row.attempt,
     createdAt: toIso(row.created_at),
     startedAt: row.started_at,

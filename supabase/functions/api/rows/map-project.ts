@@ -14,6 +14,7 @@ export const projectRow = z.object({
   aspect_ratio: z.string(),
   selected_first_frame_id: z.string().nullable(),
   selected_last_frame_id: z.string().nullable(),
+  selected_video_id: z.string().nullable(),
   film_id: z.string().nullable(),
   created_at: z.iso.datetime({ offset: true }),
   updated_at: isoTime,
@@ -31,7 +32,11 @@ export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
   referenceImagePath: row.reference_image_path,
   aspectRatio: row.aspect_ratio,
   filmId: row.film_id,
-  selected: { "first-frame": row.selected_first_frame_id, "last-frame": row.selected_last_frame_id },
+  selected: {
+    "first-frame": row.selected_first_frame_id,
+    "last-frame": row.selected_last_frame_id,
+    video: row.selected_video_id,
+  },
   createdAt: toIso(row.created_at),
   updatedAt: row.updated_at,
 });

@@ -14,6 +14,9 @@ const MAX_KEPT_URLS = 2000;
 
 export type SignedFile = { url: string; expiresAt: string };
 
+/** Its size in pixels is kept beside the file: Postgres compares it with the aspect ratio of a video. */
+export type ReferenceImage = { bytes: Uint8Array; contentType: string; width: number; height: number };
+
 /** Accesses files as the caller. Each function is at most one call of the Storage API and throws ApiError. */
 export type Storage = {
   /**
@@ -22,7 +25,7 @@ export type Storage = {
    */
   signGenerated(paths: string[], caller: Caller): Promise<Map<string, SignedFile>>;
   /** Keeps an existing file of this name: only we make these names, so it is the same upload. */
-  uploadReference(name: string, bytes: Uint8Array, contentType: string, token: string | null): Promise<void>;
+  uploadReference(name: string, image: ReferenceImage, token: string | null): Promise<void>;
 };
 
 /** `clientUrl` replaces `supabaseUrl` in signed URLs, so that apps can reach them. */
@@ -58,8 +61,8 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
       }
       return files;
     },
-    async uploadReference(name, bytes, contentType, token) {
-      const options = { contentType, cacheControl: "3600", upsert: false };
+    async uploadReference(name, { bytes, contentType, width, height }, token) {
+      const options = { contentType, cacheControl: "3600", upsert: false, metadata: { width, height } };
       const { error } = await bucket("projects", token).upload(name, bytes, options);
       if (error && !isDuplicate(error)) throw storageError("upload", error);
     },
