@@ -5,8 +5,9 @@ import { oneLine, showStages, stopSignals } from "../local/stack/command-line.ts
 import { startStack } from "../local/stack/start-stack.ts";
 import { readStackSettings, type StackOptions } from "../local/stack/stack-settings.ts";
 
-const HELP = `npm run demo -- [options]   a film from project to video, as a new user would make it
+const HELP = `npm run demo -- [options]   a shot from project to video, as a new user would make it
 
+  --shots N     a film of N shots (1 to 20), each starting on the last frame of the one before
   --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
   --port N      the port of a stack that is started (default 54321; 0: any free one)
   --json        one JSON line last`;
@@ -18,16 +19,21 @@ const REAL_TIMEOUT_MS = 15 * 60_000;
 type Outcome = { ok: boolean; url: string | null; ms: number; steps: DemoStep[]; error: string | null };
 
 async function main(): Promise<number> {
-  const { stack: options, flag: json, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), "json");
+  const environment = (name: string) => Deno.env.get(name);
+  const { stack: options, flag: json, text, help } = readStackSettings(Deno.args, environment, "json", "shots");
   if (help) {
     console.log(HELP);
     return 0;
+  }
+  const shots = text === undefined ? undefined : Number(text);
+  if (shots !== undefined && !(Number.isInteger(shots) && shots >= 1 && shots <= 20)) {
+    throw new Error(`--shots must be a number from 1 to 20, not "${text}".`);
   }
   const signal = stopSignals();
   const start = performance.now();
   const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
   try {
-    await perform(options, outcome, signal);
+    await perform(options, shots, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
@@ -40,7 +46,12 @@ async function main(): Promise<number> {
 }
 
 /** Fills in the outcome. Throws at the first failure, after stopping its own stack. */
-async function perform(options: StackOptions, outcome: Outcome, signal: AbortSignal): Promise<void> {
+async function perform(
+  options: StackOptions,
+  shots: number | undefined,
+  outcome: Outcome,
+  signal: AbortSignal,
+): Promise<void> {
   const running = await findStack(options, say, signal);
   if (!running) say("No stack runs on these data: starting one.\n");
   const display = showStages(say, Deno.stdout.isTerminal());
@@ -53,7 +64,7 @@ async function perform(options: StackOptions, outcome: Outcome, signal: AbortSig
   outcome.url = stack.url;
   try {
     const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
-    await runDemo({ ...stack, timeoutMs, signal, write: say, steps: outcome.steps });
+    await runDemo({ ...stack, timeoutMs, signal, write: say, shots, steps: outcome.steps });
     say(`\n  ${"step".padEnd(14)}${"time".padStart(10)}  result\n`);
     for (const { name, ms, result } of outcome.steps)
       say(`  ${name.padEnd(14)}${String(ms).padStart(7)} ms  ${result}\n`);

@@ -40,13 +40,15 @@ const DEFAULT_PORT = 54321;
  * The stack's options from the command line and the environment. Throws a one-line error that names a wrong option.
  *
  * @param flag the command's own option: `--reset` of start, `--json` of demo
+ * @param text another one, which has a value: `--shots` of demo
  */
 export function readStackSettings(
   args: string[],
   environment: (name: string) => string | undefined,
   flag: "reset" | "json",
-): { stack: StackOptions; flag: boolean; help: boolean } {
-  const values = parse(args, flag);
+  text?: string,
+): { stack: StackOptions; flag: boolean; text: string | undefined; help: boolean } {
+  const values = parse(args, flag, text);
   const port = Number(values.port);
   if (!/^\d+$/.test(values.port) || port > 65_535) {
     throw new Error(`--port must be a number from 0 to 65535 (0: any free one), not "${values.port}".`);
@@ -65,10 +67,14 @@ export function readStackSettings(
     databaseUrl,
     provider: readProviderSettings(environment),
   };
-  return { stack, flag: values.flag, help: values.help };
+  return { stack, flag: values.flag, text: values.text, help: values.help };
 }
 
-function parse(args: string[], flag: string): { port: string; data: string; help: boolean; flag: boolean } {
+function parse(
+  args: string[],
+  flag: string,
+  text = "",
+): { port: string; data: string; help: boolean; flag: boolean; text: string | undefined } {
   try {
     const { values } = parseArgs({
       args,
@@ -77,11 +83,19 @@ function parse(args: string[], flag: string): { port: string; data: string; help
         data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
         help: { type: "boolean", short: "h", default: false },
         [flag]: { type: "boolean", default: false },
+        ...(text === "" ? {} : { [text]: { type: "string" as const } }),
       },
     });
     const { port, data, help } = values;
     // parseArgs does not know the type of an option whose name is computed.
-    return { port: String(port), data: String(data), help: help === true, flag: values[flag] === true };
+    const given = values[text];
+    return {
+      port: String(port),
+      data: String(data),
+      help: help === true,
+      flag: values[flag] === true,
+      text: given === undefined ? undefined : String(given),
+    };
   } catch (error) {
     const [message] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
     throw new Error(`${message}: --help lists what there is.`);

@@ -1,14 +1,15 @@
 import type { KeyframeClient } from "../../client/index.ts";
 import { type ReceivedEvent, startReceiver } from "../receiver/start-receiver.ts";
 
-const EXPECTED = ["project.created", "generation.succeeded", "generation.succeeded", "generation.succeeded"];
 const TIMEOUT_MS = 20_000;
 const FAREWELL_MS = 5_000;
 
 /** A receiver on this machine with a registered endpoint; it accepts only what is signed with the endpoint's secret. */
 export type EventReceiver = {
-  /** Resolves with the events of a whole film; throws when they do not arrive. */
-  filmEvents(projectId: string): Promise<ReceivedEvent[]>;
+  /**
+   * Resolves with the events of a project for which so many predictions succeeded; throws when they do not arrive, or are not of the film.
+   */
+  eventsOf(projectId: string, predictions: number, filmId?: string): Promise<ReceivedEvent[]>;
   stop(): Promise<void>;
 };
 
@@ -22,22 +23,25 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
   });
   receiver.setSecrets([secret]);
   return {
-    async filmEvents(projectId) {
-      const ofFilm = () =>
+    async eventsOf(projectId, predictions, filmId) {
+      const expected = ["project.created", ...Array.from({ length: predictions }, () => "generation.succeeded")];
+      const ofProject = () =>
         receiver.events.filter(
           ({ event, duplicate }) => !duplicate && "projectId" in event.data && event.data.projectId === projectId,
         );
       const end = performance.now() + TIMEOUT_MS;
-      while (!isWholeFilm(ofFilm()) && performance.now() < end) {
+      while (!areThese(ofProject(), expected) && performance.now() < end) {
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      const arrived = ofFilm();
-      if (!isWholeFilm(arrived)) {
+      const arrived = ofProject();
+      if (!areThese(arrived, expected)) {
         throw new Error(
-          `Of the events ${EXPECTED.join(", ")} only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
+          `Of the events ${expected.join(", ")} only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
         );
       }
+      const foreign = arrived.find(({ event }) => "projectId" in event.data && event.data.filmId !== filmId);
+      if (foreign) throw new Error(`The event ${foreign.event.type} does not have the film ${filmId}.`);
       return arrived;
     },
     async stop() {
@@ -49,11 +53,11 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
   };
 }
 
-function isWholeFilm(events: ReceivedEvent[]): boolean {
+function areThese(events: ReceivedEvent[], types: string[]): boolean {
   return (
     events
       .map(({ event }) => event.type)
       .sort()
-      .join() === [...EXPECTED].sort().join()
+      .join() === [...types].sort().join()
   );
 }

@@ -11,11 +11,12 @@ import type { Prediction } from "../../shared/contract/predictions.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { checkFrame, checkVideo } from "./check-files.ts";
 import { type EventReceiver, registerReceiver } from "./expect-events.ts";
+import { makeFilm } from "./make-film.ts";
 import { ProgressBar } from "./progress-bar.ts";
 
 const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
 
-type DemoOptions = {
+export type DemoOptions = {
   url: string;
   publishableKey: string;
   /** How long one step may take, in ms. */
@@ -23,15 +24,17 @@ type DemoOptions = {
   /** Aborts the demo, which then rejects. */
   signal: AbortSignal;
   write: (text: string) => void;
+  /** A film of so many shots. Default: one project without a film. */
+  shots?: number | undefined;
   /** Each step is added when it has succeeded. */
   steps: DemoStep[];
 };
 
 export type DemoStep = { name: string; ms: number; result: string };
 
-/** Makes a film as a new user would, through Auth and the HTTP API only. Throws at the first failure. */
+/** Makes one shot, or a film of several, as a new user would, through Auth and the HTTP API only. Throws at the first failure. */
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { url, publishableKey, signal, steps } = options;
+  const { url, publishableKey, signal, steps, shots } = options;
   const timed: Timed = async (name, work, result) => {
     signal.throwIfAborted();
     const start = performance.now();
@@ -61,17 +64,18 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     () => "a receiver on this machine, registered",
   );
   try {
-    await makeFilm(keyframe, receiver, timed, options);
+    if (shots === undefined) await makeShot(keyframe, receiver, timed, options);
+    else await makeFilm(keyframe, receiver, timed, { ...options, shots });
   } finally {
     await receiver.stop();
   }
 }
 
 /** Does one step and notes how long it took. */
-type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
+export type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
 
 /** From project to video; checks every file and every event. */
-async function makeFilm(
+async function makeShot(
   keyframe: KeyframeClient,
   receiver: EventReceiver,
   timed: Timed,
@@ -130,7 +134,7 @@ async function makeFilm(
   );
   await timed(
     "events",
-    () => receiver.filmEvents(projectId),
+    () => receiver.eventsOf(projectId, 3),
     (arrived) => `${arrived.length} arrived, each signed: project.created and three generation.succeeded`,
   );
 }
@@ -152,7 +156,7 @@ async function generate<S extends Step>(
   }
 }
 
-async function downloadOutput({ step, output }: SucceededPrediction, signal: AbortSignal): Promise<Uint8Array> {
+export async function downloadOutput({ step, output }: SucceededPrediction, signal: AbortSignal): Promise<Uint8Array> {
   const response = await fetch(output.url, { signal }).catch(() => {
     throw new Error(`The ${step} cannot be downloaded: no answer from ${new URL(output.url).host}.`);
   });
