@@ -1,6 +1,7 @@
 import { runMain } from "./command-line.ts";
 import { findStack } from "./demo/find-stack.ts";
-import { type DemoStep, runDemo } from "./demo/run-demo.ts";
+import type { DemoStep } from "./demo/make-shot.ts";
+import { runDemo } from "./demo/run-demo.ts";
 import { oneLine, showStages, stopSignals } from "../local/stack/command-line.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { readStackSettings, type StackOptions } from "../local/stack/stack-settings.ts";

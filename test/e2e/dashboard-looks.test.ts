@@ -288,7 +288,7 @@ test("a phone → the burger opens the pages, following one closes it and puts t
   expect(await burger.getAttribute("aria-expanded")).toBe("false");
   await burger.click();
   const pages = page.getByRole("navigation", { name: "Pages" });
-  expect(await pages.getByRole("link").allTextContents()).toEqual(["Projects", "Webhooks", "Docs"]);
+  expect(await pages.getByRole("link").allTextContents()).toEqual(["Projects", "Films", "Webhooks", "Docs"]);
   expect(await axeFindings(page)).toEqual([]);
   await pages.getByRole("link", { name: "Webhooks" }).click();
   await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor();

@@ -2,7 +2,8 @@ import { loadImage } from "@napi-rs/canvas";
 import { decodeJwt } from "jose";
 import { createFile, MP4BoxBuffer } from "mp4box";
 import { afterAll, expect, inject, test } from "vitest";
-import { type DemoStep, runDemo } from "../../tools/demo/run-demo.ts";
+import type { DemoStep } from "../../tools/demo/make-shot.ts";
+import { runDemo } from "../../tools/demo/run-demo.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
@@ -94,7 +95,9 @@ test("the demo with three shots → each starts on the last frame of the one bef
     shots: 3,
     timeoutMs: 60_000,
     signal: new AbortController().signal,
-    write: (text) => void (written += text),
+    write: (text) => {
+      written += text;
+    },
     steps,
   });
   const shots = ["shot 1", "shot 2", "shot 3"];

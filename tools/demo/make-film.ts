@@ -4,7 +4,7 @@ import type { Prediction } from "../../shared/contract/predictions.ts";
 import { checkFrame, checkVideo } from "./check-files.ts";
 import type { EventReceiver } from "./expect-events.ts";
 import { ProgressBar } from "./progress-bar.ts";
-import { type DemoOptions, downloadOutput, type Timed } from "./run-demo.ts";
+import { type DemoOptions, downloadOutput, type Timed } from "./make-shot.ts";
 
 const SCENE = "A lighthouse on a cliff, waves below, slow camera move towards the sea";
 const TIMES = ["at dusk", "in the deep blue of night", "at sunrise", "in a storm", "at noon"];

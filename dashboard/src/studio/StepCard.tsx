@@ -28,6 +28,8 @@ type Props = {
   onOptions: (options: StepOptions) => void;
   poster?: string | undefined;
   notYet?: string | null;
+  /** The frame of another shot that it starts on or looks like. */
+  startsOn: Prediction | null;
   /** Whether there is a last frame, at which a video can end. */
   hasLastFrame?: boolean;
   /** Of this step only. */
@@ -36,7 +38,18 @@ type Props = {
   onUseLatest: () => void;
 };
 
-export function StepCard({ project, step, take, texts, models, options, poster, notYet = null, ...props }: Props) {
+export function StepCard({
+  project,
+  step,
+  take,
+  texts,
+  models,
+  options,
+  poster,
+  notYet = null,
+  startsOn,
+  ...props
+}: Props) {
   const { projectId, title, predictions, referenceImagePath } = project;
   const { hasLastFrame = false } = props;
   const isVideo = step === "video";
@@ -77,7 +90,12 @@ export function StepCard({ project, step, take, texts, models, options, poster, 
           isUnsaved={texts.isDirty}
           isStarting={isStarting}
           isCanceling={isCanceling}
-          onStart={() => start(choicesOf(model, options, { isVideo, references, hasLastFrame }))}
+          onStart={() =>
+            start({
+              ...choicesOf(model, options, { isVideo, references, hasLastFrame }),
+              ...(startsOn === null ? {} : { firstFramePredictionId: startsOn.predictionId }),
+            })
+          }
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}

@@ -58,6 +58,12 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   for await (const one of keyframe.eachProject({ limit: 1 })) projects.push(one.projectId);
   const changed = await keyframe.changeProject(projectId, { title: "Harbour, second draft" });
   const whole = await keyframe.readProject(projectId);
+  const film = await keyframe.films.create({ title: "The pier" });
+  const ordered = await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
+  const films: string[][] = [];
+  for await (const one of keyframe.films.each({ limit: 1 })) films.push(one.projectIds);
+  const shots = (await keyframe.films.read(film.filmId)).shots.map(({ takes }) => takes.video?.predictionId);
+  const deletedFilm = await keyframe.films.delete(film.filmId, {}, { unchangedSince: ordered });
 
   const test = await keyframe.webhooks.test(webhookId);
   const paused = await keyframe.webhooks.change(webhookId, { enabled: false });
@@ -90,6 +96,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   return {
     ...{ project, referenceImagePath, first, last, video, seen, again, ended, reads, listed, projects, changed, whole },
     ...{ hook, test, paused, shown, rotated, deliveries, redelivered, recovered, hooks, readHook, deletedHook },
+    ...{ film, ordered, films, shots, deletedFilm },
     ...{ readDelivery, refusals, deleted, afterwards },
   };
 }
