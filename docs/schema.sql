@@ -177,8 +177,9 @@ create policy step_defaults_select_everyone on keyframe.step_defaults for select
   using (true);
 grant select on keyframe.step_defaults to authenticated;
 grant select on keyframe.step_defaults to service_role;
+CREATE TRIGGER _100_keep_deleted BEFORE DELETE ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_default();
+CREATE TRIGGER _100_keep_moved BEFORE UPDATE ON keyframe.step_defaults FOR EACH ROW WHEN (old.step <> new.step) EXECUTE FUNCTION keyframe_private.keep_default();
 CREATE TRIGGER _100_require_enabled BEFORE INSERT OR UPDATE ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_enabled_default();
-CREATE TRIGGER _200_keep BEFORE DELETE OR UPDATE OF step ON keyframe.step_defaults FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_default();
 
 create table keyframe.predictions (
   id uuid not null default gen_random_uuid(),
@@ -347,10 +348,11 @@ create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for s
 grant select on keyframe.webhook_endpoints to authenticated;
 grant select on keyframe.webhook_endpoints to service_role;
 CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_webhook_endpoint();
+CREATE TRIGGER _200_refuse_changed_owner BEFORE UPDATE OF owner_id ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.owner_id IS DISTINCT FROM old.owner_id) EXECUTE FUNCTION keyframe_private.refuse_changed_owner();
 CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_endpoint_switch();
 CREATE TRIGGER _500_create_secret AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.create_endpoint_secret();
 CREATE TRIGGER _500_record_deleted AFTER DELETE ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_deleted_endpoint();
-CREATE TRIGGER _600_record_enabled AFTER UPDATE OF enabled, owner_id ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.enabled AND (NOT old.enabled OR old.owner_id IS DISTINCT FROM new.owner_id)) EXECUTE FUNCTION keyframe_private.record_enabled();
+CREATE TRIGGER _600_record_enabled AFTER UPDATE OF enabled ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.enabled AND NOT old.enabled) EXECUTE FUNCTION keyframe_private.record_arrivals();
 
 create table keyframe.webhook_events (
   id uuid not null default keyframe_private.uuid_v7(),
@@ -1377,7 +1379,8 @@ AS $function$
     'transactions', keyframe_private.transaction_figures(),
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
-    'fileRemovals', keyframe_private.file_figures())
+    'fileRemovals', keyframe_private.file_figures(),
+    'unavailableModels', keyframe_private.unavailable_models())
 $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 grant execute on function keyframe.service_figures() to service_role;
@@ -1600,7 +1603,7 @@ declare
   next_model keyframe.models;
 begin
   select p.* into row_now from keyframe.predictions p
-  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token for update;
+  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
   if not found then
     return 'too_late';
   end if;
@@ -1715,54 +1718,48 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, new_lane jsonb DEFAULT '{"most": 1000, "room_of_new": 1000}'::jsonb)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
-  recording record;
-  claim record;
-  claim_at timestamptz := at;
+  recorded integer := 0;
+  unrecorded jsonb := '[]';
+  claim json;
+  claim_error text;
 begin
   if results = '[]' then
-    select 0 as recorded, '[]'::jsonb as unrecorded into recording;
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     perform keyframe_private.wait_for_due('deliver', wait_ms);
-    claim_at := at + (clock_timestamp() - now());
+    at := at + (clock_timestamp() - now());
   else
-    select r.* into recording from keyframe_private.record_attempts(results, at) r;
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
     -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
-      select r ->> 'id' from jsonb_array_elements(results) r
-      except select u ->> 'id' from jsonb_array_elements(recording.unrecorded) u) as ids) done;
+      select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
   end if;
   begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    select c.* into claim from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, make_interval(secs => lease_seconds), at);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
-    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(claim_at) then
+    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
   exception when others then
-    if results = '[]' then
-      raise;
-    end if;
-    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the worker's next call without results fails
-    select '[]'::json as endpoints, '[]'::json as lost, '[]'::json as ended, false as others_wait into claim;
+    raise warning 'No deliveries could be claimed: %', sqlerrm;
+    claim_error := sqlstate;
   end;
-  return json_build_object(
-    'recorded', recording.recorded, 'unrecorded', recording.unrecorded,
-    'endpoints', claim.endpoints, 'lost', claim.lost, 'ended', claim.ended, 'others_wait', claim.others_wait);
+  return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,jsonb) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) to service_role;
 
 -- Schema keyframe_private
 
@@ -4280,7 +4277,7 @@ begin
           or not exists (select from auth.users u where u.id = i.owner_id))
         and not keyframe_private.is_reference_used('projects/' || i.name)
         and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
-      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: nobody's thousands hold up another's
+      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: an owner with thousands does not delay the others
       limit max_images
     )
     select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
@@ -4731,6 +4728,17 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.raise_error('invalid_request', 'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.create_endpoint_secret()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4908,7 +4916,7 @@ declare
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
     || jsonb_strip_nulls(jsonb_build_object(
-      'requestedModel', new.requested_model, 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
 begin
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
@@ -4998,33 +5006,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_arrivals()
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-declare
-  endpoints uuid[];
 begin
-  if tg_op = 'INSERT' then
-    endpoints := array(select distinct n.endpoint_id from changed_to n where n.status = 'pending');
+  if tg_table_name = 'webhook_endpoints' then
+    insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
+  elsif tg_op = 'INSERT' then
+    insert into keyframe_private.lane_arrivals (lane_id)
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
   else -- a recorded attempt is no arrival: its lane is leased
-    endpoints := array(
-      select distinct n.endpoint_id from changed_to n join changed_from o on o.id = n.id where n.status = 'pending' and n.attempts = o.attempts);
+    insert into keyframe_private.lane_arrivals (lane_id)
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending' and n.attempts <= o.attempts;
   end if;
-  insert into keyframe_private.lane_arrivals (lane_id)
-  select distinct coalesce(e.owner_id, e.id) from keyframe.webhook_endpoints e where e.id = any (endpoints);
   if found then
     perform keyframe_private.kick_unless_running('deliver');
   end if;
-  return null;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.record_enabled()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
-  perform keyframe_private.kick_unless_running('deliver');
   return null;
 end
 $function$;
@@ -5040,148 +5034,138 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone)
- RETURNS bigint
+ RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  -- The newest, too: thousands of one owner must not keep back what has just arrived for another.
-  arrived constant bigint[] := array(
-    (select a.id from keyframe_private.lane_arrivals a order by a.id limit 5000)
-    union (select a.id from keyframe_private.lane_arrivals a order by a.id desc limit 1000));
-  locked uuid[];
+  most constant integer := 5000;
+  arrived bigint[];
+  arrived_for uuid[];
 begin
-  if arrived = '{}' then
-    return 0;
-  end if;
-  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
+  -- lanes wait for each other, and do not deadlock.
   insert into keyframe_private.lanes (id, due_at)
-  select distinct a.lane_id, 'infinity'::timestamptz from keyframe_private.lane_arrivals a
-  where a.id = any (arrived) and not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
-  order by 1 -- as in every claim: two that insert the same lanes wait for each other, and do not deadlock
+  select distinct n.lane_id, 'infinity'::timestamptz from (
+    select a.lane_id from keyframe_private.lane_arrivals a
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by a.id limit most) n
+  order by 1
   on conflict do nothing;
-  locked := array(
-    select l.id from keyframe_private.lanes l
-    where l.id = any (array(select a.lane_id from keyframe_private.lane_arrivals a where a.id = any (arrived)))
-    for update skip locked);
-  with gone as (
-    delete from keyframe_private.lane_arrivals a where a.id = any (arrived) and a.lane_id = any (locked) returning a.lane_id
-  )
-  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
-  where l.token is null and l.id in (select g.lane_id from gone g);
-  return (select max(a) from unnest(arrived) a);
+  -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
+  select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
+    select a.id, a.lane_id from keyframe_private.lane_arrivals a
+    cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
+    order by a.id limit most) r;
+  delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at) where l.id = any (arrived_for) and l.token is null;
+  return coalesce(cardinality(arrived) = most, false);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.next_due_at(lane uuid)
- RETURNS timestamp with time zone
- LANGUAGE sql
- STABLE
- SET search_path TO ''
-AS $function$
-  select coalesce(min(d.next_attempt_at), 'infinity')
-  from (select w.id from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = lane and w.enabled offset 0) e
-  cross join lateral (
-    select p.next_attempt_at from keyframe.webhook_deliveries p
-    where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(wanting jsonb, room_of_new integer, are_turns boolean, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  if wanting = '[]' then
+  lanes := (select jsonb_agg(l) from jsonb_array_elements(lanes) l where (l ->> 'most')::integer > 0);
+  if lanes is null then
     return; -- planning takes longer than most calls
   end if;
   return query execute $sql$
-  select r.lane_id, json_build_object(
-    'lane_id', r.lane_id, 'token', r.token, 'endpoint_id', r.endpoint_id, 'max_open', r.max_open, 'url', r.url,
-    'secrets', keyframe_private.webhook_secrets_of(r.endpoint_id, $3),
-    'deliveries', json_agg(json_build_object('id', r.id, 'attempt', r.attempts + 1, 'event_id', r.event_id, 'body', (
-      select v.payload::text from keyframe.webhook_events v where v.id = r.event_id)) order by r.nth))
-  from (
-    select l.lane_id, l.token, l.most, e.id as endpoint_id, e.max_open, e.url, d.id, d.attempts, d.event_id,
-      row_number() over (partition by l.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by l.lane_id) as of_lane
-    from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+  with lane as (
+    select l.* from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+  ), endpoint as (
+    select l.*, e.* from lane l
     cross join lateral (
-      select w.id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
+      select w.id as endpoint_id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
       from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
-      offset 0 -- looked up lane by lane: a join may read the endpoints of everybody
-    ) e
+      offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
+  ), due as (
+    select e.*, d.*,
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by e.lane_id) as of_lane
+    from endpoint e
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at, row_number() over (order by p.next_attempt_at) as turn
       from keyframe.webhook_deliveries p
-      where p.status = 'pending' and p.endpoint_id = e.id and p.next_attempt_at <= $3 and p.id <> all (l.sending)
+      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
       order by p.next_attempt_at
-      limit least(l.most + 1, 2 * e.max_open, coalesce((l.room ->> e.id::text)::integer, case when $4 then l.most + 1 else $2 end))) d
-  ) r
-  where r.nth <= case when $4 and r.of_lane > r.most then 2 else r.most end
-  group by r.lane_id, r.token, r.endpoint_id, r.max_open, r.url $sql$ using wanting, room_of_new, at, are_turns;
+      limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
+  )
+  select d.lane_id, json_build_object(
+    'lane_id', d.lane_id, 'token', d.token, 'endpoint_id', d.endpoint_id, 'max_open', d.max_open, 'url', d.url,
+    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, $2),
+    'deliveries', json_agg(json_build_object('id', d.id, 'attempt', d.attempts + 1, 'event_id', d.event_id, 'body', (
+      select v.payload::text from keyframe.webhook_events v where v.id = d.event_id)) order by d.nth))
+  from due d
+  where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
+  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url $sql$ using lanes, at;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, new_lane jsonb, lease_seconds integer, at timestamp with time zone, OUT endpoints json, OUT lost json, OUT ended json, OUT others_wait boolean)
- RETURNS record
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, lease interval, at timestamp with time zone)
+ RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  lease_end constant timestamptz := at + make_interval(secs => lease_seconds);
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
-  ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  kept uuid[];
+  held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
+  mine jsonb;
   taken jsonb := '[]';
-  wanting jsonb;
-  busy uuid[];
-  last_read bigint := 0;
+  others_wait boolean := false;
+  endpoints json;
+  kept uuid[];
 begin
-  -- First, and in id order: what is decided below sees everything whose arrival another worker has read.
-  kept := array(
-    select l.id from keyframe_private.lanes l
-    join jsonb_to_recordset(held) as h (lane_id uuid, token uuid) on h.lane_id = l.id and h.token = l.token
-    where l.id = any (ids) order by l.id for update of l skip locked);
-  ended := (
-    select coalesce(json_agg(k.id), '[]')
-    from unnest(array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h)) k (id)
-    where not exists (select from keyframe.webhook_endpoints e where e.id = k.id and e.enabled));
+  -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
+  -- another worker has read.
+  mine := (
+    select coalesce(jsonb_agg(m.lane), '[]') from (
+      select h.lane from keyframe_private.lanes l
+      join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
+      where l.id = any (held_ids) for update of l skip locked) m);
 
+  -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    last_read := keyframe_private.read_arrivals(at);
+    others_wait := keyframe_private.read_arrivals(at);
     with free as (
-      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = lease_end, served_at = at
+      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = at + lease, served_at = at
       where l.id = any (array(
-        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (ids)
+        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (held_ids)
         order by d.due_at limit max_lanes for update skip locked))
-      returning l.id, l.token
+      returning l.id as lane_id, l.token, '[]'::jsonb as sending, small_lane as most
     )
-    select coalesce(jsonb_agg(jsonb_build_object('lane_id', f.id, 'token', f.token, 'sending', '[]'::jsonb, 'most', new_lane -> 'most')), '[]')
-    into taken from free f;
+    select coalesce(jsonb_agg(f), '[]') into taken from free f;
+    others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
   end if;
-  -- A lane that somebody has locked, or its arrival, is nobody's turn: it would keep everybody's short.
-  others_wait := exists (
-    select from keyframe_private.lanes l where l.due_at <= at and l.id <> all (ids) order by l.due_at limit 1 for key share skip locked)
-    or exists (select from keyframe_private.lane_arrivals a where a.id > last_read);
 
-  wanting := taken;
-  if not others_wait then
-    wanting := wanting || (
-      select coalesce(jsonb_agg(h), '[]') from jsonb_array_elements(held) h where (h ->> 'most')::integer > 0 and (h ->> 'lane_id')::uuid = any (kept));
-  end if;
-  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
-  from keyframe_private.fill_lanes(wanting, (new_lane ->> 'room_of_new')::integer, others_wait, at) f;
-  busy := busy || array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h where h -> 'sending' <> '[]');
+  -- 3. Fills the taken lanes, and the held ones unless others wait.
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else mine end, at) f;
 
-  -- A renewal is written when a quarter of the lease has passed. A lane that is due again waits behind those that were served before it.
+  -- 4. Keeps the lanes of which the worker has something, and renews their leases.
+  kept := kept || array(select (m ->> 'lane_id')::uuid from jsonb_array_elements(mine) m where m -> 'sending' <> '[]');
+  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
+
+  -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
   update keyframe_private.lanes l
-  set token = case when l.id = any (busy) then l.token end,
-      due_at = case when l.id = any (busy) then lease_end else greatest(least(l.served_at, at), keyframe_private.next_due_at(l.id)) end
-  where l.id = any (kept || array(select (t ->> 'lane_id')::uuid from jsonb_array_elements(taken) t))
-    and (l.id <> all (busy) or l.due_at < lease_end - make_interval(secs => lease_seconds / 4.0));
-  lost := (
-    select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
-    where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true);
+  set token = null, due_at = greatest(least(l.served_at, at), coalesce((
+    select min(d.next_attempt_at) from keyframe.webhook_endpoints e
+    cross join lateral (
+      select p.next_attempt_at from keyframe.webhook_deliveries p
+      where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
+    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
+  where l.id = any (array(select (m ->> 'lane_id')::uuid from jsonb_array_elements(mine || taken) m)) and l.id <> all (kept);
+
+  return json_build_object(
+    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'lost', (
+      select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
+      where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
+    'max_open', (
+      select coalesce(json_object_agg(e.id, case when e.failing_since is null then e.max_in_flight else 1 end), '{}')
+      from keyframe.webhook_endpoints e
+      where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
 end
 $function$;
 
@@ -5198,12 +5182,12 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.record_results(results jsonb, at timestamp with time zone)
- RETURNS jsonb
+ RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  endpoints jsonb;
+  recorded integer;
 begin
   execute $sql$
   with judged as (
@@ -5217,7 +5201,7 @@ begin
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
     where d.status = 'pending' -- an administrator may have ended it meanwhile
     for update of d skip locked
-  ), recorded as (
+  ), changed as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
@@ -5229,40 +5213,28 @@ begin
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
+  ), endpoints as (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone from judged j group by 1
+  ), switched as (
+    update keyframe.webhook_endpoints e
+    set failing_since = case when not o.delivered then coalesce(e.failing_since, $2) end,
+        enabled = e.enabled and o.reason is null,
+        disabled_reason = coalesce(e.disabled_reason, o.reason),
+        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then $2 end)
+    from endpoints r
+    cross join lateral (
+      select w.id, r.delivered, v.reason
+      from keyframe.webhook_endpoints w
+      cross join lateral (select case
+        when r.gone then 'gone'
+        when not r.delivered and $2 - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+      end as reason) v
+      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null))
+      for no key update of w skip locked) o -- looked up one by one, not all of them read
+    where e.id = o.id
   )
-  select coalesce(jsonb_agg(b), '[]')
-  from (
-    select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
-    from judged j group by 1
-  ) b $sql$ into endpoints using results, at;
-  return endpoints;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.switch_endpoints(endpoints jsonb, at timestamp with time zone)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  update keyframe.webhook_endpoints e
-  set failing_since = case when not b.delivered then coalesce(e.failing_since, at) end,
-      enabled = e.enabled and b.disabled_reason is null,
-      disabled_reason = coalesce(e.disabled_reason, b.disabled_reason),
-      disabled_at = coalesce(e.disabled_at, case when b.disabled_reason is not null then at end)
-  from (
-    select o.id, r.delivered, v.disabled_reason
-    from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)
-    join keyframe.webhook_endpoints o on o.id = r.endpoint_id
-    cross join lateral (select case
-      when r.gone then 'gone'
-      when not r.delivered and at - o.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
-    end as disabled_reason) v
-    where o.id = any (array(select (g ->> 'endpoint_id')::uuid from jsonb_array_elements(endpoints) g)) -- looked up, not all of them read
-      and (v.disabled_reason is not null or r.delivered = (o.failing_since is not null))
-    for no key update of o skip locked
-  ) b
-  where e.id = b.id;
+  select count(*) from judged $sql$ into recorded using results, at;
+  return recorded;
 end
 $function$;
 
@@ -5273,35 +5245,26 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at ti
  SET lock_timeout TO '20ms'
 AS $function$
 declare
-  endpoints jsonb := '[]';
   failed jsonb := '{}';
   part jsonb;
 begin
+  recorded := 0;
   begin
-    endpoints := keyframe_private.record_results(results, at);
+    recorded := keyframe_private.record_results(results, at);
   exception when others then
     perform set_config('lock_timeout', '2ms', true);
     for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
       begin
-        endpoints := endpoints || keyframe_private.record_results(part, at);
+        recorded := recorded + keyframe_private.record_results(part, at);
       exception when others then
         failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
       end;
     end loop;
   end;
-  begin
-    perform keyframe_private.switch_endpoints(endpoints, at);
-  exception when others then
-    raise warning 'Endpoints could not be marked as failing or working: %', sqlerrm;
-  end;
-  recorded := (select coalesce(sum((e -> 'count')::integer), 0) from jsonb_array_elements(endpoints) e);
-  unrecorded := '[]';
-  if recorded < jsonb_array_length(results) then
-    select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
-    into unrecorded
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, endpoint_id text)
-    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
-  end if;
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+  into unrecorded
+  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
+  join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $function$;
 
@@ -5330,7 +5293,7 @@ end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows integer DEFAULT 10000)
- RETURNS integer
+ RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
  SET plan_cache_mode TO 'force_custom_plan'
@@ -5338,27 +5301,21 @@ AS $function$
 declare
   gone constant uuid[] := array(
     select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000 for update of g skip locked);
-  batch uuid[];
-  deliveries integer;
-  events integer;
+  batch constant uuid[] := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
 begin
-  batch := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
   delete from keyframe.webhook_deliveries d where d.id = any (array(
     select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
-  get diagnostics deliveries = row_count;
   delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows - deliveries));
-  get diagnostics events = row_count;
+    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows for update skip locked));
   delete from keyframe_private.deleted_endpoints g
   where g.endpoint_id = any (gone)
     and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)
     and not exists (select from keyframe.webhook_events v where v.endpoint_id = g.endpoint_id);
-  return deliveries + events;
 end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune_webhooks(max_rows integer DEFAULT 2000)
- RETURNS integer
+ RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
@@ -5366,7 +5323,6 @@ AS $function$
 declare
   batch uuid[];
   deliveries uuid[];
-  deleted integer;
 begin
   delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
   -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
@@ -5385,12 +5341,10 @@ begin
   deliveries := array(select d.id from keyframe.webhook_deliveries d where d.event_id = any (batch) for update skip locked);
   delete from keyframe.webhook_events v where v.id = any (batch) and v.id <> all (array(
     select d.event_id from keyframe.webhook_deliveries d where d.event_id = any (batch) and d.id not in (select unnest(deliveries))));
-  get diagnostics deleted = row_count;
   -- Last: a claim leaves a locked lane alone until this transaction ends.
   delete from keyframe_private.lanes l where l.id = any (array(
     select o.id from keyframe_private.lanes o
     where o.due_at = 'infinity' and o.served_at < now() - interval '1 day' limit max_rows for update skip locked));
-  return deleted;
 end
 $function$;
 
@@ -5894,6 +5848,21 @@ AS $function$
     'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
     'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
   from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.unavailable_models()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
+    'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
+    'successor', (select s.model from keyframe_private.successors_of(m, now()) s limit 1)
+  ) order by m.step, m.position, m.model), '[]')
+  from keyframe.models m
+  where m.enabled and not keyframe_private.is_available(m, now())
 $function$;
 
 -- Outside our schemas

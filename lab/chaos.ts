@@ -1,6 +1,5 @@
 import { removeData } from "../local/stack/data-folder.ts";
-import { stopSignals } from "../local/stack/command-line.ts";
-import { runMain } from "../tools/command-line.ts";
+import { runMain, stopSignals } from "../local/stack/command-line.ts";
 import { SCENARIO_NAMES } from "./chaos/isolation.ts";
 import { readChaosArguments } from "./chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";

@@ -1,4 +1,4 @@
-import { oneLine, showStages, stopSignals } from "./stack/command-line.ts";
+import { runMain, showStages, stopSignals } from "./stack/command-line.ts";
 import { type Stack, startStack } from "./stack/start-stack.ts";
 import { readStackSettings, type StackOptions } from "./stack/stack-settings.ts";
 
@@ -12,14 +12,17 @@ const HELP = `npm start -- [options]   starts Keyframe on this machine
   KEYFRAME_REPLICATE_API_TOKEN   the real Replicate instead of the simulator (it costs money), by polling and its Files API;
                                  with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET, by callbacks`;
 
-async function main(): Promise<void> {
-  const { stack: options, flag: reset, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), "reset");
-  if (help) return console.log(HELP);
+async function main(): Promise<number> {
+  const { stack: options, flags, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), ["reset"]);
+  if (help) {
+    console.log(HELP);
+    return 0;
+  }
   const signal = stopSignals();
   const start = performance.now();
   const display = showStages(write, Deno.stdout.isTerminal());
   try {
-    const stack = await startStack({ ...options, dashboard: true, reset, signal, ...display });
+    const stack = await startStack({ ...options, dashboard: true, ...flags, signal, ...display });
     printWelcome(stack, options, performance.now() - start);
     await aborted(signal);
     write("\nStopping …\n");
@@ -29,6 +32,7 @@ async function main(): Promise<void> {
     if (!signal.aborted) throw error;
     write("Stopped.\n");
   }
+  return 0;
 }
 
 function write(text: string): void {
@@ -90,10 +94,4 @@ function withoutPassword(databaseUrl: string): string {
   return decodeURI(url.href);
 }
 
-main().then(
-  () => Deno.exit(0),
-  (error: unknown) => {
-    console.error(oneLine(error));
-    Deno.exit(1);
-  },
-);
+runMain(main);

@@ -1,8 +1,7 @@
-import { runMain } from "./command-line.ts";
 import { findStack } from "./demo/find-stack.ts";
-import type { DemoStep } from "./demo/make-shot.ts";
+import type { DemoOptions } from "./demo/make-shot.ts";
 import { runDemo } from "./demo/run-demo.ts";
-import { oneLine, showStages, stopSignals } from "../local/stack/command-line.ts";
+import { oneLine, runMain, showStages, type Stage, stopSignals } from "../local/stack/command-line.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { readStackSettings, type StackOptions } from "../local/stack/stack-settings.ts";
 
@@ -11,17 +10,20 @@ const HELP = `npm run demo -- [options]   a shot from project to video, as a new
   --shots N     a film of N shots (1 to 20), each starting on the last frame of the one before
   --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
   --port N      the port of a stack that is started (default 54321; 0: any free one)
-  --json        one JSON line last`;
+  --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
+  --json        one JSON line last
+
+With KEYFRAME_REPLICATE_API_TOKEN, or on a stack that was started with it, each step COSTS MONEY.`;
 
 const SIMULATED_TIMEOUT_MS = 60_000;
 const REAL_TIMEOUT_MS = 15 * 60_000;
 
 /** The JSON line. */
-type Outcome = { ok: boolean; url: string | null; ms: number; steps: DemoStep[]; error: string | null };
+type Outcome = { ok: boolean; url: string | null; ms: number; steps: Stage[]; error: string | null };
 
 async function main(): Promise<number> {
   const environment = (name: string) => Deno.env.get(name);
-  const { stack: options, flag: json, text, help } = readStackSettings(Deno.args, environment, "json", "shots");
+  const { stack: options, flags, text, help } = readStackSettings(Deno.args, environment, ["json", "frame"], "shots");
   if (help) {
     console.log(HELP);
     return 0;
@@ -34,7 +36,7 @@ async function main(): Promise<number> {
   const start = performance.now();
   const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
   try {
-    await perform(options, shots, outcome, signal);
+    await perform(options, { onlyFrame: flags.frame, shots }, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
@@ -42,14 +44,14 @@ async function main(): Promise<number> {
   }
   outcome.ms = Math.round(performance.now() - start);
   if (outcome.ok) say(`\nAll of it held, in ${(outcome.ms / 1000).toFixed(1)} s.\n`);
-  if (json) console.log(JSON.stringify(outcome));
+  if (flags.json) console.log(JSON.stringify(outcome));
   return outcome.ok ? 0 : 1;
 }
 
 /** Fills in the outcome. Throws at the first failure, after stopping its own stack. */
 async function perform(
   options: StackOptions,
-  shots: number | undefined,
+  wanted: Pick<DemoOptions, "onlyFrame" | "shots">,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<void> {
@@ -65,10 +67,8 @@ async function perform(
   outcome.url = stack.url;
   try {
     const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
-    await runDemo({ ...stack, timeoutMs, signal, write: say, shots, steps: outcome.steps });
-    say(`\n  ${"step".padEnd(14)}${"time".padStart(10)}  result\n`);
-    for (const { name, ms, result } of outcome.steps)
-      say(`  ${name.padEnd(14)}${String(ms).padStart(7)} ms  ${result}\n`);
+    const { steps } = outcome;
+    await runDemo({ ...stack, timeoutMs, signal, display, steps, ...wanted }).finally(display.end);
   } finally {
     await started?.stop();
   }

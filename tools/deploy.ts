@@ -1,9 +1,8 @@
-import { runMain } from "./command-line.ts";
-import { createProgress, createSecretKeeper } from "./deploy/output.ts";
+import { createProgress, createSecretKeeper } from "./deploy/reporting.ts";
 import { readDeployArguments, readDeploySettings } from "./deploy/settings.ts";
 import { runDeployment } from "./deploy/run-deployment.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
-import { oneLine, stopSignals } from "../local/stack/command-line.ts";
+import { oneLine, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { pause } from "../shared/platform/pause.ts";
 
@@ -11,8 +10,6 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 
   --project REF   the 20 letters in the project's address, https://<ref>.supabase.co
   --dry-run       print what would change, and change nothing
-  --local-bundling   bundle the functions on this machine with Docker, if they are too large for Supabase to bundle
-  --dashboard     also build the dashboard for that project, as static files
 
   KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's
   SUPABASE_ACCESS_TOKEN   instead of \`npx supabase login\`

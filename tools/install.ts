@@ -2,8 +2,7 @@
 import process from "node:process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { oneLine } from "../local/stack/command-line.ts";
-import { parseOptions, runMain } from "./command-line.ts";
+import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
 import { type App, readApp } from "./install/app.ts";
 import { applyChanges, type Changes } from "./install/apply-changes.ts";
 import { lockFolder } from "./install/lock-folder.ts";

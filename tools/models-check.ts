@@ -1,16 +1,13 @@
-import { stopSignals } from "../local/stack/command-line.ts";
-import { runMain } from "./command-line.ts";
+import { runMain, stopSignals } from "../local/stack/command-line.ts";
 import { readArguments } from "./models-check/read-arguments.ts";
 import { abortable, nameRows, readRows } from "./models-check/read-rows.ts";
 import { report, runCheck } from "./models-check/run-check.ts";
 
 const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
 
-  --database-url URL   the table of this database (default: KEYFRAME_DATABASE_URL)
-  --migrations         the rows this repository ships, instead of the environment's
-  --recorded           the schemas recorded in local/simulator/schemas, although there is a token
-  --record             writes those schemas anew, from Replicate
+  --record   writes the schemas in local/simulator/schemas anew, from Replicate: the difference shows what has changed there
 
+  KEYFRAME_DATABASE_URL             the table of this database
   SUPABASE_URL with SUPABASE_SECRET_KEY (or SUPABASE_SECRET_KEYS)   the table of this project
   KEYFRAME_REPLICATE_API_TOKEN      what Replicate publishes now, instead of the recorded schemas; costs nothing
   KEYFRAME_REPLICATE_API_BASE_URL   another address of its API

@@ -5,14 +5,13 @@ import postgres from "postgres";
 import { installExtensions } from "../local/extensions/install-extensions.ts";
 import { bootstrapPlatform } from "../local/platform/bootstrap-platform.ts";
 import { applyMigrations } from "../local/stack/apply-migrations.ts";
-import { oneLine } from "../local/stack/command-line.ts";
+import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
 import { claimData } from "../local/stack/data-folder.ts";
 import { openDatabase } from "../local/stack/open-database.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { readMigrations } from "../local/stack/read-migrations.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
-import { parseOptions, runMain } from "./command-line.ts";
 import { migrationDigest } from "./deploy/migrations.ts";
 import { othersThanRelease } from "./release-migration.ts";
 

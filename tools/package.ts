@@ -1,8 +1,8 @@
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "vite";
+import { argumentsOrHelp, runMain } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
-import { argumentsOrHelp, runMain } from "./command-line.ts";
 import { listFiles, readSource } from "./install/source.ts";
 
 const HELP = `npm run package -- [folder]   packs keyframe-supabase-<version>.tgz, the package of npx keyframe-supabase add

@@ -1,5 +1,4 @@
-import { stopSignals } from "../local/stack/command-line.ts";
-import { runMain } from "./command-line.ts";
+import { runMain, stopSignals } from "../local/stack/command-line.ts";
 import { describeEvent, describeRefusal } from "./receiver/describe-event.ts";
 import { DEFAULT_RECEIVER_PORT, howToGetASecret, readReceiverArguments } from "./receiver/read-receiver-arguments.ts";
 import { startReceiver } from "./receiver/start-receiver.ts";

@@ -1,7 +1,7 @@
 import { join } from "node:path";
+import { argumentsOrHelp, runMain } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { readMigrations } from "../local/stack/read-migrations.ts";
-import { argumentsOrHelp, runMain } from "./command-line.ts";
 import { describeRights } from "./describe-rights.ts";
 import { describeSchema } from "./describe-schema.ts";
 import { othersThanRelease, releaseMigration } from "./release-migration.ts";

@@ -4,12 +4,10 @@ import { createKeyframeClient } from "../client/index.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
-import { stopSignals } from "../local/stack/command-line.ts";
-import { argumentsOrHelp, runMain } from "./command-line.ts";
+import { argumentsOrHelp, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { launchBrowser } from "./demo/browser.ts";
-import { ageData } from "./screenshots/age-data.ts";
 import { animate } from "./screenshots/animate.ts";
-import { makeFilms, makeWebhooks, sendTests } from "./screenshots/make-data.ts";
+import { makeEndpoint, makeFilm } from "./screenshots/make-data.ts";
 import { takePictures } from "./screenshots/take-pictures.ts";
 
 /** A README loads it at once. */
@@ -18,7 +16,7 @@ const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
 
 const HELP = `npm run screenshots   takes the README's pictures and its animation into docs/screenshots
 
-It starts a throw-away stack with films and webhook endpoints, and needs about a minute. It has no options.`;
+It starts a throw-away stack with a film and a webhook endpoint, and needs about a minute. It has no options.`;
 
 async function main(): Promise<number> {
   if (argumentsOrHelp(Deno.args, HELP) === undefined) return 0;
@@ -41,19 +39,15 @@ async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack
   const { session } = data;
   const getToken = () => session.access_token;
   const keyframe = createKeyframeClient({ url, apikey: keys.publishableKey, getToken });
-  const endpoints = await makeWebhooks(keyframe);
+  const receiver = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, () => new Response("ok"));
   const browser = await launchBrowser();
   try {
-    const projectId = await makeFilms(keyframe);
-    await sendTests(keyframe, endpoints.webhookId);
-    await ageData(databaseUrl);
+    const projectId = await makeFilm(keyframe);
+    const webhookId = await makeEndpoint(keyframe, databaseUrl, `http://127.0.0.1:${receiver.addr.port}/keyframe`);
     await Deno.mkdir(FOLDER, { recursive: true });
     const shots = [
-      { name: "projects", path: "/projects" },
       { name: "studio", path: `/projects/${projectId}`, show: "[aria-label=Steps]" },
-      { name: "webhooks", path: "/webhooks" },
-      { name: "webhook", path: `/webhooks/${endpoints.webhookId}` },
-      { name: "docs", path: "/docs" },
+      { name: "webhook", path: `/webhooks/${webhookId}` },
     ];
     await takePictures({ browser, url, session, shots, folder: FOLDER });
 
@@ -65,7 +59,7 @@ async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack
     console.log(`${join(FOLDER, "film.gif")}  ${Math.round(animation.length / 1000)} kB`);
   } finally {
     await browser.close();
-    await endpoints.stop();
+    await receiver.shutdown();
   }
 }
 

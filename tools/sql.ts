@@ -2,9 +2,9 @@ import { resolve } from "node:path";
 import { createInterface } from "node:readline/promises";
 import process from "node:process";
 import postgres from "postgres";
+import { parseOptions, runMain } from "../local/stack/command-line.ts";
 import { findRunningStack } from "../local/stack/data-folder.ts";
 import { loadStackKeys } from "../local/stack/stack-keys.ts";
-import { parseOptions, runMain } from "./command-line.ts";
 import { describeResults, runStatements } from "./sql/run-statements.ts";
 
 const HELP = `npm run sql -- [options] ["statement"]   runs SQL on the stack that npm start runs, as Studio's SQL editor: role postgres

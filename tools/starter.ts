@@ -1,8 +1,7 @@
 import { join } from "node:path";
-import { stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
-import { parseOptions, runMain } from "./command-line.ts";
 import { findStack } from "./demo/find-stack.ts";
 import { installClient } from "./starter/install-client.ts";
 

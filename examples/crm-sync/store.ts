@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Change } from "./crm.ts";
 
-/** Keyframe keeps events for 30 days and can send them again until then. */
+/** By default, Keyframe keeps events for 30 days and can send them again until then. */
 const REMEMBERED_DAYS = 35;
 
 /**

@@ -11,7 +11,7 @@ export type LoadRequest = {
   contains?: string;
 };
 
-export type LoadJob = {
+type LoadJob = {
   /** Sent in order, again and again. Each client sends the next one after its last answer. */
   requests: LoadRequest[];
   clients: number;

@@ -1,11 +1,10 @@
 import { oneLine, stopSignals } from "../../local/stack/command-line.ts";
-import { parseOptions, runMain } from "../../tools/command-line.ts";
+import { parseOptions, runMain } from "../../local/stack/command-line.ts";
 import { apiBenchmark } from "./api/api-benchmark.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";
 import { crowdBenchmark } from "./deliver/crowd-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
-import { hostedBenchmark } from "./deliver/hosted-benchmark.ts";
 import { latencyBenchmark } from "./deliver/latency-benchmark.ts";
 import { flowBenchmark } from "./flow-benchmark.ts";
 import { growthBenchmark } from "./growth/growth-benchmark.ts";
@@ -23,7 +22,6 @@ const BENCHMARKS: Benchmark[] = [
   growthBenchmark,
   coldBenchmark,
   memoryBenchmark,
-  hostedBenchmark,
 ];
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead

@@ -1,4 +1,5 @@
 import { cpus } from "node:os";
+import { pause } from "../../shared/platform/pause.ts";
 
 /** The median of several measurements, and their range. */
 export type Spread = { median: number; min: number; max: number };
@@ -68,6 +69,6 @@ export async function waitUntil(
   const end = performance.now() + timeoutMs;
   while (!(await isSo())) {
     if (performance.now() > end) throw new Error(`${what}: not after ${timeoutMs / 1000} s.`);
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    await pause(everyMs);
   }
 }

@@ -2,7 +2,8 @@ import type { Step } from "../../shared/contract/fields.ts";
 import { endpointActions } from "./endpoint-actions.ts";
 import { pairPrompt, planPrompt } from "./plan.ts";
 import { codeOf, endOfAddress, removePrediction, isUnanswered, recordStatus, poll } from "./users.ts";
-import { type OwnProject, pause, type User, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import type { OwnProject, User, World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
 const MAX_OPEN = 20;

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
-import { retry, pause, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { retry, type World } from "./world.ts";
 
 /**
  * The correct counts: for each endpoint by the hour of each delivery's last attempt. A delivery that is being sent

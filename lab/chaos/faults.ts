@@ -2,13 +2,13 @@ import postgres from "postgres";
 import type { StorageFault } from "../../local/platform/storage-faults.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
-import { RUNNER } from "./connections.ts";
 import { exhaustConnections, makeDeadlock, shiftTime, injectErrors } from "./database-faults.ts";
 import type { FaultName, PlannedFault } from "./plan.ts";
 import type { Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS, TOO_SLOW } from "./receivers.ts";
 import { runSecondProcess, replaceCallbackProcess } from "./second-process.ts";
-import { retry, withTimeout, pause, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { retry, RUNNER, type World, withTimeout } from "./world.ts";
 
 const TEN_MINUTES_S = 600;
 /** How long a fault may take to end. */

@@ -1,9 +1,10 @@
 import type { Verdict } from "./invariants/invariants.ts";
 import { newUser } from "./users.ts";
-import { pause, retry, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { retry, type World } from "./world.ts";
 
 /** While rows of another account are held, 95 of 100 frames end within this time from their start. */
-export const FRAME_P95_MS = 8_000;
+const FRAME_P95_MS = 8_000;
 
 const HOLDS = 3;
 /** Longer than all tries of a call but shorter than a lease: what waits must be recorded afterwards, not lost. */
@@ -91,7 +92,7 @@ async function holdAll(sql: World["sql"], owner: string): Promise<void> {
     await open`select from keyframe_private.provider_runs where ${ofOwner} for update`;
     await open`select from keyframe_private.text_submits where ${ofOwner} for update`;
     await open`select from auth.users where id = ${owner} for update`;
-    await open`update keyframe.models set extras = extras`;
+    await open`update keyframe.models set notes = notes`;
     await open`update keyframe_private.settings set max_failures = max_failures`;
     await pause(HOLD_MS);
   });

@@ -1,14 +1,15 @@
 import { join } from "node:path";
 import postgres from "postgres";
+import { quantile } from "../bench/measure.ts";
 import { addEndpoint } from "./endpoint-actions.ts";
 import { measureHeldRows } from "./held-rows.ts";
 import type { Verdict } from "./invariants/invariants.ts";
 import { openWorld } from "./open-world.ts";
 import { createRandom, type Random } from "./random.ts";
-import type { ChaosOptions } from "./options.ts";
 import { createProjects, SCENARIO_MS, SCENARIOS, type Scenario } from "./scenarios.ts";
 import { newUser } from "./users.ts";
-import { pause, type User, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import type { User, World } from "./world.ts";
 
 /** 95 of 100 events of a user who has nothing to do with a scenario arrive at most so much later than 95 of 100 just before it. */
 const LATER_MS = 300;
@@ -21,6 +22,7 @@ const ALONE_MS = 10_000;
 /** By when every event must have come: later than a lease of a frozen worker and a sweep. */
 const ARRIVAL_MS = 30_000;
 
+type Scene = { dataDir: string; seed: number; databaseUrl?: string | undefined; say(line: string): void };
 export type Isolation = { verdicts: Verdict[]; figures: Record<string, number>; remarks: string[] };
 
 /** What `--scenarios` may name. */
@@ -31,7 +33,7 @@ export const SCENARIO_NAMES = [...Object.keys(SCENARIOS), "held_rows"];
  * them take from their commit to their receiver. With a given server, on another database of that server.
  */
 export async function measureIsolation(
-  { dataDir, seed, databaseUrl, say }: Pick<ChaosOptions, "dataDir" | "seed" | "databaseUrl" | "say">,
+  { dataDir, seed, databaseUrl, say }: Scene,
   names: readonly string[],
 ): Promise<Isolation> {
   const found: Isolation = { verdicts: [], figures: {}, remarks: [] };
@@ -60,7 +62,8 @@ export async function measureIsolation(
     for (const [name, scenario] of Object.entries(SCENARIOS)) {
       if (!names.includes(name)) continue;
       const { alone, delays } = await measure(world, scenario, seed);
-      const [p95Alone, p95] = [quantile(alone, 0.95), quantile(delays, 0.95)];
+      const p95Alone = Math.round(quantile(alone, 0.95));
+      const p95 = Math.round(quantile(delays, 0.95));
       const { sentence } = scenario;
       const isBusy = scenario.p95Ms === undefined && p95Alone > QUIET_P95_MS;
       const bound = scenario.p95Ms ?? (isBusy ? BUSY_P95_MS : p95Alone + LATER_MS);
@@ -155,5 +158,3 @@ async function sendEvents(world: World, { userId }: User, random: Random, over: 
   const delays = [...sent].map(([id, began]) => Math.round((arrived.get(id) ?? performance.now()) - began));
   return delays.toSorted((a, b) => a - b);
 }
-
-const quantile = (sorted: number[], q: number): number => sorted[Math.ceil(q * sorted.length) - 1] ?? Number.NaN;

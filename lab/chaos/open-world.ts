@@ -2,9 +2,8 @@ import { join } from "node:path";
 import postgres from "postgres";
 import type { StackOptions } from "../../local/stack/stack-settings.ts";
 import { startStack } from "../../local/stack/start-stack.ts";
-import { RUNNER } from "./connections.ts";
 import { Receivers } from "./receivers.ts";
-import { Ledger, type World } from "./world.ts";
+import { Ledger, RUNNER, type World } from "./world.ts";
 
 type OpenedWorld = { world: World; close(): Promise<void> };
 

@@ -1,4 +1,4 @@
-import { parseOptions } from "../../tools/command-line.ts";
+import { parseOptions } from "../../local/stack/command-line.ts";
 import { SCENARIO_NAMES } from "./isolation.ts";
 
 type ChaosArguments = {

@@ -3,7 +3,8 @@ import type { ChildProcess } from "../../local/stack/child-process.ts";
 import type { Behaviour } from "./receivers.ts";
 import { keepKicking } from "./second-process.ts";
 import { startSecondProcess } from "./start-process.ts";
-import { pause, type User, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import type { User, World } from "./world.ts";
 
 /** How long a scenario lasts. */
 export const SCENARIO_MS = 30_000;
@@ -123,8 +124,8 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   frozen_workers: {
     sentence: "two processes of deliver, each frozen and thawed while it holds lanes",
-    // A frozen process keeps its lanes for a lease of three seconds.
-    ...{ accounts: 2, endpoints: 10, behaviour: "slow", p95Ms: 3_500 },
+    // A frozen process keeps its lanes for a lease of ten seconds.
+    ...{ accounts: 2, endpoints: 10, behaviour: "slow", p95Ms: 10_500 },
     run: async ({ world, accounts }, over) => {
       const other = await startSecondProcess(world, "keyframe-deliver");
       try {

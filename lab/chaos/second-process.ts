@@ -1,11 +1,10 @@
 import { join } from "node:path";
 import { z } from "zod";
-import type { ChildProcess } from "../../local/stack/child-process.ts";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
-import { socketsOf } from "./connections.ts";
 import { type SecondProcess, startSecondProcess } from "./start-process.ts";
-import { retry, pause, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { retry, type World } from "./world.ts";
 
 const KICK_EVERY_MS = 500;
 
@@ -55,7 +54,7 @@ export async function keepKicking({ stack }: World, url: string, forMs: number, 
 
 const NAME = "keyframe-replicate-webhook";
 /** The log of the process with the wrong clock. */
-export const wrongClockLog = (dataDir: string) => join(dataDir, "logs", `${NAME}-wrong-clock.log`);
+const wrongClockLog = (dataDir: string) => join(dataDir, "logs", `${NAME}-wrong-clock.log`);
 
 /**
  * Replaces the stack's replicate-webhook by a process with a wrong clock, at the same port, because the provider has
@@ -66,19 +65,14 @@ export async function replaceCallbackProcess(world: World, aheadMs: number, forM
   const { stack, dataDir } = world;
   if (world.hasWrongCallbackClock) return false; // only one can have the port
   world.hasWrongCallbackClock = true;
-  const own = stack.children.get(NAME);
-  const port = await retry(() => portOf(own), 5).catch(() => undefined);
-  if (own === undefined || port === undefined) {
-    world.hasWrongCallbackClock = false;
-    return false;
-  }
+  const port = Number(new URL(stack.functionUrls[NAME] ?? "").port);
   const take = async (other: SecondProcess) => {
     stack.children.set(NAME, other.child);
     world.replacements.push(other);
     return other;
   };
   try {
-    await own.stop();
+    await stack.children.get(NAME)?.stop();
     const clock = { aheadMs, jumps: false };
     const wrong = await take(await startSecondProcess(world, NAME, { clock, port, logFile: wrongClockLog(dataDir) }));
     await pause(forMs);
@@ -88,13 +82,6 @@ export async function replaceCallbackProcess(world: World, aheadMs: number, forM
     world.hasWrongCallbackClock = false;
   }
   return true;
-}
-
-/** Throws while it does not listen, for example while it restarts after a kill. */
-async function portOf(child: ChildProcess | undefined): Promise<number> {
-  const port = child?.pid === undefined ? undefined : (await socketsOf(child.pid))?.listens[0];
-  if (port === undefined) throw new Error(`${NAME} does not listen.`);
-  return port;
 }
 
 /** The outcome of each callback at a process with a wrong clock: `refused` with a code, or `taken`. */

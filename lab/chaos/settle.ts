@@ -1,7 +1,8 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { shiftTime } from "./database-faults.ts";
 import { codeOf, endOfAddress, removePrediction, hasEnded, isUnanswered, pollOnce } from "./users.ts";
-import { retry, type Ledger, pause, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { retry, type Ledger, type World } from "./world.ts";
 
 const CHECK_EVERY_MS = 1_000;
 /** When nothing has changed for this long, the rest waits for leases to expire or for back-offs. */

@@ -4,7 +4,8 @@ import { readAnswer } from "../../client/read-answer.ts";
 import { type Prediction, prediction, type PredictionStatus } from "../../shared/contract/predictions.ts";
 import { createRandom } from "./random.ts";
 import type { EndedPrediction } from "./receivers.ts";
-import { pause, type User, type UserFetch, type World } from "./world.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import type { User, UserFetch, World } from "./world.ts";
 
 /** Signs a user up; they use the API through the typed client. */
 export async function newUser(world: World, seed: number, number: number): Promise<User> {

@@ -2,6 +2,7 @@ import type postgres from "postgres";
 import type { KeyframeClient } from "../../client/index.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
 import type { Step } from "../../shared/contract/fields.ts";
+import { pause } from "../../shared/platform/pause.ts";
 import type { PredictionStatus } from "../../shared/contract/predictions.ts";
 import type { Random } from "./random.ts";
 import type { Receivers } from "./receivers.ts";
@@ -62,10 +63,11 @@ export type World = {
   ledger: Ledger;
 };
 
+/** The application_name of this run's own connections. */
+export const RUNNER = "keyframe-chaos";
+
 const PAUSE_MS = 200;
 const TRY_MS = 30_000;
-
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Rejects after so long; the work itself goes on. */
 export async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {

@@ -2,23 +2,6 @@ import postgres from "postgres";
 import { z } from "zod";
 import { keepConnected, type Log } from "./keep-connected.ts";
 
-/** The result of cron._parse_schedule. Day 0 is the month's last; weekday 0 is Sunday; anyDay, anyWeekday: the field began with *. */
-const scheduleSchema = z.union([
-  z.object({ seconds: z.number() }),
-  z.object({
-    minutes: z.array(z.number()),
-    hours: z.array(z.number()),
-    days: z.array(z.number()),
-    months: z.array(z.number()),
-    weekdays: z.array(z.number()),
-    anyDay: z.boolean(),
-    anyWeekday: z.boolean(),
-  }),
-]);
-
-export type Schedule = z.infer<typeof scheduleSchema>;
-type Calendar = Exclude<Schedule, { seconds: number }>;
-
 const LOCK = 5470002;
 /** setTimeout is limited to about 24 days. */
 const LONGEST_WAIT_MS = 60_000;
@@ -31,12 +14,11 @@ type PgCronWorkerOptions = {
   log: Log;
 };
 
-type Entry = CronJob & { source: string; schedule: Schedule; nextAt: Date | undefined; waiting: number };
+type Entry = CronJob & { nextAt: Date; waiting: number };
 
 const jobSchema = z.object({
   jobid: z.string(),
-  source: z.string(),
-  schedule: scheduleSchema,
+  schedule: z.string(),
   command: z.string(),
   database: z.string(),
   username: z.string(),
@@ -84,12 +66,12 @@ async function failInterruptedRuns(sql: postgres.Sql): Promise<void> {
 /** A new job or schedule counts from now; the others keep their next time. */
 async function readEntries(sql: postgres.Sql, known: Map<string, Entry>, now: Date): Promise<Map<string, Entry>> {
   const rows = await sql`
-    select jobid, schedule as source, cron._parse_schedule(schedule) as schedule, command, database, username
+    select jobid, schedule, command, database, username
     from cron.job where active and database = current_database()`;
   const entries = new Map<string, Entry>();
   for (const job of z.array(jobSchema).parse([...rows])) {
     const before = known.get(job.jobid);
-    const kept = before?.source === job.source ? before : { nextAt: nextRun(job.schedule, now), waiting: 0 };
+    const kept = before?.schedule === job.schedule ? before : { nextAt: nextLook(job.schedule, now), waiting: 0 };
     entries.set(job.jobid, { ...job, nextAt: kept.nextAt, waiting: kept.waiting });
   }
   return entries;
@@ -98,47 +80,59 @@ async function readEntries(sql: postgres.Sql, known: Map<string, Entry>, now: Da
 /** Calendar runs that become due during a run all follow it; of an interval's runs only one does. */
 function countDue(entries: Map<string, Entry>, now: Date): void {
   for (const entry of entries.values()) {
-    if (entry.nextAt === undefined || entry.nextAt > now) continue;
-    entry.waiting = "seconds" in entry.schedule ? 1 : entry.waiting + 1;
-    entry.nextAt = nextRun(entry.schedule, now);
+    if (entry.nextAt > now) continue;
+    if (secondsOf(entry.schedule) !== undefined) entry.waiting = 1;
+    else if (isDue(entry.schedule, entry.nextAt)) entry.waiting++;
+    entry.nextAt = nextLook(entry.schedule, now);
   }
 }
 
 function untilNext(entries: Map<string, Entry>, now: Date): number {
-  const times = [...entries.values()].flatMap(({ nextAt }) => (nextAt ? [nextAt.getTime() - now.getTime()] : []));
+  const times = [...entries.values()].map(({ nextAt }) => nextAt.getTime() - now.getTime());
   return Math.max(0, Math.min(LONGEST_WAIT_MS, ...times));
 }
 
-const DAY_MS = 24 * 60 * 60 * 1_000;
-/** The longest time between two leap days, 1896 to 1904. A later date never comes. */
-const FURTHEST_DAYS = 8 * 366;
+const MINUTE_MS = 60_000;
 
-/** The first due time later than `after`, in UTC. Undefined: never (30 February). */
-export function nextRun(schedule: Schedule, after: Date): Date | undefined {
-  if ("seconds" in schedule) return new Date(after.getTime() + schedule.seconds * 1_000);
-  const midnight = Date.UTC(after.getUTCFullYear(), after.getUTCMonth(), after.getUTCDate());
-  for (let day = 0; day < FURTHEST_DAYS; day++) {
-    const start = midnight + day * DAY_MS;
-    if (!isRunDay(schedule, new Date(start))) continue;
-    const times = schedule.hours.flatMap((hour) =>
-      schedule.minutes.map((minute) => start + (hour * 60 + minute) * 60_000),
-    );
-    const next = Math.min(...times.filter((time) => time > after.getTime()));
-    if (next !== Infinity) return new Date(next);
-  }
-  return undefined;
+/** The seconds of an interval; undefined for five fields of cron. */
+function secondsOf(schedule: string): number | undefined {
+  const [, seconds] = /^\s*(\d+)\s+seconds?\s*$/.exec(schedule) ?? [];
+  return seconds === undefined ? undefined : Number(seconds);
 }
 
-/** Cron's rule: when both the day and the weekday are restricted, either is enough. */
-function isRunDay(schedule: Calendar, date: Date): boolean {
-  if (!schedule.months.includes(date.getUTCMonth() + 1)) return false;
-  const isLast = new Date(date.getTime() + DAY_MS).getUTCDate() === 1;
-  const day = schedule.days.includes(date.getUTCDate()) || (isLast && schedule.days.includes(0));
-  const weekday = schedule.weekdays.includes(date.getUTCDay());
-  return schedule.anyDay || schedule.anyWeekday ? day && weekday : day || weekday;
+/** When an interval is over, or the next minute begins. */
+function nextLook(schedule: string, after: Date): Date {
+  const seconds = secondsOf(schedule);
+  if (seconds !== undefined) return new Date(after.getTime() + seconds * 1_000);
+  return new Date((Math.floor(after.getTime() / MINUTE_MS) + 1) * MINUTE_MS);
 }
 
-type CronJob = { jobid: string; command: string; database: string; username: string };
+/** Whether the five fields name this minute of UTC. When both the day and the weekday are restricted, either is enough. */
+export function isDue(schedule: string, at: Date): boolean {
+  const [minute = "", hour = "", day = "", month = "", weekday = ""] = schedule.trim().split(/\s+/);
+  const onDay = names(day, at.getUTCDate(), 1);
+  const onWeekday = names(weekday, at.getUTCDay(), 0) || (at.getUTCDay() === 0 && names(weekday, 7, 0));
+  const isDay = day.startsWith("*") || weekday.startsWith("*") ? onDay && onWeekday : onDay || onWeekday;
+  return (
+    names(minute, at.getUTCMinutes(), 0) &&
+    names(hour, at.getUTCHours(), 0) &&
+    names(month, at.getUTCMonth() + 1, 1) &&
+    isDay
+  );
+}
+
+/** Whether a field (*, numbers, ranges, lists, steps) has this value. */
+function names(field: string, value: number, lowest: number): boolean {
+  return field.split(",").some((element) => {
+    const [, from = "", to, step] = /^(\*|\d+)(?:-(\d+))?(?:\/(\d+))?$/.exec(element) ?? [];
+    const first = from === "*" ? lowest : Number(from);
+    const isOpen = to === undefined && (from === "*" || step !== undefined);
+    const last = isOpen ? Number.POSITIVE_INFINITY : Number(to ?? first);
+    return value >= first && value <= last && (value - first) % Number(step ?? 1) === 0;
+  });
+}
+
+type CronJob = z.infer<typeof jobSchema>;
 
 /**
  * Runs a job's command as its user, in its own connection, and records the run in cron.job_run_details. Throws only when it

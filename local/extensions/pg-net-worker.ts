@@ -1,9 +1,7 @@
 import postgres from "postgres";
-import { httpTransfer, type Outcome, type Transfer } from "./http-transfer.ts";
 import { keepConnected, type Log } from "./keep-connected.ts";
 import { pause } from "../../shared/platform/pause.ts";
 
-/** The same number as in net.check_worker_is_up(). */
 const LOCK = 5470001;
 const BATCH_SIZE = 200;
 /** After a batch. The first post during it ends it; later posts wait for the next pause to end. */
@@ -21,7 +19,25 @@ type PgNetWorkerOptions = {
   log: Log;
 };
 
-type Request = { id: string } & Transfer;
+type Request = {
+  id: string;
+  method: string;
+  url: string;
+  headers: Record<string, string> | null;
+  body: Uint8Array<ArrayBuffer> | null;
+  /** For the whole transfer with its redirects; 0 or less means none. */
+  timeoutMs: number;
+};
+
+/** The columns of net._http_response. */
+type Outcome = {
+  status_code: number | null;
+  content_type: string | null;
+  headers: Record<string, string> | null;
+  content: string | null;
+  timed_out: boolean;
+  error_msg: string | null;
+};
 
 /**
  * Sends the queued requests with pg_net's limits. One batch is one transaction around all its transfers, so the slowest
@@ -58,7 +74,7 @@ async function sendBatch(sql: postgres.Sql, giveUp: AbortSignal): Promise<number
           select ctid from net._http_response where created < now() - ${KEEP_RESPONSES}::interval
           order by created limit ${BATCH_SIZE}))`;
       const requests = await take(sql);
-      const outcomes = await Promise.all(requests.map((request) => httpTransfer(request, giveUp)));
+      const outcomes = await Promise.all(requests.map((request) => send(request, giveUp)));
       if (requests.length > 0) await record(sql, requests, outcomes);
       return requests.length + expired.count;
     });
@@ -68,13 +84,50 @@ async function sendBatch(sql: postgres.Sql, giveUp: AbortSignal): Promise<number
   }
 }
 
+/**
+ * Sends one request, and returns its response row also for a failure, in fetch's words instead of libcurl's. Throws only when `abandon` is
+ * aborted.
+ */
+async function send({ method, url, headers, body, timeoutMs }: Request, abandon: AbortSignal): Promise<Outcome> {
+  const timeout = timeoutMs > 0 ? AbortSignal.timeout(timeoutMs) : undefined;
+  try {
+    const response = await fetch(url, {
+      method,
+      headers: { "user-agent": "pg_net/0.20", ...headers },
+      body,
+      signal: timeout ? AbortSignal.any([abandon, timeout]) : abandon,
+    });
+    const content = (await response.text()).replaceAll("\0", ""); // text in Postgres cannot contain NUL
+    return {
+      status_code: response.status,
+      content_type: response.headers.get("content-type"),
+      headers: Object.fromEntries(response.headers),
+      content: content === "" ? null : content,
+      timed_out: false,
+      error_msg: null,
+    };
+  } catch (error) {
+    abandon.throwIfAborted();
+    const isLate = timeout?.aborted === true;
+    const reason = isLate ? `Timeout of ${timeoutMs} ms reached.` : String(error);
+    return {
+      status_code: null,
+      content_type: null,
+      headers: null,
+      content: null,
+      timed_out: isLate,
+      error_msg: reason,
+    };
+  }
+}
+
 async function take(sql: postgres.TransactionSql): Promise<Request[]> {
   return await sql<Request[]>`
     delete from net.http_request_queue
     where id in (select id from net.http_request_queue order by id limit ${BATCH_SIZE})
     returning
       id,
-      upper(method) as method,
+      method,
       url,
       case when headers is not null then (
         select coalesce(jsonb_object_agg(key, value), '{}') from jsonb_each_text(headers) where value <> ''

@@ -166,7 +166,7 @@ async function guard(service: Service, answer: () => Promise<Response>): Promise
 const NO_FILTER = new Set(["select", "columns", "order", "limit", "offset", "on_conflict"]);
 
 /** Whether a request would change or delete all rows of a table, which the hosted Data API refuses (safeupdate). */
-export function changesEveryRow(method: string, url: URL): boolean {
+function changesEveryRow(method: string, url: URL): boolean {
   if (method !== "PATCH" && method !== "DELETE") return false;
   return [...url.searchParams.keys()].every((name) => NO_FILTER.has(name));
 }

@@ -127,26 +127,13 @@ const LITE_KNOWS = new Set(["42501", "42P01", "42P17", "42703", "42883", "23505"
 
 const STATUS_BY_CODE: Record<string, number> = { "21000": 400, "22023": 400, "53400": 500, P0001: 400 };
 
-/** PostgREST's status by SQLSTATE class; 400 for all others. */
+/** PostgREST's status by SQLSTATE class, of those that Keyframe meets; 400 for all others. */
 const STATUS_BY_CLASS: Record<string, number> = {
   "08": 503,
-  "09": 500,
-  "0L": 403,
-  "0P": 403,
-  "25": 500,
-  "28": 403,
-  "2D": 500,
-  "38": 500,
-  "39": 500,
-  "3B": 500,
-  "40": 500,
   "53": 503,
-  "54": 500,
+  "40": 500,
   "55": 500,
   "57": 500,
-  "58": 500,
-  F0: 500,
-  HV: 500,
   P0: 500,
   XX: 500,
 };
@@ -160,11 +147,6 @@ function isDatabaseError(error: unknown): error is DatabaseError {
   );
 }
 
-/** PostgREST's HTTP status for a SQLSTATE. */
-export function restStatus(code: string): number {
-  return STATUS_BY_CODE[code] ?? STATUS_BY_CLASS[code.slice(0, 2)] ?? 400;
-}
-
 /**
  * lite answers 500 for every SQLSTATE it does not know, such as our own (`raise … using errcode = 'KEYFR'`). It knows
  * PostgREST's code PGRST, whose message and detail hold the whole response: such errors are converted to that form.
@@ -173,9 +155,10 @@ function asRestError(error: unknown): unknown {
   if (!isDatabaseError(error)) return error;
   const { code, message } = error;
   if (LITE_KNOWS.has(code) || code.startsWith("PT") || code === "PGRST") return error;
+  const status = STATUS_BY_CODE[code] ?? STATUS_BY_CLASS[code.slice(0, 2)] ?? 400;
   return {
     code: "PGRST",
     message: JSON.stringify({ code, message, details: error.detail ?? null, hint: error.hint ?? null }),
-    detail: JSON.stringify({ status: restStatus(code), headers: {} }),
+    detail: JSON.stringify({ status, headers: {} }),
   };
 }

@@ -54,7 +54,7 @@ async function writeUpload(path: string, body: Upload): Promise<{ size: number; 
  * The first and last byte of a Range header for a file of `size` bytes; null for the whole file (no header, several ranges,
  * or an invalid one).
  */
-export function parseRange(header: string | null, size: number): { start: number; end: number } | null {
+function parseRange(header: string | null, size: number): { start: number; end: number } | null {
   const match = /^bytes=(\d*)-(\d*)$/.exec(header?.trim() ?? "");
   if (!match) return null;
   const [, from = "", to = ""] = match;

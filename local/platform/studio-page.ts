@@ -48,7 +48,7 @@ const folder = new URL("../../node_modules/@supabase/lite/dist/static/", import.
 const START =
   /const (\w+)=window\.location\.origin;return (\w+)\.jsx\((\w+),\{baseUrl:\1,children:\2\.jsx\((\w+),\{children:/;
 
-export function moveToStudio(script: string): string {
+function moveToStudio(script: string): string {
   if (!START.test(script)) throw new Error("the Studio of this version of @supabase/lite starts in another way");
   return script.replace(
     START,

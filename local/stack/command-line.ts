@@ -1,9 +1,45 @@
-import type { Stage } from "./stack-settings.ts";
+import process from "node:process";
+import { parseArgs, type ParseArgsConfig } from "node:util";
 
 /** The message of an error in one line, without its stack trace. */
 export function oneLine(error: unknown): string {
   const message = error instanceof Error ? error.message || error.name : String(error);
   return message.replace(/\s*\n\s*/g, " ").trim();
+}
+
+/** As parseArgs of node:util. Throws one line that names a wrong option. */
+export function parseOptions<const Config extends ParseArgsConfig>(
+  config: Config,
+): ReturnType<typeof parseArgs<Config>> {
+  try {
+    return parseArgs(config);
+  } catch (error) {
+    const [said] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
+    throw new Error(`${said}: --help lists what there is.`);
+  }
+}
+
+/** For a command without options: prints its help and returns undefined when asked for, otherwise its other arguments. */
+export function argumentsOrHelp(args: string[], help: string, allowPositionals = false): string[] | undefined {
+  const options = { help: { type: "boolean", short: "h", default: false } } as const;
+  const { values, positionals } = parseOptions({ args, allowPositionals, options });
+  if (!values.help) return positionals;
+  console.log(help);
+  return undefined;
+}
+
+/** Runs a command and exits with its code. An error is printed in one line, and the exit code is `failed`. */
+export function runMain(
+  main: () => Promise<number>,
+  { failed = 1, describe = oneLine }: { failed?: number; describe?: (error: unknown) => string } = {},
+): void {
+  main().then(
+    (code) => process.exit(code),
+    (error: unknown) => {
+      console.error(describe(error));
+      process.exit(failed);
+    },
+  );
 }
 
 /** A killed npm sends no signal, so the parent's id is polled. */
@@ -34,7 +70,10 @@ export function stopSignals(): AbortSignal {
 const REDRAW_MS = 100;
 const NAME_WIDTH = 32;
 
-type StageDisplay = {
+/** A part of a start or of the demo, how long it took, and what it made. */
+export type Stage = { name: string; ms: number; result?: string };
+
+export type StageDisplay = {
   onStageStart: (name: string) => void;
   onStage: (stage: Stage) => void;
   onProblem: (line: string) => void;
@@ -60,7 +99,10 @@ export function showStages(write: (text: string) => void, isTerminal: boolean): 
   };
   return {
     onStageStart: begin,
-    onStage: ({ name, ms }) => leave(isTerminal ? `\r${line(name, ms)}\n` : `${line("", ms).slice(NAME_WIDTH + 2)}\n`),
+    onStage: ({ name, ms, result = "" }) => {
+      const text = isTerminal ? `\r${line(name, ms)}` : line("", ms).slice(NAME_WIDTH + 2);
+      leave(`${`${text}  ${result}`.trimEnd()}\n`);
+    },
     onProblem: (text) => {
       const name = current?.name;
       leave("\n");

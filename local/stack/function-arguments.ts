@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { PROJECT_ROOT } from "./project-root.ts";
 import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
@@ -43,11 +42,3 @@ export function functionArguments(
     join(folder, "index.ts"),
   ];
 }
-
-/** The Deno version that the hosted platform is compatible with. */
-export const HOSTED_DENO = join(PROJECT_ROOT, "node_modules/deno-hosted-linux-x64/deno");
-
-/** Why it cannot run here; undefined when it can. */
-export const hostedDenoMissing = existsSync(HOSTED_DENO)
-  ? undefined
-  : `${HOSTED_DENO} is not installed; it exists for Linux on x64 only`;

@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { pause } from "../../shared/platform/pause.ts";
 
 const FIRST_MS = 250;
@@ -33,25 +34,24 @@ export function createBackoff(now: () => number = () => performance.now(), wait 
 const LARGEST_BYTES = 5_000_000;
 
 /**
- * A log file of bounded size: at 5 MB it is renamed to `<path>.1`, replacing the older one, and a new file begins.
- * A line that cannot be written is dropped: a full disk or a removed folder must not end the stack.
+ * A log file. One of over 5 MB is renamed to `<path>.1` when it is opened, which replaces an older one. A line that cannot be written is
+ * dropped: a full disk or a removed folder must not end the stack.
  */
 export class LogFile {
-  readonly #path: string;
-  readonly #largestBytes: number;
   #file: Deno.FsFile | undefined;
-  #bytes = 0;
 
-  constructor(path: string, largestBytes: number = LARGEST_BYTES) {
-    this.#path = path;
-    this.#largestBytes = largestBytes;
-    this.#open();
+  constructor(path: string) {
+    try {
+      if (existsSync(path) && Deno.statSync(path).size > LARGEST_BYTES) Deno.renameSync(path, `${path}.1`);
+      this.#file = Deno.openSync(path, { create: true, append: true });
+    } catch {
+      // Dropped, see above.
+    }
   }
 
   write(line: string): void {
-    if (this.#bytes > this.#largestBytes) this.#rotate();
     try {
-      this.#bytes += this.#file?.writeSync(new TextEncoder().encode(`${line}\n`)) ?? 0;
+      this.#file?.writeSync(new TextEncoder().encode(`${line}\n`));
     } catch {
       // Dropped, see above.
     }
@@ -60,24 +60,5 @@ export class LogFile {
   close(): void {
     this.#file?.close();
     this.#file = undefined;
-  }
-
-  #open(): void {
-    try {
-      this.#file = Deno.openSync(this.#path, { create: true, append: true });
-      this.#bytes = this.#file.statSync().size;
-    } catch {
-      this.#file = undefined;
-    }
-  }
-
-  #rotate(): void {
-    this.close();
-    try {
-      Deno.renameSync(this.#path, `${this.#path}.1`);
-    } catch {
-      // The file then continues to grow, which is better than losing it.
-    }
-    this.#open();
   }
 }

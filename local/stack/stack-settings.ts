@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { parseOptions, type Stage } from "./command-line.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
 export type StackOptions = {
@@ -31,24 +31,31 @@ export type StackOptions = {
   onProblem?: ((line: string) => void) | undefined;
 };
 
-/** A part of the start and how long it took. */
-export type Stage = { name: string; ms: number };
-
 const DEFAULT_PORT = 54321;
 
 /**
  * The stack's options from the command line and the environment. Throws a one-line error that names a wrong option.
  *
- * @param flag the command's own option: `--reset` of start, `--json` of demo
- * @param text another one, which has a value: `--shots` of demo
+ * @param names the command's own options: `--reset` of start, `--json` and `--frame` of demo
+ * @param text one with a value: `--shots` of demo
  */
-export function readStackSettings(
+export function readStackSettings<Name extends string>(
   args: string[],
   environment: (name: string) => string | undefined,
-  flag: "reset" | "json",
+  names: readonly Name[],
   text?: string,
-): { stack: StackOptions; flag: boolean; text: string | undefined; help: boolean } {
-  const values = parse(args, flag, text);
+): { stack: StackOptions; flags: Record<Name, boolean>; text: string | undefined; help: boolean } {
+  const flag = { type: "boolean", default: false } as const;
+  const { values } = parseOptions({
+    args,
+    options: {
+      port: { type: "string", default: String(DEFAULT_PORT) },
+      data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
+      help: { ...flag, short: "h" },
+      ...Object.fromEntries(names.map((name) => [name, flag])),
+      ...(text === undefined ? {} : { [text]: { type: "string" } as const }),
+    },
+  });
   const port = Number(values.port);
   if (!/^\d+$/.test(values.port) || port > 65_535) {
     throw new Error(`--port must be a number from 0 to 65535 (0: any free one), not "${values.port}".`);
@@ -61,45 +68,12 @@ export function readStackSettings(
       "KEYFRAME_DATABASE_URL must be an address such as postgres://user:password@127.0.0.1:5432/postgres.",
     );
   }
-  const stack: StackOptions = {
-    dataDir: resolve(values.data),
-    port,
-    databaseUrl,
-    provider: readProviderSettings(environment),
-  };
-  return { stack, flag: values.flag, text: values.text, help: values.help };
-}
-
-function parse(
-  args: string[],
-  flag: string,
-  text = "",
-): { port: string; data: string; help: boolean; flag: boolean; text: string | undefined } {
-  try {
-    const { values } = parseArgs({
-      args,
-      options: {
-        port: { type: "string", default: String(DEFAULT_PORT) },
-        data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
-        help: { type: "boolean", short: "h", default: false },
-        [flag]: { type: "boolean", default: false },
-        ...(text === "" ? {} : { [text]: { type: "string" as const } }),
-      },
-    });
-    const { port, data, help } = values;
-    // parseArgs does not know the type of an option whose name is computed.
-    const given = values[text];
-    return {
-      port: String(port),
-      data: String(data),
-      help: help === true,
-      flag: values[flag] === true,
-      text: given === undefined ? undefined : String(given),
-    };
-  } catch (error) {
-    const [message] = (error instanceof Error ? error.message : String(error)).split(/\. |\n/);
-    throw new Error(`${message}: --help lists what there is.`);
-  }
+  const stack = { dataDir: resolve(values.data), port, databaseUrl, provider: readProviderSettings(environment) };
+  // parseArgs does not know the options whose names are computed.
+  const given: Record<string, unknown> = values;
+  const flags = Object.fromEntries(names.map((name) => [name, given[name] === true])) as Record<Name, boolean>;
+  const said = text === undefined ? undefined : given[text];
+  return { stack, flags, text: typeof said === "string" ? said : undefined, help: values.help };
 }
 
 /** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN, by the function that reads them. */

@@ -18,7 +18,8 @@ import {
 import { FUNCTION_NAMES } from "./function-arguments.ts";
 import { openDatabase } from "./open-database.ts";
 import { demoUserOf, loadStackKeys, type StackKeys } from "./stack-keys.ts";
-import type { StackOptions, Stage } from "./stack-settings.ts";
+import type { Stage } from "./command-line.ts";
+import type { StackOptions } from "./stack-settings.ts";
 
 /** A running stack. */
 export type Stack = {

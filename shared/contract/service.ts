@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { step } from "./fields.ts";
 
 const count = (description: string) => z.int().min(0).meta({ description });
 const age = (description: string) =>
@@ -107,6 +108,21 @@ export const serviceFigures = z
       failing: count("Of these: a removal has failed."),
       oldestDueSeconds: age("How long the oldest has been due."),
     }),
+    unavailableModels: z
+      .array(
+        z.object({
+          step,
+          model: z.string(),
+          reason: z.enum(["ended", "unknown"]).meta({
+            description: "ended: its shutdown_at has passed. unknown: the provider refused it as unknown.",
+          }),
+          isDefault: z.boolean().meta({ description: "Whether a start that names no model would use it." }),
+          successor: z.string().nullable().meta({
+            description: "The first model that takes its place; null: none is available.",
+          }),
+        }),
+      )
+      .meta({ description: "Enabled models that a start cannot use." }),
   })
   .meta({ id: "ServiceFigures" });
 export type ServiceFigures = z.infer<typeof serviceFigures>;

@@ -35,7 +35,7 @@ export const COMMON_LIMITS = {
   heartbeatMs: 300,
   recordAfterMs: 20,
   recordAt: 80,
-  renewEveryMs: 5_000,
+  renewEveryMs: 2_000,
   retryDelayMs: 250,
   maxRetryDelayMs: 2_000,
   giveUpAfterMs: 20_000,

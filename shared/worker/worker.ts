@@ -119,20 +119,23 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
     const end = clock.now() + limits.maxRunMs;
     const isClaiming = () => clock.now() < Math.min(end, idleUntil);
     do {
+      // 1. Claims until there has been no work for the idle grace. Each claim records a heartbeat: nobody kicks this worker.
       while (isClaiming()) {
         const next = clock.now() + limits.claimEveryMs;
         const records = results.ready() > 0; // then this call does not wait in the database: the next one does, at once
         if (!(await claimAndStart()) && (!records || isBusy())) await pause(next);
       }
-      // Once the last heartbeat has expired, one more claim finds what was committed without a kick.
+      // 2. Records results until the last heartbeat has expired. A kick begins step 1 again, unless the run time is over.
       const expired = clock.now() + limits.heartbeatMs + limits.claimEveryMs;
       while (clock.now() < expired && !isClaiming()) {
         await pause(expired);
-        kicked = false; // the final claim answers it
+        kicked = false; // step 3 answers it
         if (results.ready() > 0) await call(() => results.record(callMs));
       }
+      // 3. Claims once more, without a heartbeat: finds what was committed without a kick. If there is something, step 1 begins again.
       if (!isClaiming()) await claimAndStart(0, 0);
     } while (isClaiming());
+    // 4. Records results until all work has ended. Each call renews leases. A kick begins another run beside that work.
     while (!kicked && isBusy()) {
       await pause(clock.now() + limits.renewEveryMs, true);
       if (!kicked) await call(() => results.record(callMs));

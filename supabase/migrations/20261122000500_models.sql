@@ -308,8 +308,11 @@ begin
     using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
 end
 $$;
-create trigger _200_keep before delete or update of step on keyframe.step_defaults
+create trigger _100_keep_deleted before delete on keyframe.step_defaults
   for each row execute function keyframe_private.keep_default();
+-- Not `update of step`: a model that gets another name updates both columns.
+create trigger _100_keep_moved before update on keyframe.step_defaults
+  for each row when (old.step <> new.step) execute function keyframe_private.keep_default();
 
 create function keyframe_private.refuse_disabled_default()
 returns trigger

@@ -241,7 +241,7 @@ declare
   next_model keyframe.models;
 begin
   select p.* into row_now from keyframe.predictions p
-  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token for update;
+  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
   if not found then
     return 'too_late';
   end if;

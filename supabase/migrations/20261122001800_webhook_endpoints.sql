@@ -140,6 +140,21 @@ $$;
 create trigger _200_prepare before insert on keyframe.webhook_endpoints
   for each row execute function keyframe_private.prepare_webhook_endpoint();
 
+-- Its deliveries belong to its owner and wait in his lane, which a worker may be sending.
+create function keyframe_private.refuse_changed_owner()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  perform keyframe_private.raise_error('invalid_request', 'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+  return null;
+end
+$$;
+create trigger _200_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
+  for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_changed_owner();
+
 -- Creates the secret of a new endpoint. Refuses the identifier of an endpoint whose deliveries are still being deleted: the new
 -- one would inherit them.
 create function keyframe_private.create_endpoint_secret()

@@ -28,17 +28,17 @@ as $$
 $$;
 
 -- Records results, each {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds},
--- where nobody else has the delivery locked. Of an attempt that two workers made, the first result counts. Returns
--- [{endpoint_id, delivered, gone, count}]: of each endpoint, whether some were delivered, and whether it is gone. Executed as text, as
--- fill_lanes is.
+-- where nobody else has the delivery locked; returns how many. Of an attempt that two workers made, the first result counts. Sets
+-- failing_since of endpoints, and disables those that are gone or have failed too long. An endpoint whose row somebody else has locked
+-- keeps its state until its next result. Executed as text, as fill_lanes is.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
-returns jsonb
+returns integer
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  endpoints jsonb;
+  recorded integer;
 begin
   execute $sql$
   with judged as (
@@ -52,7 +52,7 @@ begin
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
     where d.status = 'pending' -- an administrator may have ended it meanwhile
     for update of d skip locked
-  ), recorded as (
+  ), changed as (
     update keyframe.webhook_deliveries d
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
@@ -64,49 +64,33 @@ begin
     select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
     -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
     on conflict (delivery_id, attempt) do nothing
+  ), endpoints as (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone from judged j group by 1
+  ), switched as (
+    update keyframe.webhook_endpoints e
+    set failing_since = case when not o.delivered then coalesce(e.failing_since, $2) end,
+        enabled = e.enabled and o.reason is null,
+        disabled_reason = coalesce(e.disabled_reason, o.reason),
+        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then $2 end)
+    from endpoints r
+    cross join lateral (
+      select w.id, r.delivered, v.reason
+      from keyframe.webhook_endpoints w
+      cross join lateral (select case
+        when r.gone then 'gone'
+        when not r.delivered and $2 - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+      end as reason) v
+      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null))
+      for no key update of w skip locked) o -- looked up one by one, not all of them read
+    where e.id = o.id
   )
-  select coalesce(jsonb_agg(b), '[]')
-  from (
-    select j.endpoint_id, bool_or(j.delivered) as delivered, coalesce(bool_or(j.status_code = 410), false) as gone, count(*) as count
-    from judged j group by 1
-  ) b $sql$ into endpoints using results, at;
-  return endpoints;
+  select count(*) from judged $sql$ into recorded using results, at;
+  return recorded;
 end
 $$;
 
--- Sets failing_since of endpoints, and disables those that are gone or have failed too long: [{endpoint_id, delivered, gone}]. An
--- endpoint whose row somebody else has locked keeps its state until its next result.
-create function keyframe_private.switch_endpoints(endpoints jsonb, at timestamptz)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  update keyframe.webhook_endpoints e
-  set failing_since = case when not b.delivered then coalesce(e.failing_since, at) end,
-      enabled = e.enabled and b.disabled_reason is null,
-      disabled_reason = coalesce(e.disabled_reason, b.disabled_reason),
-      disabled_at = coalesce(e.disabled_at, case when b.disabled_reason is not null then at end)
-  from (
-    select o.id, r.delivered, v.disabled_reason
-    from jsonb_to_recordset(endpoints) as r (endpoint_id uuid, delivered boolean, gone boolean)
-    join keyframe.webhook_endpoints o on o.id = r.endpoint_id
-    cross join lateral (select case
-      when r.gone then 'gone'
-      when not r.delivered and at - o.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
-    end as disabled_reason) v
-    where o.id = any (array(select (g ->> 'endpoint_id')::uuid from jsonb_array_elements(endpoints) g)) -- looked up, not all of them read
-      and (v.disabled_reason is not null or r.delivered = (o.failing_since is not null))
-    for no key update of o skip locked
-  ) b
-  where e.id = b.id;
-end
-$$;
-
--- Records results as record_results does. When that fails, each endpoint's apart: what is wrong with one, or locked for longer than
--- lock_timeout, keeps back that endpoint alone. `unrecorded`: [{id, endpoint_id, reason}], what the worker gives again later, with the
--- SQLSTATE or locked as the reason.
+-- Records results. When that fails, each endpoint's apart: what is wrong with one, or locked for longer than lock_timeout, keeps back that
+-- endpoint alone. `unrecorded`: [{id, endpoint_id, reason}], what the worker gives again later, with the SQLSTATE or locked as the reason.
 create function keyframe_private.record_attempts(results jsonb, at timestamptz, out recorded integer, out unrecorded jsonb)
 language plpgsql
 volatile
@@ -114,34 +98,25 @@ set search_path = ''
 set lock_timeout = '20ms'
 as $$
 declare
-  endpoints jsonb := '[]';
   failed jsonb := '{}';
   part jsonb;
 begin
+  recorded := 0;
   begin
-    endpoints := keyframe_private.record_results(results, at);
+    recorded := keyframe_private.record_results(results, at);
   exception when others then
     perform set_config('lock_timeout', '2ms', true);
     for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
       begin
-        endpoints := endpoints || keyframe_private.record_results(part, at);
+        recorded := recorded + keyframe_private.record_results(part, at);
       exception when others then
         failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
       end;
     end loop;
   end;
-  begin
-    perform keyframe_private.switch_endpoints(endpoints, at);
-  exception when others then
-    raise warning 'Endpoints could not be marked as failing or working: %', sqlerrm;
-  end;
-  recorded := (select coalesce(sum((e -> 'count')::integer), 0) from jsonb_array_elements(endpoints) e);
-  unrecorded := '[]';
-  if recorded < jsonb_array_length(results) then
-    select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
-    into unrecorded
-    from jsonb_to_recordset(results) as r (id uuid, attempt integer, endpoint_id text)
-    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
-  end if;
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+  into unrecorded
+  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
+  join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $$;

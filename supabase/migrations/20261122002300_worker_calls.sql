@@ -61,10 +61,10 @@ $$;
 comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
 
 -- Records the results of the last requests and claims lanes, as record_attempts and claim_deliveries describe it. Without results it may
--- wait for a due delivery. heartbeat_ms null: the worker does not claim.
+-- wait for a due delivery. heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null,
-  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', new_lane jsonb default '{"most": 1000, "room_of_new": 1000}'
+  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8
 )
 returns json
 language plpgsql
@@ -73,51 +73,44 @@ security definer
 set search_path = ''
 as $$
 declare
-  recording record;
-  claim record;
-  claim_at timestamptz := at;
+  recorded integer := 0;
+  unrecorded jsonb := '[]';
+  claim json;
+  claim_error text;
 begin
   if results = '[]' then
-    select 0 as recorded, '[]'::jsonb as unrecorded into recording;
     -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
     perform set_config('synchronous_commit', 'off', true);
     perform keyframe_private.wait_for_due('deliver', wait_ms);
-    claim_at := at + (clock_timestamp() - now());
+    at := at + (clock_timestamp() - now());
   else
-    select r.* into recording from keyframe_private.record_attempts(results, at) r;
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
     -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
-      select r ->> 'id' from jsonb_array_elements(results) r
-      except select u ->> 'id' from jsonb_array_elements(recording.unrecorded) u) as ids) done;
+      select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
   end if;
   begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    select c.* into claim from keyframe_private.claim_deliveries(held, max_lanes, new_lane, lease_seconds, claim_at) c;
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, make_interval(secs => lease_seconds), at);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
-    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(claim_at) then
+    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
   exception when others then
-    if results = '[]' then
-      raise;
-    end if;
-    raise warning 'Results are recorded, but no deliveries could be claimed: %', sqlerrm; -- the worker's next call without results fails
-    select '[]'::json as endpoints, '[]'::json as lost, '[]'::json as ended, false as others_wait into claim;
+    raise warning 'No deliveries could be claimed: %', sqlerrm;
+    claim_error := sqlstate;
   end;
-  return json_build_object(
-    'recorded', recording.recorded, 'unrecorded', recording.unrecorded,
-    'endpoints', claim.endpoints, 'lost', claim.lost, 'ended', claim.ended, 'others_wait', claim.others_wait);
+  return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], lost: [lane_id], ended: [endpoint_id], others_wait }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
 
--- Deletes a batch of what deleted endpoints left: deliveries with their attempts, and test events. Returns how many rows it deleted, without
--- attempts.
+-- Deletes a batch of what deleted endpoints left: deliveries with their attempts, and as many test events. Leaves out what others hold.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
-returns integer
+returns void
 language plpgsql
 volatile
 set search_path = ''
@@ -126,29 +119,23 @@ as $$
 declare
   gone constant uuid[] := array(
     select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000 for update of g skip locked);
-  batch uuid[];
-  deliveries integer;
-  events integer;
+  batch constant uuid[] := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
 begin
-  batch := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
   delete from keyframe.webhook_deliveries d where d.id = any (array(
     select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
-  get diagnostics deliveries = row_count;
   delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows - deliveries));
-  get diagnostics events = row_count;
+    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows for update skip locked));
   delete from keyframe_private.deleted_endpoints g
   where g.endpoint_id = any (gone)
     and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)
     and not exists (select from keyframe.webhook_events v where v.endpoint_id = g.endpoint_id);
-  return deliveries + events;
 end
 $$;
 
 -- Deletes events past their retention with their deliveries and attempts, a batch of what deleted endpoints left, counted hours
--- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets. Returns how many events it deleted.
+-- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
-returns integer
+returns void
 language plpgsql
 volatile
 security definer
@@ -157,7 +144,6 @@ as $$
 declare
   batch uuid[];
   deliveries uuid[];
-  deleted integer;
 begin
   delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
   -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
@@ -176,14 +162,12 @@ begin
   deliveries := array(select d.id from keyframe.webhook_deliveries d where d.event_id = any (batch) for update skip locked);
   delete from keyframe.webhook_events v where v.id = any (batch) and v.id <> all (array(
     select d.event_id from keyframe.webhook_deliveries d where d.event_id = any (batch) and d.id not in (select unnest(deliveries))));
-  get diagnostics deleted = row_count;
   -- Last: a claim leaves a locked lane alone until this transaction ends.
   delete from keyframe_private.lanes l where l.id = any (array(
     select o.id from keyframe_private.lanes o
     where o.due_at = 'infinity' and o.served_at < now() - interval '1 day' limit max_rows for update skip locked));
-  return deleted;
 end
 $$;
 
-grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, jsonb) to service_role;
+grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer) to service_role;
 grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb) to service_role;

@@ -254,6 +254,22 @@ as $$
   from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
 $$;
 
+-- The enabled models that a start cannot use, and the first model that takes the place of each.
+create function keyframe_private.unavailable_models()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
+    'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
+    'successor', (select s.model from keyframe_private.successors_of(m, now()) s limit 1)
+  ) order by m.step, m.position, m.model), '[]')
+  from keyframe.models m
+  where m.enabled and not keyframe_private.is_available(m, now())
+$$;
+
 -- Definer: only the secret key may call it, and it needs no right on the tables.
 create function keyframe.service_figures()
 returns jsonb
@@ -273,7 +289,8 @@ as $$
     'transactions', keyframe_private.transaction_figures(),
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
-    'fileRemovals', keyframe_private.file_figures())
+    'fileRemovals', keyframe_private.file_figures(),
+    'unavailableModels', keyframe_private.unavailable_models())
 $$;
 comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 

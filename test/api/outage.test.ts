@@ -119,7 +119,7 @@ test.each([
   for (const request of await requests()) {
     const reply = await ask(...request);
     expect([reply.status, reply.error?.code]).toEqual([503, "schema_outdated"]);
-    expect(reply.error?.message).toMatch(/supabase db push, or npm run deploy/);
+    expect(reply.error?.message).toMatch(/supabase db push, or npm run deploy.*notify pgrst, 'reload schema'/);
     expect(JSON.stringify(reply.error)).not.toContain("secret");
   }
 });

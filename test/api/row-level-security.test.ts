@@ -19,7 +19,7 @@ test("insert of a prediction → it runs like one that the API started", async (
   const columns = "id, owner_id, status, model";
   const { data, error } = await user.supabase.from("predictions").insert(row).select(columns).single();
   expect(error).toBeNull();
-  expect(data).toMatchObject({ owner_id: user.id, status: "queued", model: "google/nano-banana" });
+  expect(data).toMatchObject({ owner_id: user.id, status: "queued", model: "google/nano-banana-2" });
   const started = await user.read("first-frame", projectId, String(data?.id));
   expect((await user.finish(started)).status).toBe("succeeded");
 });

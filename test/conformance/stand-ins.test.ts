@@ -4,7 +4,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { installExtensions } from "../../local/extensions/install-extensions.ts";
-import { transferError } from "../../local/extensions/http-transfer.ts";
+import { isDue } from "../../local/extensions/pg-cron-worker.ts";
 import { freePort } from "../../local/network.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
 import { until } from "../support/until.ts";
@@ -62,74 +62,30 @@ describe("installing", () => {
     await sql`drop database not_served`;
   });
 
-  test("functions with their owner's rights → have an empty search path; cron takes no other user's name", async () => {
+  test("functions with their owner's rights → have an empty search path", async () => {
     const open = await sql`
       select oid::regprocedure::text from pg_proc
       where pronamespace in ('net'::regnamespace, 'cron'::regnamespace, 'vault'::regnamespace)
         and not coalesce(proconfig @> array['search_path=""'], false)`;
     expect([...open]).toEqual([]);
-    const forged = sql.begin(async (sql) => {
-      await sql`set local role postgres`;
-      await sql`insert into cron._calls (caller, verb, schedule, command) values ('other', 'schedule', '* * * * *', '')`;
-    });
-    await expect(forged).rejects.toThrow(/permission denied/);
-  });
-});
-
-test("a cron schedule → is parsed into the values of its fields", async () => {
-  const [row] = await sql`select cron._parse_schedule('5,10-12 */6 $ 1-12/5 7') as calendar,
-    cron._parse_schedule('10 seconds') as interval, cron._parse_schedule('10-5 * * * *') as backwards`;
-  const calendar = { minutes: [5, 10, 11, 12], hours: [0, 6, 12, 18], days: [0], months: [1, 6, 11], weekdays: [0] };
-  expect(row).toEqual({
-    calendar: { ...calendar, anyDay: false, anyWeekday: false },
-    interval: { seconds: 10 },
-    backwards: null,
   });
 });
 
 test.each([
-  ["ENOTFOUND", "Couldn't resolve host name"],
-  ["EPIPE", "Failed sending data to the peer"],
-  ["DEPTH_ZERO_SELF_SIGNED_CERT", "SSL peer certificate or SSH remote key was not OK"],
-])("a transfer that fails with %s → pg_net's sentence for it", (code, sentence) => {
-  expect(transferError(Object.assign(new Error("any"), { code }))).toBe(sentence);
+  ["37 * * * *", "2026-03-01T10:37Z", "2026-03-01T10:38Z"],
+  ["0 3 * * *", "2026-03-01T03:00Z", "2026-03-01T15:00Z"],
+  ["5,10-12 */6 * 1-12/5 *", "2026-06-07T12:11Z", "2026-05-07T12:11Z"],
+  ["0 0 * * 7", "2026-03-01T00:00Z", "2026-03-02T00:00Z"],
+  ["0 0 6 * 1", "2026-03-06T00:00Z", "2026-03-07T00:00Z"], // a day and a weekday: either
+])("the schedule %s → due at %s, not at %s", (schedule, due, other) => {
+  expect([isDue(schedule, new Date(due)), isDue(schedule, new Date(other))]).toEqual([true, false]);
 });
 
 describe("the scheduler", () => {
-  test("without DATABASE_URL → its name, exit 1", async () => {
-    const main = new URL("../../local/extensions/main.ts", import.meta.url);
-    const env = { PATH: "/usr/bin:/bin", HOME: folder, DENO_NO_UPDATE_CHECK: "1" };
-    const command = new Deno.Command(Deno.execPath(), { args: ["run", "-A", main.pathname], env, clearEnv: true });
-    const { code, stderr } = await command.output();
-    expect(code).toBe(1);
-    expect(new TextDecoder().decode(stderr)).toContain("DATABASE_URL is missing");
-  });
-
-  test("prints one ready line, and ends with 0 at SIGTERM; without it check_worker_is_up raises", async () => {
+  test("prints one ready line, and ends with 0 at SIGTERM", async () => {
     const first = await startScheduler(server.url, "pg_net");
     expect(first.lines).toEqual(['{"ready":true,"port":0}']);
-    await sql`select net.check_worker_is_up()`;
     expect((await first.stop()).code).toBe(0);
-    // Postgres notices a moment after the process has gone that its session is over.
-    const answer = () => sql`select net.check_worker_is_up()`.then(() => "up", String);
-    await until("the worker is not up", async () => (await answer()).includes("not up"));
-  });
-
-  test("SIGTERM during a batch → it is ended and recorded first", async () => {
-    const { promise: released, resolve: release } = Promise.withResolvers<void>();
-    const receiver = startReceiver(async () => {
-      await released;
-      return new Response("done");
-    });
-    const worker = await startScheduler(server.url, "pg_net");
-    const [row] = await sql<{ id: string }[]>`select net.http_post(${`${receiver.url}/held`}) as id`;
-    await receiver.of("/held");
-    const stopped = worker.stop();
-    release();
-    expect((await stopped).code).toBe(0);
-    const responses = await sql`select status_code from net._http_response where id = ${row?.id ?? ""}`;
-    expect([...responses]).toEqual([{ status_code: 200 }]);
-    await receiver.stop();
   });
 
   test("a killed worker's batch is sent again, whole, by the next one", async () => {
@@ -152,20 +108,6 @@ describe("the scheduler", () => {
     await receiver.stop();
   });
 
-  test("responses older than six hours go, with the next traffic", async () => {
-    const receiver = startReceiver();
-    await sql`insert into net._http_response (id, created)
-      values (-1, now() - interval '6 hours 1 minute'), (-2, now() - interval '5 hours')`;
-    await sql`select net.http_post(${`${receiver.url}/traffic`})`;
-    await receiver.of("/traffic");
-    await until(
-      "the old one is gone",
-      async () => (await sql`select from net._http_response where id = -1`).length === 0,
-    );
-    expect(await sql`select from net._http_response where id = -2`).toHaveLength(1);
-    await receiver.stop();
-  });
-
   test("kill -9 of the database → queue and responses are empty, ids begin at 1, secrets stay, and it goes on", async () => {
     const receiver = startReceiver(async (path) => {
       if (path === "/hanging") await new Promise(() => undefined);
@@ -178,8 +120,9 @@ describe("the scheduler", () => {
     await server.exited;
     server = await startPostgres({ dataDir: join(folder, "data"), durable: false, port: server.port });
     await until("the worker is back", async () => {
-      return await sql`select net.check_worker_is_up()`.then(
-        () => true,
+      const workers = () => sql`select from pg_stat_activity where application_name = 'pg_net worker'`;
+      return await workers().then(
+        ({ count }) => count > 0,
         () => false,
       );
     });

@@ -87,11 +87,3 @@ test("postgres and service_role may not insert into vault.secrets themselves", a
     });
   }
 });
-
-test("no role of the Data API reads any other table of the schema, such as a key", async () => {
-  const readable = await database.admin`
-    select relname from pg_class, unnest(array['anon', 'authenticated', 'service_role']) as role
-    where relnamespace = 'vault'::regnamespace and relkind in ('r', 'v', 'm')
-      and relname not in ('secrets', 'decrypted_secrets') and has_table_privilege(role, pg_class.oid, 'select')`;
-  expect([...readable]).toEqual([]);
-});

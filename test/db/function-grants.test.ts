@@ -15,7 +15,7 @@ const GRANTED: Granted[] = [
   {
     ...{ roles: USER, definer: true },
     names:
-      "create_project list_projects start_prediction read_prediction list_predictions cancel_prediction " +
+      "create_project list_projects list_models start_prediction read_prediction list_predictions cancel_prediction " +
       "update_prediction delete_prediction webhook_health " +
       "create_film list_films update_film delete_film",
   },
@@ -32,7 +32,7 @@ const GRANTED: Granted[] = [
   {
     ...{ schema: "keyframe_worker", roles: SERVICE, definer: true },
     names:
-      "claim_predictions record_provider_state record_run_canceled complete_prediction fail_prediction retry_prediction_later " +
+      "claim_predictions record_provider_state record_model_refused record_run_canceled complete_prediction fail_prediction retry_prediction_later " +
       "poll_prediction_later record_search_ended discard_output record_files_removed exchange_deliveries",
   },
   // What the user's functions and checks need below them.

@@ -108,11 +108,6 @@ describe("what a person meets in Studio has a comment", () => {
       await without(`select attrelid::regclass || '.' || attname as name from pg_attribute
         where attrelid in ('keyframe.models'::regclass, 'keyframe_private.settings'::regclass) and attnum > 0 and col_description(attrelid, attnum) is null
         order by 1`),
-    ).toEqual([
-      "keyframe.models.model",
-      "keyframe.models.notes",
-      "keyframe.models.step",
-      "keyframe_private.settings.only_row",
-    ]);
+    ).toEqual(["keyframe.models.notes", "keyframe.models.step", "keyframe_private.settings.only_row"]);
   });
 });

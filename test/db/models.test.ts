@@ -1,61 +1,75 @@
 import { beforeAll, expect, test } from "vitest";
 import { checkInput } from "../../local/simulator/check-input.ts";
 import { models } from "../../local/simulator/models.ts";
-import { buildInput, modelSettings, UnsupportedInput, type Wanted } from "../../shared/replicate/build-input.ts";
+import { asksOf, inputOf, modelRow, type ModelRow } from "../../tools/models-check/row-inputs.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 
-// The rows that the migrations ship, against the models' published schemas and the rules beyond them. `npm run models:check` compares
-// the schemas with the provider's.
+// The rows that the migrations ship: what Postgres makes of each request that a row allows, and the mapper of that, against the model's
+// recorded schema and the rules beyond it. `npm run models:check` compares the schemas with the provider's.
 
 const db = useDatabase();
-let rows: Map<string, unknown>;
+let rows: Map<string, ModelRow>;
 beforeAll(async () => {
-  const all = await db.sql`select step || ' by ' || model as name, to_jsonb(m) as settings from keyframe.models m`;
-  rows = new Map(all.map(({ name, settings }) => [name, settings]));
+  const all = await db.sql`select m.*, false as is_default from keyframe.models m`;
+  rows = new Map(all.map((row) => [`${row.step} by ${row.model}`, modelRow.parse(row)]));
 });
 
 const SERVED = Object.entries(models).flatMap(([name, model]) => {
   const steps = model.output === "video" ? (["video"] as const) : (["first-frame", "last-frame"] as const);
   return steps.map((step) => [`${step} by ${name}`, step, model] as const);
 });
-const [ref, first, last] = ["https://x.test/ref", "https://x.test/first", "https://x.test/last"];
+
+/** Fields by which Replicate or a vendor sets the price, and those that let a model send more than was asked. */
+const PRICED =
+  /^(resolution|mode|size|quality|duration|fps|draft|generate_audio(_switch)?|save_audio|max_images|sequential_image_generation|allow_fallback_model|google_search|image_search|generate_multi_clip_switch)$/;
 
 test("every model for every step that it can serve, and no others", () => {
   expect([...rows.keys()].sort()).toEqual(SERVED.map(([name]) => name).sort());
 });
 
-test.each(SERVED)("%s → has the model's fields; what it does not refuse, the model accepts", (name, step, model) => {
-  const settings = modelSettings.parse(rows.get(name));
-  const isVideo = step === "video";
-  expect([settings.first_frame_field, settings.last_frame_field]).toEqual([
-    isVideo ? model.firstFrame : null,
-    (isVideo && model.lastFrame) || null,
-  ]);
-  expect(settings.reference_field).toBe(model.references ?? null);
-  expect(settings.durations.length > 0).toBe(isVideo);
-  const accepted: Wanted[] = [];
-  for (const reference of [null, ref])
-    for (const firstFrame of [null, first])
-      for (const lastFrame of [null, last])
-        for (const durationSeconds of [null, ...settings.durations]) {
-          if (isVideo && firstFrame === null) continue; // there is none without
-          const wanted = { step, prompt: "A pier", durationSeconds, reference, firstFrame, lastFrame };
-          try {
-            expect(checkInput(model, buildInput(wanted, settings)), JSON.stringify(wanted)).toEqual([]);
-            accepted.push(wanted);
-          } catch (error) {
-            if (!(error instanceof UnsupportedInput)) throw error;
-          }
-        }
-  // All that the model can take is offered.
-  expect(accepted.some(({ lastFrame }) => isVideo && lastFrame !== null)).toBe(
-    isVideo && model.lastFrame !== undefined,
-  );
-  expect(accepted.some(({ reference }) => reference !== null)).toBe(model.references !== undefined);
-  const field = settings.reference_field;
-  if (field === null || !settings.reference_is_list) return;
-  const filled = (count: number) => checkInput(model, { prompt: "A pier", [field]: Array(count).fill(ref) });
-  expect(filled(settings.max_references)).toEqual([]);
-  const most = model.rules?.some((rule) => rule.rule === "at most" && rule.field === field);
-  expect(filled(settings.max_references + 1).length).toBe(most ? 1 : 0);
+test.each(SERVED)(
+  "%s → each input that it allows is one that the model takes, with all that decides its price",
+  async (name, _step, model) => {
+    const row = modelRow.parse(rows.get(name));
+    const priced = Object.keys(model.input.fields).filter((field) => PRICED.test(field));
+    for (const ask of asksOf(row)) {
+      const { firstFrame, lastFrame, references } = ask.images;
+      const used = [firstFrame && "firstFrame", lastFrame && "lastFrame", references > 0 && "referenceImages"].filter(
+        Boolean,
+      );
+      const asked = { prompt: "A pier", aspectRatio: "16:9", ...ask.values };
+      const [resolved] = await db.sql`
+      select keyframe_private.resolve_values(${JSON.stringify(asked)}::text::jsonb, ${db.sql.array(used as string[])}, m) as input
+      from keyframe.models m where m.step = ${row.step} and m.model = ${row.model}`;
+      const input = inputOf(row, { ...ask, values: resolved?.input });
+      expect(checkInput(model, input), `${ask.what}: ${JSON.stringify(input)}`).toEqual([]);
+      expect(Object.keys(input), ask.what).toEqual(expect.arrayContaining(priced));
+    }
+    // All that the model can take is offered, except references that exclude the first frame of a video.
+    expect(row.controls.lastFrame?.field).toBe(row.step === "video" ? model.lastFrame : undefined);
+    expect(row.controls.referenceImages?.field).toBe(model.references);
+    expect("seed" in row.controls).toBe("seed" in model.input.fields);
+    expect("negativePrompt" in row.controls).toBe("negative_prompt" in model.input.fields);
+  },
+);
+
+test("one reference image more than a row allows → more than the model takes, or as many as is known", () => {
+  for (const [name, step, model] of SERVED) {
+    const { controls } = modelRow.parse(rows.get(name));
+    const rule = model.rules?.find((one) => one.rule === "at most" && one.field === controls.referenceImages?.field);
+    if (rule?.rule !== "at most" || model.references === undefined) continue;
+    const frames = step === "video" ? (rule.with?.length ?? 0) : 0;
+    expect(controls.referenceImages?.max, name).toBe(rule.items - frames);
+  }
+});
+
+test("the defaults → no announced end, reference images, and for a video people's faces; beside them another vendor and a seed", async () => {
+  const ends = await db.sql`
+    select d.step, m.position = (select min(o.position) from keyframe.models o where o.step = d.step) as is_first, m.shutdown_at,
+      m.controls ? 'referenceImages' as references, m.accepts_faces in ('yes', case when d.step <> 'video' then 'unknown' end) as faces,
+      (select count(distinct o.vendor) from (select * from keyframe.models o where o.step = d.step order by position limit 2) o)::int as vendors,
+      (select bool_or(o.controls ? 'seed') from (select * from keyframe.models o where o.step = d.step order by position limit 3) o) as seed
+    from keyframe.step_defaults d join keyframe.models m using (step, model) order by d.step`;
+  const good = { is_first: true, shutdown_at: null, references: true, faces: true, vendors: 2, seed: true };
+  expect([...ends]).toEqual(["first-frame", "last-frame", "video"].map((step) => ({ step, ...good })));
 });

@@ -37,6 +37,23 @@ const NEVER_CLAIMED = {
 };
 const NO_TRANSACTION = { oldestSeconds: null, pid: null, role: null, tables: null };
 
+test("models that a start cannot use → each with its reason and the model that takes its place; none that is switched off", async () => {
+  await rolledBack(db.sql, async (sql) => {
+    await sql`
+      insert into keyframe.models (step, model, label, vendor, position, shutdown_at, enabled, controls)
+      select 'video', model, 'Test', 'Test', position, shutdown_at, model <> 'test/off', '{"prompt": {"field": "prompt"}, "firstFrame": {"field": "image"}}'
+      from (values ('test/default', -3, null), ('test/ended', -2, now()), ('test/off', -1, now()), ('test/next', 0, null)) m (model, position, shutdown_at)`;
+    await sql`update keyframe.step_defaults set model = 'test/default' where step = 'video'`;
+    await sql`update keyframe.models set refused_at = now() where model = 'test/default'`;
+    const [row] = await sql`select keyframe.service_figures() -> 'unavailableModels' as models`;
+    const gone = { step: "video", successor: "test/next" };
+    expect(row?.models).toEqual([
+      { ...gone, model: "test/default", reason: "unknown", isDefault: true },
+      { ...gone, model: "test/ended", reason: "ended", isDefault: false },
+    ]);
+  });
+});
+
 test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
   const figures = await call<Record<string, object>>(db, "service_role", "service_figures");
   expect(figures).toEqual({
@@ -59,6 +76,7 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
     sweep: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
     prune: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
     fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
+    unavailableModels: [],
   });
   expect(serviceFigures.strict().safeParse(figures).success).toBe(true);
 });

@@ -30,6 +30,7 @@ const EXPECTED: Record<string, Record<Who, Access>> = {
     service_role: ALL,
   },
   models: { anon: NOTHING, owner: ALL, other: ALL, service_role: ALL },
+  step_defaults: { anon: NOTHING, owner: ALL, other: ALL, service_role: ALL },
   webhook_attempts: readOwn,
   webhook_deliveries: readOwn,
   webhook_endpoints: readOwn,
@@ -76,7 +77,7 @@ describe.each(Object.entries(EXPECTED))("keyframe.%s", (name, access) => {
     const sub = who === "owner" ? owner.owner : who === "other" ? other.owner : undefined;
     await rolledBack(db.sql, async (sql) => {
       const all = (await sql.unsafe(`select from ${table}`)).count;
-      const owned = name === "models" ? "" : `where owner_id = '${sub ?? owner.owner}'`;
+      const owned = name === "models" || name === "step_defaults" ? "" : `where owner_id = '${sub ?? owner.owner}'`;
       const own = (await sql.unsafe(`select from ${table} ${owned}`)).count;
       if (owned) expect([own > 0, own < all]).toEqual([true, true]);
       const rows = { refused: "refused", own, all };
@@ -84,7 +85,7 @@ describe.each(Object.entries(EXPECTED))("keyframe.%s", (name, access) => {
       await sql`select set_config('request.jwt.claims', ${JSON.stringify({ role, sub })}, true)`;
       await sql.unsafe(`set local role ${role}`);
       expect(await outcomeOf(sql, `select * from ${table}`)).toBe(rows[select]);
-      const column = { projects: "title", films: "title", models: "model" }[name] ?? "owner_id";
+      const column = { projects: "title", films: "title", models: "model", step_defaults: "model" }[name] ?? "owner_id";
       expect(await outcomeOf(sql, `update ${table} set ${column} = ${column} where true`)).toBe(rows[change]);
       expect(await outcomeOf(sql, `delete from ${table} where true`)).toBe(rows[change]);
       const row = INSERTS[name]?.() ?? `insert into ${table} default values`;
@@ -127,6 +128,7 @@ test("the policies → are these and no others", async () => {
     "projects.projects_insert_owner INSERT authenticated",
     "projects.projects_select_owner SELECT authenticated",
     "projects.projects_update_owner UPDATE authenticated",
+    "step_defaults.step_defaults_select_everyone SELECT authenticated",
     "webhook_attempts.webhook_attempts_select_owner SELECT authenticated",
     "webhook_deliveries.webhook_deliveries_select_owner SELECT authenticated",
     "webhook_endpoints.webhook_endpoints_select_owner SELECT authenticated",

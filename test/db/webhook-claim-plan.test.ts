@@ -42,7 +42,7 @@ test("claims and records among 30,000 delivered and 10,000 due → through the i
       expect((await record(sql, results)).recorded).toBe(36);
     }
   });
-  const fills = plans.filter((plan) => plan.includes("row_number() over (partition by l.lane_id"));
+  const fills = plans.filter((plan) => plan.includes("row_number() over (partition by e.lane_id"));
   expect(fills).toHaveLength(8); // one statement for all lanes
   for (const plan of fills) expect(plan).toContain("webhook_deliveries_due_idx");
   for (const plan of plans) {

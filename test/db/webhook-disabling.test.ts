@@ -123,9 +123,9 @@ describe("enabled again after the service disabled it", () => {
 });
 
 test("switched off and on by its owner while it only fails → failing_since stays, and the five days go on", async () => {
-  await attempt({ status_code: 500 }, START);
   const owner = await db.addUser();
-  await db.sql`update keyframe.webhook_endpoints set owner_id = ${owner} where id = ${endpoint}`;
+  endpoint = await addEndpoint(db.sql, owner);
+  await attempt({ status_code: 500 }, START);
   for (const enabled of [false, true, false, true])
     await call(db, owner, "update_webhook_endpoint", { endpoint_id: endpoint, enabled });
   expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...ON, failing_since: START });

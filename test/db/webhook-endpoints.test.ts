@@ -50,6 +50,16 @@ test("disabled a second time → the reason and time of the first stay", async (
   expect(await update(id, { enabled: false })).toMatchObject(again);
 });
 
+test("given to another owner by hand, or to nobody → refused: a worker may be sending what waits; the same owner again → goes through", async () => {
+  const id = await addEndpoint(db.sql, owner);
+  for (const other of [await db.addUser(), null])
+    expect(await codeOf(db.sql`update keyframe.webhook_endpoints set owner_id = ${other} where id = ${id}`)).toBe(
+      "invalid_request",
+    );
+  await db.sql`update keyframe.webhook_endpoints set owner_id = ${owner}, description = 'CRM' where id = ${id}`;
+  expect(await readEndpoint(db.sql, id)).toMatchObject({ owner_id: owner, description: "CRM" });
+});
+
 describe("20 endpoints of one owner are enough", () => {
   test("the 21st by hand, while the 20th is not committed yet → waits for it, then invalid_request", async () => {
     for (let i = 0; i < 19; i++) await addEndpoint(db.sql, owner);

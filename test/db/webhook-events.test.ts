@@ -87,6 +87,12 @@ describe("a prediction", () => {
     },
     content_rejected: (id, run) =>
       providerSays(db.sql, { id, run, status: "failed", failure: "content_rejected", error: "Change the prompt." }),
+    model_unavailable: async (id) => {
+      await db.sql`
+        update keyframe.predictions set status = 'queued', provider_prediction_id = null, requested_model = model where id = ${id}`;
+      await db.sql`
+        select keyframe_worker.record_model_refused(id, lease_token, 'It is gone.', true) from keyframe.predictions where id = ${id}`;
+    },
     input_unreachable: async (id, run) => {
       await db.sql`
         insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
@@ -121,6 +127,19 @@ describe("a prediction", () => {
     const last = await seedPrediction(db.sql, world, { columns: { failures: 7 } });
     expect(await retryLater(db.sql, last.id, last.lease, { code: "storage_unavailable" })).toBe("failed");
     await expectOneFailure(last.id, "storage_unavailable");
+  });
+
+  test.each([
+    [null, undefined],
+    ["google/nano-banana", undefined],
+    ["google/nano-banana-2", "google/nano-banana-2"],
+  ])("made by google/nano-banana, asked for %s → the event says %s as requestedModel", async (asked, said) => {
+    const columns = { model: "google/nano-banana", requested_model: asked };
+    const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns });
+    await providerSays(db.sql, { id, run: run ?? "", status: "failed" });
+    const [event] =
+      await db.sql`select payload -> 'data' as data from keyframe.webhook_events where prediction_id = ${id}`;
+    expect(event?.data.requestedModel).toBe(said);
   });
 
   test("cancelled by its owner → no event: who asked for it knows", async () => {

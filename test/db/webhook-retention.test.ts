@@ -24,8 +24,7 @@ const left = async () => {
       (select count(*)::int from keyframe.webhook_deliveries) as deliveries, (select count(*)::int from keyframe.webhook_attempts) as attempts`;
   return row;
 };
-const prune = async (maxRows: number) =>
-  (await db.sql<{ deleted: number }[]>`select keyframe_private.prune_webhooks(${maxRows}) as deleted`)[0]?.deleted;
+const prune = async (maxRows: number) => void (await db.sql`select keyframe_private.prune_webhooks(${maxRows})`);
 
 test("events of more than 30 days → deleted with their deliveries and attempts; younger ones stay with theirs", async () => {
   const young = [await addEvent(0), await addEvent(29.9)];
@@ -37,9 +36,10 @@ test("events of more than 30 days → deleted with their deliveries and attempts
 test("more than a batch → the oldest go first, no more than the batch, the rest next time", async () => {
   const events: string[] = [];
   for (const days of [31, 32, 33, 34, 35]) events.push(await addEvent(days));
-  expect(await prune(2)).toBe(2);
-  expect(await left()).toEqual({ events: events.slice(0, 3), deliveries: 3, attempts: 3 });
-  expect([await prune(2), await prune(2), await prune(2)]).toEqual([2, 1, 0]);
+  for (const kept of [3, 1, 0]) {
+    await prune(2);
+    expect(await left()).toEqual({ events: events.slice(0, kept), deliveries: kept, attempts: kept });
+  }
 });
 
 test("somebody has locked a delivery, or an event → the others go without waiting, and these the next time", async () => {
@@ -50,11 +50,12 @@ test("somebody has locked a delivery, or an event → the others go without wait
     await sql`select from keyframe.webhook_events where id = ${second} for update`;
     await db.sql.begin(async (other) => {
       await other`set local lock_timeout = '2s'`;
-      expect((await other`select keyframe_private.prune_webhooks(10) as deleted`)[0]?.deleted).toBe(1);
+      await other`select keyframe_private.prune_webhooks(10)`;
     });
   });
   expect((await left())?.events).toEqual([first, second]);
-  expect(await prune(10)).toBe(2);
+  await prune(10);
+  expect((await left())?.events).toEqual([]);
 });
 
 describe("a recovery that reaches back to the end of the retention, and meets the pruning", () => {
@@ -103,7 +104,8 @@ describe("a recovery that reaches back to the end of the retention, and meets th
     for (const columns of [exhausted, retried]) young.push(await addDelivery(ago(RETENTION - DAY), columns));
     const missed = await addMissed(ago(RETENTION - DAY));
     await db.sql.begin(async (sql) => {
-      expect(await sql`select keyframe_private.prune_webhooks() as deleted`).toEqual([{ deleted: 3 }]);
+      await sql`select keyframe_private.prune_webhooks()`;
+      expect((await sql`select from keyframe.webhook_events`).count).toBe(3);
       expect(await recover()).toBe(3);
     });
     expect(await sent()).toContain(missed);

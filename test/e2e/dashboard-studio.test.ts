@@ -99,7 +99,7 @@ test("the inputs of an earlier video are used again → its prompt, its frame an
   await card.getByRole("button", { name: "History of the video" }).click();
   const history = page.getByRole("dialog", { name: "History of the video" });
   await history.getByText("A harbour at dawn", { exact: true }).waitFor();
-  await history.getByText("5 s", { exact: true }).waitFor();
+  await history.getByText("5 s").waitFor();
   await history.getByRole("button", { name: "Use these inputs" }).click();
   await page.getByText("The inputs are set, with the first frame of that video.").waitFor();
   await untilShows(card.getByRole("img", { name: "Selected first frame" }), older);
@@ -194,6 +194,83 @@ test("a reference image is chosen in one browser → it is the project's in anot
   await other.getByRole("button", { name: "Choose image" }).waitFor();
   await page.reload();
   await page.getByRole("button", { name: "Choose image" }).waitFor();
+});
+
+test("another model, its values and two images are chosen → the step is made so, also after a reload; its inputs are used again", async () => {
+  const { person, projectId } = await newFilm();
+  const { steps } = await person.keyframe.models();
+  const models = steps.find(({ step }) => step === "first-frame")?.models ?? [];
+  const model = models.find(
+    ({ controls }) => controls.seed && controls.resolution && (controls.referenceImages?.max ?? 0) > 1,
+  );
+  const resolution = model?.controls.resolution?.values?.findLast((one) => one !== model.controls.resolution?.default);
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("Model").selectOption(model?.model ?? "none");
+  await card.getByRole("radiogroup", { name: "Resolution" }).getByText(String(resolution), { exact: true }).click();
+  await card.getByLabel("Seed").fill("7");
+  for (const seed of ["one", "two"]) {
+    await card.locator("input[type=file]").setInputFiles(photoFile(person.email + seed));
+    await card.getByRole("button", { name: `Remove reference image ${seed === "one" ? 1 : 2}` }).waitFor();
+  }
+  await page.reload();
+  await card.getByText(`${model?.label} · ${resolution} · seed 7`).waitFor();
+  await card.getByRole("button", { name: "Generate" }).click();
+  const inputsOf = () =>
+    until("a first frame that ended", async () => {
+      const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame" });
+      return predictions.every(({ completedAt }) => completedAt !== null) && predictions.length > 0
+        ? predictions
+        : undefined;
+    });
+  const [first] = await inputsOf();
+  expect(first).toMatchObject({ status: "succeeded", model: model?.model, input: { resolution, seed: 7 } });
+  expect(first?.input.referenceImagePaths).toHaveLength(2);
+
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("Model").selectOption(models[0]?.model ?? "none");
+  await card.getByRole("button", { name: "Remove reference image 1" }).click();
+  await card.getByRole("button", { name: "History of the first frame" }).click();
+  await page.getByRole("dialog").getByText(`${resolution} · seed 7`).waitFor();
+  await page.getByRole("button", { name: "Use these inputs" }).click();
+  await card.getByText(`${model?.label} · ${resolution} · seed 7`).waitFor();
+  await card.getByRole("button", { name: "Generate again" }).click();
+  const [again] = await until("a second one", async () => {
+    const predictions = await inputsOf();
+    return predictions.length === 2 ? predictions : undefined;
+  });
+  expect([again?.model, again?.input]).toEqual([first?.model, first?.input]);
+});
+
+test("“End at the last frame” is taken back → the next video has none; the aspect ratio is chosen → the next frame has it", async () => {
+  const { person, projectId, make } = await newFilm();
+  await make("first-frame");
+  await make("last-frame");
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const card = stepCard(page, "Video");
+  await card.getByRole("img", { name: "Latest last frame" }).waitFor();
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("End at the last frame").uncheck();
+  await card.getByRole("img", { name: "Latest last frame" }).waitFor({ state: "detached" });
+  await card.getByRole("button", { name: "Generate" }).click();
+  await card.getByText("Done").waitFor();
+  await page.getByLabel("Aspect ratio").selectOption("9:16");
+  await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");
+  const frame = stepCard(page, "First frame");
+  await frame.getByRole("button", { name: "Generate again" }).click();
+  const { video, "first-frame": portrait } = await until("a portrait", async () => {
+    const { predictions } = await person.keyframe.readProject(projectId);
+    return predictions["first-frame"]?.input.aspectRatio === "9:16" ? predictions : undefined;
+  });
+  expect([video?.status, video?.input.lastFramePredictionId, video?.input.aspectRatio]).toEqual([
+    "succeeded",
+    null,
+    "16:9",
+  ]);
+  expect(portrait?.predictionId).toBeDefined();
 });
 
 test("an upload is canceled while its answer is on the way → the project stays; once the project changes, it cannot be", async () => {

@@ -2,8 +2,8 @@ import { loadImage } from "@napi-rs/canvas";
 import { decodeJwt } from "jose";
 import { createFile, MP4BoxBuffer } from "mp4box";
 import { afterAll, expect, inject, test } from "vitest";
-import type { DemoStep } from "../../tools/demo/make-shot.ts";
 import { runDemo } from "../../tools/demo/run-demo.ts";
+import { showStages, type Stage } from "../../local/stack/command-line.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
@@ -15,16 +15,16 @@ const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
 afterAll(() => sql.end({ timeout: 1 }));
 
-type Movie = { codec: string; width: number; height: number; seconds: number };
+type Movie = { codec: string; width: number; height: number; seconds: number; sounds: number };
 
 /** What a reader that is not ours finds in an MP4. */
 function readMovie(bytes: Uint8Array<ArrayBuffer>): Movie {
   const file = createFile();
   let found: Movie | undefined;
-  file.onReady = ({ duration, timescale, videoTracks: [track] }) => {
+  file.onReady = ({ duration, timescale, videoTracks: [track], audioTracks }) => {
     if (!track?.video) return;
     const { width, height } = track.video;
-    found = { codec: track.codec, width, height, seconds: duration / timescale };
+    found = { codec: track.codec, width, height, seconds: duration / timescale, sounds: audioTracks.length };
   };
   file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(bytes.buffer, 0));
   file.flush();
@@ -54,7 +54,7 @@ test("reference image, first frame, last frame, video → three files as documen
   };
   const first = await make(maker.start("first-frame", { referenceImagePath, prompt: prompts.first }));
   const last = await make(maker.start("last-frame", { referenceImagePath, prompt: prompts.last }));
-  const video = await make(maker.start("video", { prompt: prompts.video, durationSeconds: 5 }));
+  const video = await make(maker.start("video", { prompt: prompts.video, durationSeconds: 5, audio: true }));
 
   for (const { ended, file } of [first, last]) {
     const { width, height } = await loadImage(file);
@@ -62,8 +62,13 @@ test("reference image, first frame, last frame, video → three files as documen
     expect(width / height).toBeCloseTo(16 / 9, 1);
   }
   const movie = readMovie(video.file);
-  expect(movie).toMatchObject({ codec: expect.stringMatching(/^avc1/), seconds: expect.closeTo(5, 1) });
-  expect(video.ended.output).toMatchObject({ contentType: "video/mp4", width: movie.width, height: movie.height });
+  expect(movie).toMatchObject({ codec: expect.stringMatching(/^avc1/), seconds: expect.closeTo(5, 1), sounds: 1 });
+  expect(video.ended.output).toMatchObject({
+    contentType: "video/mp4",
+    width: movie.width,
+    height: movie.height,
+    hasAudio: true,
+  });
   expect(video.ended.output?.durationSeconds).toBeCloseTo(movie.seconds, 2);
 
   // What the provider was asked for: the reference, the first frame for the look, both frames for the video.
@@ -72,7 +77,7 @@ test("reference image, first frame, last frame, video → three files as documen
   const [forFirst, forLast, forVideo] = inputs.map(([run]) => run?.input);
   expect(forFirst?.image_input).toHaveLength(1);
   expect(forLast?.image_input).toHaveLength(2);
-  expect(forVideo).toMatchObject({ mode: "pro", duration: 5 });
+  expect(forVideo).toMatchObject({ mode: "standard", duration: 5, generate_audio: true });
   expect(forVideo?.start_image).toContain(first.ended.predictionId);
   expect(forVideo?.end_image).toContain(last.ended.predictionId);
 
@@ -88,21 +93,25 @@ test("reference image, first frame, last frame, video → three files as documen
 test("the demo with three shots → each starts on the last frame of the one before, all files, the film and the events checked; one progress line per shot", {
   timeout: 180_000,
 }, async () => {
-  const steps: DemoStep[] = [];
+  const steps: Stage[] = [];
   let written = "";
   await runDemo({
     ...stack,
     shots: 3,
     timeoutMs: 60_000,
     signal: new AbortController().signal,
-    write: (text) => {
+    display: showStages((text) => {
       written += text;
-    },
+    }, false),
     steps,
   });
   const shots = ["shot 1", "shot 2", "shot 3"];
   expect(steps.map(({ name }) => name)).toEqual(["sign up", "webhook", "film", ...shots, "read film", "events"]);
-  expect(written.match(/^ {2}shot \d .* 100 %/gm)?.map((line) => line.slice(2, 8))).toEqual(shots);
+  expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
+    "  shot 1: 5.0 s, begins with its first frame, ends with its last",
+    "  shot 2: 5.0 s, begins with the last frame of shot 1, ends with its last",
+    "  shot 3: 5.0 s, begins with the last frame of shot 2, ends with its last",
+  ]);
 
   // What the provider was asked for, beside what the demo has checked itself.
   const made = await sql<{ shot: number; step: string; id: string; first: string | null; last: string | null }[]>`

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { health } from "../../shared/contract/service.ts";
 import { requestInit } from "../support/api/call.ts";
 import { dataOf, readReply } from "../support/api/envelope.ts";
-import { newFilmMaker } from "../support/film/film-maker.ts";
+import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { answers, hangs } from "../support/receiver/habits.ts";
 import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { insertProjects, register } from "../support/receiver/register.ts";
@@ -107,6 +107,24 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
       await maker.call(z.unknown(), "POST", `/api/webhooks/${webhookId}/secret/rotate`, {});
       await letRetriesComeDue(stack.sql, stack, webhookId);
     });
+  });
+
+  test("a default model that the provider no longer has; the prediction that finds out is made by the next one", {
+    timeout: LIMIT_MS,
+  }, async () => {
+    const maker = await newFilmMaker(stack);
+    const [row] = await stack.sql`select model from keyframe.step_defaults where step = 'last-frame'`;
+    const start = (...faults: string[]) => maker.start("last-frame", { prompt: promptWith(...faults) });
+    const made = await maker.untilEnded(await start(`model_gone=${row?.model}`));
+    expect(made).toMatchObject({ status: "succeeded", requestedModel: row?.model, attempt: 2 });
+    expect(made.model).not.toBe(row?.model);
+    const next = await start();
+    expect(next.requestedModel).toBe(row?.model);
+    await expectNamed(
+      new RegExp(`^The model ${row?.model} of the step last-frame is not available: .* Starts use ${next.model}\\.`),
+      () => stack.sql`update keyframe.models set refused_at = null where step = 'last-frame' and model = ${row?.model}`,
+    );
+    expect(await start()).toMatchObject({ model: row?.model, requestedModel: null });
   });
 
   test("calls of the database that take 1.5 s", { timeout: LIMIT_MS }, async () => {

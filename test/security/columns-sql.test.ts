@@ -60,7 +60,7 @@ const TABLES: Record<string, TableRights> = {
     service_role: { select: "*" },
   },
   "keyframe.models": readOnly(
-    "step model label vendor enabled position shutdown_at accepts_faces controls fixed notes",
+    "step model label vendor enabled position shutdown_at refused_at accepts_faces controls fixed notes",
   ),
   "keyframe.step_defaults": readOnly("step model"),
   "keyframe.webhook_endpoints": readOnly(

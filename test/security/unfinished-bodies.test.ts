@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
-import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
+import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/memory/process-usage.ts";
-import { socketsOf } from "../../lab/chaos/connections.ts";
+import { connectionStates } from "../support/security/open-sockets.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
@@ -150,7 +150,7 @@ test.runIf(Deno.build.os === "linux")(
     };
     for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 40 }, send));
     const pid = inject("stack").functionPids["keyframe-replicate-webhook"] ?? 0;
-    const noneIsLeft = async () => (await socketsOf(pid))?.open.every(({ state }) => state !== LEFT_BEHIND) === true;
+    const noneIsLeft = async () => (await connectionStates(pid)).every((state) => state !== LEFT_BEHIND);
     await until("no connection is left behind", noneIsLeft, 3_000); // before memory is collected, which would close them too
   },
 );

@@ -2,18 +2,16 @@ import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
-import { dashboardStage } from "../../tools/deploy/dashboard-stage.ts";
 import { createSupabaseCli, type SupabaseCli } from "../../tools/deploy/supabase-cli.ts";
 import { parseJson } from "../../tools/parse-json.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { DeployPlatform, PROJECT } from "../support/tools/deploy-platform.ts";
-import { forgetProject, logIn, silent, takeStages } from "../support/tools/deploy-scene.ts";
+import { forgetProject, logIn, silent } from "../support/tools/deploy-scene.ts";
 
-// What needs the Supabase CLI and no database: supabase/config.toml as the CLI itself reads it, and the dashboard's build.
-// The CLI starts slowly on a busy machine, and a build takes a while.
+// What needs the Supabase CLI and no database: supabase/config.toml as the CLI itself reads it.
+// The CLI starts slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
-const BUILT = join(PROJECT_ROOT, ".keyframe", `dashboard-${PROJECT}`);
 let folder: string;
 let platform: DeployPlatform;
 let login: Record<string, string>;
@@ -29,7 +27,6 @@ afterEach(() => {
 afterAll(async () => {
   await platform.stop();
   await forgetProject();
-  await rm(BUILT, { recursive: true, force: true });
   await rm(folder, { recursive: true });
 });
 
@@ -75,19 +72,4 @@ test("a platform that does not answer → the command is ended after its time, a
   const listing = createSupabaseCli(PROJECT, login, silent).run("looking", ["secrets", "list"], { limitMs: 1_000 });
   await expect(listing).rejects.toThrow(/looking: the Supabase CLI got no answer and was ended.*status\.supabase\.com/);
   silence.resolve(undefined);
-});
-
-test("--dashboard → static files that know the project's address and its publishable key", async () => {
-  expect(await takeStages([dashboardStage], platform, login)).toContain(BUILT);
-  expect(JSON.parse(await readFile(join(BUILT, "config.json"), "utf8"))).toMatchObject({
-    supabaseUrl: `https://${PROJECT}.supabase.co`,
-    publishableKey: "sb_publishable_of_film",
-  });
-  expect(await readFile(join(BUILT, "index.html"), "utf8")).toContain(`https://${PROJECT}.supabase.co`);
-});
-
-test("a project without a publishable key → the deployment ends with how to make one", async () => {
-  platform.faults = { "GET /api-keys": { status: 200, body: [] } };
-  const building = takeStages([dashboardStage], platform, login);
-  await expect(building).rejects.toThrow(/Dashboard: The project has no publishable key.*API Keys/s);
 });

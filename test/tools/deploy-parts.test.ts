@@ -3,11 +3,10 @@ import { expect, test, vi } from "vitest";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { compareMigrations, scheduledJobs, secretsToSet, sha256Hex } from "../../tools/deploy/migrations.ts";
 import { readDeploySettings } from "../../tools/deploy/settings.ts";
-import { createSupabaseCli, explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
-import { createProgress, createSecretKeeper } from "../../tools/deploy/output.ts";
+import { createSupabaseCli, explainCliFailure, runCommand } from "../../tools/deploy/supabase-cli.ts";
+import { createProgress, createSecretKeeper } from "../../tools/deploy/reporting.ts";
 import { vaultSql } from "../../tools/deploy/database-stages.ts";
-import { refuseLarge, secretsStage } from "../../tools/deploy/function-stages.ts";
-import { runCommand } from "../../tools/deploy/run-command.ts";
+import { secretsStage } from "../../tools/deploy/function-stages.ts";
 import { waitForHealth } from "../../tools/deploy/health-stage.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
 import { hastyClock, silent } from "../support/tools/deploy-scene.ts";
@@ -74,18 +73,6 @@ test("a program that the deployment starts → has the CLI's login, and neither 
   expect(seen).toEqual({ HOME: "/home/ada", SUPABASE_ACCESS_TOKEN: "sbp_login", PGPASSWORD: "p" });
 });
 
-test("a function above what the platform bundles → refused by name and size, with what to do", () => {
-  expect(() => refuseLarge(new Map([["api", 5_000_000]]))).not.toThrow();
-  expect(() =>
-    refuseLarge(
-      new Map([
-        ["api", 5_100_000],
-        ["keyframe-deliver", 1],
-      ]),
-    ),
-  ).toThrow(/takes 5 MB: api \(5\.1 MB\)\..*--local-bundling/);
-});
-
 test("secrets that the project has, as digests in capitals too → only those with another value are set", async () => {
   const digests = new Map([
     ["A", (await sha256Hex("same")).toUpperCase()],
@@ -96,7 +83,7 @@ test("secrets that the project has, as digests in capitals too → only those wi
 
 test("the CLI sets some of the secrets only → the stage fails", async () => {
   const environment = { KEYFRAME_REPLICATE_API_TOKEN: "r8_secret", KEYFRAME_CLIENT_URL: "https://film.example.com" };
-  const given = { help: false, project: PROJECT, dryRun: false, dashboard: false, localBundling: false } as const;
+  const given = { help: false, project: PROJECT, dryRun: false } as const;
   const setting = async (count: number) => {
     const cli = createSupabaseCli(PROJECT, {}, silent);
     const { apply } = await secretsStage.plan({
@@ -125,7 +112,10 @@ test.each([
   ["unexpected list secrets status 429: slow down", "try again in a minute"],
   ["Remote migration versions not found in local migrations directory.", "docs/upgrade.md"],
   ["failed to connect as temp role: password authentication failed", "SUPABASE_DB_URL"],
-  ["unexpected deploy status 413: too large", "npm run deploy -- --project ref --local-bundling"],
+  ["unexpected deploy status 413: too large", "docs/deploy.md says how to bundle it on this machine"],
+  ["unexpected list secrets status 401: expired", "or set a new SUPABASE_ACCESS_TOKEN"],
+  ["unexpected config status 403: no", "an owner or administrator of its organization"],
+  ["error setting project secrets", "Run the command again in a minute"],
   ["an unknown error", "an unknown error. Correct the cause, then run the command again: finished stages stay."],
 ])("the CLI fails with %j → that and what to do", (message, remedy) => {
   const stdout = JSON.stringify({ _tag: "Error", error: { code: "X", message } });

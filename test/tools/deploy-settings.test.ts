@@ -2,14 +2,11 @@ import { expect, test } from "vitest";
 import { readDeployArguments, readDeploySettings } from "../../tools/deploy/settings.ts";
 
 const REF = "abcdefghijklmnopqrst";
-const given = { help: false, project: REF, dryRun: false, dashboard: false, localBundling: false } as const;
+const given = { help: false, project: REF, dryRun: false } as const;
 
 test("the arguments → what they say", () => {
   expect(readDeployArguments(["--project", REF])).toEqual(given);
-  expect(readDeployArguments(["--project", REF, "--dry-run", "--dashboard"])).toMatchObject({
-    dryRun: true,
-    dashboard: true,
-  });
+  expect(readDeployArguments(["--project", REF, "--dry-run"])).toEqual({ ...given, dryRun: true });
   expect(readDeployArguments(["--help"])).toEqual({ help: true });
 });
 
@@ -27,8 +24,6 @@ test("no variable at all → the project's own address, Replicate's own API, not
   expect(readDeploySettings(given, {})).toEqual({
     project: REF,
     dryRun: false,
-    dashboard: false,
-    localBundling: false,
     projectUrl: `https://${REF}.supabase.co`,
     clientUrl: `https://${REF}.supabase.co`,
     replicate: { token: undefined, baseUrl: "https://api.replicate.com/v1" },

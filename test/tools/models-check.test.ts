@@ -26,7 +26,7 @@ test("asked to stop while its Postgres runs → one line, exit 2, and no folder 
 }, async () => {
   const folder = await Deno.makeTempDir({ prefix: "kf-models-check-" });
   await Deno.chmod(folder, 0o777);
-  const command = runCommand("tools/models-check.ts", ["--migrations"], { TMPDIR: folder });
+  const command = runCommand("tools/models-check.ts", [], { TMPDIR: folder });
   const left = () => Array.from(Deno.readDirSync(folder), ({ name }) => name);
   await until("its folder is there", () => left().length > 0, 60_000);
   command.kill("SIGTERM");
@@ -75,27 +75,24 @@ describe("a project and a provider", () => {
     );
   });
 
-  test.each<[string, string[], Record<string, string>, RegExp]>([
+  test.each<[string, Record<string, string>, RegExp]>([
     [
       "a token that the provider refuses",
-      [],
       { KEYFRAME_REPLICATE_API_TOKEN: "r8_wrong" },
       /^Replicate refuses the token \(401\): check KEYFRAME_REPLICATE_API_TOKEN\.\n$/,
     ],
     [
       "a key that the project refuses",
-      [],
       { SUPABASE_SECRET_KEY: "sb_secret_wrong" },
       /refuses the key \(401\): it has to be the project's secret key\.\n$/,
     ],
     [
       "a database that is not there",
-      ["--database-url", "postgres://me:is_wrong@127.0.0.1:9/postgres"],
-      {},
+      { KEYFRAME_DATABASE_URL: "postgres://me:is_wrong@127.0.0.1:9/postgres" },
       /^models cannot be read from the database: [^\n]+\n$/,
     ],
-  ])("%s → one line without the secret, exit 2", async (_name, args, more, line) => {
-    const { code, said, error } = await run(args, { ...environment, ...more });
+  ])("%s → one line without the secret, exit 2", async (_name, more, line) => {
+    const { code, said, error } = await run([], { ...environment, ...more });
     expect([code, said, error]).toEqual([2, "", expect.stringMatching(line)]);
     expect(error).not.toContain("_wrong");
   });
@@ -117,49 +114,33 @@ test("rows of a project that lack a column → the check failed", async () => {
 });
 
 describe("which rows and schemas are compared", () => {
-  const secretKeys = '{"default":"sb_secret_x"}';
   const read = (args: string[], environment: Record<string, string> = {}) =>
     readArguments(args, (name) => environment[name]);
-  const all = {
+  const project = {
     SUPABASE_URL: "https://x.supabase.co/",
-    SUPABASE_SECRET_KEYS: secretKeys,
-    KEYFRAME_DATABASE_URL: "postgres://h/env",
+    SUPABASE_SECRET_KEYS: '{"default":"sb_secret_x"}',
   };
+  const database = { KEYFRAME_DATABASE_URL: "postgres://h/env" };
 
-  test.each<[string, string[], Record<string, string>, object]>([
-    ["nothing", [], {}, { from: "migrations" }],
-    [
-      "a project",
-      [],
-      { ...all, KEYFRAME_DATABASE_URL: "" },
-      { from: "project", url: "https://x.supabase.co", secretKey: "sb_secret_x" },
-    ],
-    ["a project without its key", [], { SUPABASE_URL: "https://x.supabase.co" }, { from: "migrations" }],
-    ["a database in the environment", [], all, { from: "database", databaseUrl: "postgres://h/env" }],
-    [
-      "a database on the command line",
-      ["--database-url", "postgresql://h/arg"],
-      all,
-      { from: "database", databaseUrl: "postgresql://h/arg" },
-    ],
-    ["--migrations", ["--migrations"], all, { from: "migrations" }],
-  ])("%s → the rows of that", (_name, args, environment, rows) => {
-    expect(read(args, environment).rows).toEqual(rows);
+  test.each<[string, Record<string, string>, object]>([
+    ["nothing", {}, { from: "migrations" }],
+    ["a project", project, { from: "project", url: "https://x.supabase.co", secretKey: "sb_secret_x" }],
+    ["a project without its key", { SUPABASE_URL: "https://x.supabase.co" }, { from: "migrations" }],
+    ["a database", { ...project, ...database }, { from: "database", databaseUrl: "postgres://h/env" }],
+  ])("%s → the rows of that", (_name, environment, rows) => {
+    expect(read([], environment).rows).toEqual(rows);
   });
 
-  test("a token → what Replicate publishes; with --recorded, or without one, the records", () => {
+  test("a token → what Replicate publishes; without one, the records", () => {
     const token = { KEYFRAME_REPLICATE_API_TOKEN: "r8_x" };
     expect(read([], token).provider).toEqual({ baseUrl: "https://api.replicate.com/v1", token: "r8_x" });
-    expect(read(["--recorded"], token).provider).toBeUndefined();
     expect(read([]).provider).toBeUndefined();
   });
 
   test.each<[string[], Record<string, string>, string]>([
     [["--record"], {}, "--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN."],
-    [["--record", "--recorded"], { KEYFRAME_REPLICATE_API_TOKEN: "t" }, "choose one"],
-    [["--migrations", "--database-url", "postgres://h/x"], {}, "choose one"],
-    [["--database-url", "hunter2"], {}, "The database's address must be like postgres://"],
     [["--what"], {}, "--help lists what there is"],
+    [[], { KEYFRAME_DATABASE_URL: "hunter2" }, "KEYFRAME_DATABASE_URL must be an address like postgres://"],
     [[], { SUPABASE_SECRET_KEYS: "hunter2" }, "SUPABASE_SECRET_KEYS is wrong (must be JSON)"],
   ])("%j with %j → refused, without repeating a secret", (args, environment, message) => {
     const refused = () => read(args, environment);

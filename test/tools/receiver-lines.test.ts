@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { describeEvent, describeRefusal } from "../../tools/receiver/describe-event.ts";
 import { readReceiverArguments } from "../../tools/receiver/read-receiver-arguments.ts";
-import { RecentIds } from "../../tools/receiver/read-event.ts";
 import { webhookEvent } from "../../shared/contract/events.ts";
 import { BODY, documentedBodies } from "./receiver-fixture.ts";
 
@@ -81,10 +80,4 @@ describe("the command line", () => {
       `${option} must be a whole number`,
     );
   });
-});
-
-test("RecentIds of 2 → drops the oldest; an id that was seen again is not old", () => {
-  const ids = new RecentIds(2);
-  for (const id of ["a", "b", "a", "c"]) ids.add(id);
-  expect(["a", "b", "c"].map((id) => ids.has(id))).toEqual([true, false, true]);
 });

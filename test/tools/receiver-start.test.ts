@@ -14,8 +14,6 @@ function start(options: Partial<ReceiverOptions> = {}) {
   return { ...receiver, refusals };
 }
 
-const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000);
-
 describe("a genuine event", () => {
   test("signed POST to any path → 204; the event parsed, as svix verifies it too", async () => {
     const { url, events, refusals } = start();
@@ -40,13 +38,8 @@ describe("a genuine event", () => {
 describe("a request that is not genuine is refused and not shown", () => {
   test.each<[string, number, Delivery]>([
     ["signed with another secret", 401, { secrets: [OTHER_SECRET] }],
-    ["one byte of the body changed", 401, { sentBody: BODY.replace("dawn", "dusk") }],
-    ["the same JSON, printed anew", 401, { sentBody: JSON.stringify(JSON.parse(BODY), null, 1) }],
-    ["no webhook-id", 401, { drop: "webhook-id" }],
-    ["no webhook-timestamp", 401, { drop: "webhook-timestamp" }],
     ["no webhook-signature", 401, { drop: "webhook-signature" }],
-    ["six minutes old", 401, { at: minutesFromNow(-6) }],
-    ["six minutes ahead", 401, { at: minutesFromNow(6) }],
+    ["six minutes old", 401, { at: new Date(Date.now() - 6 * 60_000) }],
     ["more than 64 KiB, however signed", 413, { body: "x".repeat(64 * 1024 + 1) }],
     ["signed, but no JSON", 400, { body: "hello" }],
     ["signed, but no event", 400, { body: '{"type":"project.deleted"}' }],
@@ -65,15 +58,7 @@ describe("a request that is not genuine is refused and not shown", () => {
   });
 });
 
-describe("several secrets", () => {
-  test.each([
-    [[OTHER_SECRET], [OTHER_SECRET, SECRET]],
-    [[SECRET], [OTHER_SECRET, SECRET]],
-    [[SECRET, OTHER_SECRET], [OTHER_SECRET]],
-  ])("the receiver has %j, signed with %j → 204", async (secrets, signedWith) => {
-    expect(await status(deliver(start({ secrets }).url, { secrets: signedWith }))).toBe(204);
-  });
-
+describe("its secrets", () => {
   test("no secret yet → 401; with it → 204", async () => {
     const { url, setSecrets } = start({ secrets: [] });
     expect(await status(deliver(url))).toBe(401);

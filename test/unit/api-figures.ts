@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { type ServiceFigures, serviceFigures } from "../../shared/contract/service.ts";
 
-/** Figures in which every number is another one, every switch is on, every choice its first and every text null. */
+/** Figures in which every number is another one, every switch is on, every choice its first, every text null and every list empty. */
 export function sampleFigures(): ServiceFigures {
   let last = 100;
   const sampleOf = (schema: unknown): unknown => {
     if (schema instanceof z.ZodObject) {
       return Object.fromEntries(Object.entries(schema.shape).map(([name, inner]) => [name, sampleOf(inner)]));
     }
+    if (schema instanceof z.ZodArray) return [];
     if (schema instanceof z.ZodEnum) return schema.options[0];
     if (schema instanceof z.ZodBoolean) return true;
     const inner = schema instanceof z.ZodNullable ? schema.unwrap() : schema;

@@ -156,6 +156,36 @@ test.each([
   expect(problemsOf(figures({ sweep: { ...JOB, ...sweep } }))).toEqual([expect.stringMatching(sentence)]);
 });
 
+const GONE = {
+  step: "video",
+  model: "acme/film",
+  reason: "unknown",
+  isDefault: true,
+  successor: "acme/film-2",
+} as const;
+test.each<[string, Partial<ServiceFigures["unavailableModels"][number]>, RegExp]>([
+  [
+    "a default that the provider no longer has",
+    {},
+    /^The model acme\/film of the step video is not available: the provider answered .* Starts use acme\/film-2\. .*step_defaults.*refused_at = null/,
+  ],
+  [
+    "a default past its end",
+    { reason: "ended" },
+    /its shutdown_at has passed\. Starts use acme\/film-2\. .*step_defaults/,
+  ],
+  ["a default without another model", { successor: null }, /Starts of this step are refused with model_unavailable\./],
+  [
+    "another model past its end",
+    { reason: "ended", isDefault: false },
+    /its shutdown_at has passed\. .*enabled = false/,
+  ],
+])("%s → one problem, which says what starts do and what to do", (_, model, sentence) => {
+  expect(problemsOf(figures({ unavailableModels: [{ ...GONE, ...model }] }))).toEqual([
+    expect.stringMatching(sentence),
+  ]);
+});
+
 test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and the figures", async () => {
   const generate: LastKick = { ...NO_KICK, outcome: "answered", status: 401, madeSeconds: 1 };
   const answer = figures({ lastKicks: { generate, deliver: NO_KICK } });

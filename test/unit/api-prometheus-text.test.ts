@@ -70,7 +70,7 @@ test("every figure but the process of a transaction → in a sample of its own",
     JSON.stringify({ ...FIGURES, transactions: { ...FIGURES.transactions, pid: null } })
       .match(/\d+/g)
       ?.map(Number) ?? [];
-  const switches = [1, 1, 1, 1]; // two jobs are scheduled, two kicks work
+  const switches = [1, 1, 1, 1, 0]; // two jobs are scheduled, two kicks work, no model is unavailable
   expect(values.filter((value) => value !== null).toSorted()).toEqual([...numbers, ...switches].toSorted());
 });
 
@@ -92,6 +92,7 @@ test("the metrics that alerts use → by these names and labels", () => {
     ['cron_scheduled{job="prune"}', 1],
     ['cron_last_success_seconds{job="sweep"}', sweep.lastSuccessSeconds],
     ["file_removals_oldest_due_seconds", fileRemovals.oldestDueSeconds],
+    ["models_unavailable", 0],
   ]) {
     expect(text.split("\n")).toContain(`keyframe_${metric} ${value}`);
   }

@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { createCanvas } from "@napi-rs/canvas";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openUnfinished } from "../../lab/bench/memory/open-unfinished.ts";
+import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { claimPort } from "../../local/network.ts";
-import { HOSTED_DENO, hostedDenoMissing } from "../../local/stack/function-arguments.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { sign } from "../../shared/webhooks/signature.ts";
-import { bootHosted, HOSTED_SECRET, runHosted } from "../support/hosted/deno.ts";
+import { bootHosted, HOSTED_DENO, HOSTED_SECRET, hostedDenoMissing, runHosted } from "../support/hosted/deno.ts";
 import type { HostedPosts } from "../support/hosted/posts.ts";
 import { until } from "../support/until.ts";
 import { answer, delivery, receive, receiveSecurely } from "./deliver-fixture.ts";

@@ -55,15 +55,12 @@ describe("the route", () => {
     expect(answer.headers.get("referrer-policy")).toBe("no-referrer");
   });
 
-  test.each(["evil.example", "keyframe.localhost", "127.0.0.1.evil.example", "192.168.0.2"])(
-    "under the name %s → 403",
-    async (host) => {
-      expect((await ask("/mail", { host })).status).toBe(403);
-    },
-  );
+  test("under a name that is not this machine's → 403", async () => {
+    expect((await ask("/mail", { host: "127.0.0.1.evil.example" })).status).toBe(403);
+  });
 
-  test.each(["POST", "DELETE", "OPTIONS"])("%s → 405", async (method) => {
-    const answer = await ask("/mail", { method });
+  test("POST → 405", async () => {
+    const answer = await ask("/mail", { method: "POST" });
     expect([answer.status, answer.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   });
 });

@@ -59,15 +59,7 @@ test("everything there, save programs for other machines → silent, npm is not 
 test.each([
   ["nothing installed yet", async () => undefined],
   ["another version installed", () => install({ film: { version: "0.9.0" }, here })],
-  ["a package not installed", () => install({ here })],
   ["the program for this machine not installed", () => install({ film })],
-  [
-    "a package's folder gone",
-    async () => {
-      await install({ film, here });
-      await Deno.remove(join(project, "node_modules/film"), { recursive: true });
-    },
-  ],
   [
     "an install that was cut short",
     async () => {

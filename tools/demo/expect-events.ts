@@ -6,10 +6,8 @@ const FAREWELL_MS = 5_000;
 
 /** A receiver on this machine with a registered endpoint; it accepts only what is signed with the endpoint's secret. */
 export type EventReceiver = {
-  /**
-   * Resolves with the events of a project for which so many predictions succeeded; throws when they do not arrive, or are not of the film.
-   */
-  eventsOf(projectId: string, predictions: number, filmId?: string): Promise<ReceivedEvent[]>;
+  /** Resolves with the events of a project when they are of these types; throws when they do not arrive, or are not of the film. */
+  eventsOf(projectId: string, expected: readonly string[], filmId?: string): Promise<ReceivedEvent[]>;
   stop(): Promise<void>;
 };
 
@@ -23,19 +21,23 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
   });
   receiver.setSecrets([secret]);
   return {
-    async eventsOf(projectId, predictions, filmId) {
-      const expected = ["project.created", ...Array.from({ length: predictions }, () => "generation.succeeded")];
+    async eventsOf(projectId, expected, filmId) {
+      const isWhole = (events: ReceivedEvent[]) =>
+        events
+          .map(({ event }) => event.type)
+          .sort()
+          .join() === [...expected].sort().join();
       const ofProject = () =>
         receiver.events.filter(
           ({ event, duplicate }) => !duplicate && "projectId" in event.data && event.data.projectId === projectId,
         );
       const end = performance.now() + TIMEOUT_MS;
-      while (!areThese(ofProject(), expected) && performance.now() < end) {
+      while (!isWhole(ofProject()) && performance.now() < end) {
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
       const arrived = ofProject();
-      if (!areThese(arrived, expected)) {
+      if (!isWhole(arrived)) {
         throw new Error(
           `Of the events ${expected.join(", ")} only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
         );
@@ -51,13 +53,4 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
       await receiver.stop();
     },
   };
-}
-
-function areThese(events: ReceivedEvent[], types: string[]): boolean {
-  return (
-    events
-      .map(({ event }) => event.type)
-      .sort()
-      .join() === [...types].sort().join()
-  );
 }

@@ -1,10 +1,7 @@
-import { type KeyframeClient, mustSucceed, type StepBody, type SucceededPrediction } from "../../client/index.ts";
+import { type KeyframeClient, mustSucceed, type SucceededPrediction } from "../../client/index.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
-import type { Step } from "../../shared/contract/fields.ts";
-import type { Prediction } from "../../shared/contract/predictions.ts";
-import { checkFrame, checkVideo } from "./check-files.ts";
+import type { Stage, StageDisplay } from "../../local/stack/command-line.ts";
 import type { EventReceiver } from "./expect-events.ts";
-import { ProgressBar } from "./progress-bar.ts";
 
 const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
 
@@ -15,14 +12,14 @@ export type DemoOptions = {
   timeoutMs: number;
   /** Aborts the demo, which then rejects. */
   signal: AbortSignal;
-  write: (text: string) => void;
+  display?: Pick<StageDisplay, "onStageStart" | "onStage">;
+  /** Ends after the first frame. */
+  onlyFrame?: boolean;
   /** A film of so many shots. Default: one project without a film. */
   shots?: number | undefined;
   /** Each step is added when it has succeeded. */
-  steps: DemoStep[];
+  steps: Stage[];
 };
-
-export type DemoStep = { name: string; ms: number; result: string };
 
 /** Does one step and notes how long it took. */
 export type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
@@ -32,9 +29,8 @@ export async function makeShot(
   keyframe: KeyframeClient,
   receiver: EventReceiver,
   timed: Timed,
-  options: DemoOptions,
+  { signal, timeoutMs, onlyFrame = false }: DemoOptions,
 ): Promise<void> {
-  const { write, signal } = options;
   const { projectId } = await timed(
     "project",
     () =>
@@ -55,60 +51,33 @@ export async function makeShot(
     (made) => made.referenceImagePath,
   );
 
-  const run = <S extends Step>(step: S, body: StepBody[S]) =>
-    timed(
-      step,
-      () => generate(keyframe, step, body, options),
-      ({ output }) => `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB`,
-    );
-  write("\n");
-  const first = await run("first-frame", { projectId, referenceImagePath });
-  const night = `${PROMPT}, now in the deep blue of night`;
-  const last = await run("last-frame", { projectId, referenceImagePath, prompt: night });
-  const video = await run("video", { projectId });
-  write("\n");
-
-  const files = await timed(
-    "download",
-    () => Promise.all([first, last, video].map((made) => downloadOutput(made, signal))),
-    (made) => `${made.length} files, sha256 as stated`,
-  );
-  const [firstFile, lastFile, videoFile] = files;
-  if (!firstFile || !lastFile || !videoFile) throw new Error("Not all three files were downloaded.");
-  await timed(
-    "check frames",
-    () => Promise.all([checkFrame(firstFile, first), checkFrame(lastFile, last)]),
-    (sizes) => `PNG ${sizes.join(" and ")}`,
-  );
-  await timed(
-    "check video",
-    () => checkVideo(videoFile, firstFile, lastFile, video, signal),
-    (said) => said,
-  );
+  const run = async (...[step, body]: Parameters<typeof keyframe.generate>) => {
+    const make = async () => {
+      const started = await keyframe.generate(step, body, { signal });
+      const made = mustSucceed(await keyframe.waitFor(started, { signal, timeoutMs }));
+      await downloadOutput(made, signal);
+      return made;
+    };
+    await timed(step, make, ({ output }) => {
+      const size = `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB`;
+      return `${size}${output.durationSeconds ? `, ${output.durationSeconds} s` : ""}, downloaded: sha256 as stated`;
+    });
+  };
+  await run("first-frame", { projectId, referenceImagePath });
+  if (!onlyFrame) {
+    const night = `${PROMPT}, now in the deep blue of night`;
+    await run("last-frame", { projectId, referenceImagePath, prompt: night });
+    await run("video", { projectId });
+  }
+  const generated = Array(onlyFrame ? 1 : 3).fill("generation.succeeded");
   await timed(
     "events",
-    () => receiver.eventsOf(projectId, 3),
-    (arrived) => `${arrived.length} arrived, each signed: project.created and three generation.succeeded`,
+    () => receiver.eventsOf(projectId, ["project.created", ...generated]),
+    (arrived) => `${arrived.length} arrived, each signed: project.created and ${generated.length} generation.succeeded`,
   );
 }
 
-/** Starts a step and waits for its end, with a progress bar. Throws when it does not succeed. */
-async function generate<S extends Step>(
-  keyframe: KeyframeClient,
-  step: S,
-  body: StepBody[S],
-  { write, signal, timeoutMs }: DemoOptions,
-): Promise<SucceededPrediction> {
-  const started = await keyframe.generate(step, body, { signal });
-  const bar = new ProgressBar(step, write);
-  const onProgress = ({ progress, status }: Prediction) => bar.show(progress ?? 0, status);
-  try {
-    return mustSucceed(await keyframe.waitFor(started, { signal, onProgress, timeoutMs: timeoutMs }));
-  } finally {
-    bar.end();
-  }
-}
-
+/** Downloads the output. Throws when it is not the file that the API names. */
 export async function downloadOutput({ step, output }: SucceededPrediction, signal: AbortSignal): Promise<Uint8Array> {
   const response = await fetch(output.url, { signal }).catch(() => {
     throw new Error(`The ${step} cannot be downloaded: no answer from ${new URL(output.url).host}.`);
@@ -116,7 +85,7 @@ export async function downloadOutput({ step, output }: SucceededPrediction, sign
   if (!response.ok) throw new Error(`The ${step} cannot be downloaded: ${response.status}`);
   const bytes = new Uint8Array(await response.arrayBuffer());
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
-  if (digest !== output.sha256) throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
-  if (bytes.length !== output.bytes) throw new Error(`The ${step} has ${bytes.length} bytes, not ${output.bytes}.`);
+  if (digest !== output.sha256 || bytes.length !== output.bytes)
+    throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
   return bytes;
 }

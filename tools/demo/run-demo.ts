@@ -6,12 +6,15 @@ import { type DemoOptions, makeShot, type Timed } from "./make-shot.ts";
 
 /** Makes one shot, or a film of several, as a new user would, through Auth and the HTTP API only. Throws at the first failure. */
 export async function runDemo(options: DemoOptions): Promise<void> {
-  const { url, publishableKey, signal, steps, shots } = options;
+  const { url, publishableKey, signal, steps, display, shots } = options;
   const timed: Timed = async (name, work, result) => {
     signal.throwIfAborted();
+    display?.onStageStart(name);
     const start = performance.now();
     const made = await work();
-    steps.push({ name, ms: Math.round(performance.now() - start), result: result(made) });
+    const step = { name, ms: Math.round(performance.now() - start), result: result(made) };
+    steps.push(step);
+    display?.onStage(step);
     return made;
   };
 

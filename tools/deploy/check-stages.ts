@@ -6,7 +6,7 @@ import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { type DatabaseState, readDatabase, readIdentity } from "./database-state.ts";
 import { readVersions } from "./function-stages.ts";
 import { compareMigrations, migrationDigest } from "./migrations.ts";
-import { DeployError } from "./output.ts";
+import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 import { parseJson } from "../parse-json.ts";
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { DeployError } from "./output.ts";
+import { DeployError } from "./reporting.ts";
 import type { Stage } from "./stage.ts";
 import { parseJson } from "../parse-json.ts";
 

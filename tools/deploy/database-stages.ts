@@ -6,7 +6,7 @@ import { webhookSecret } from "../../shared/platform/environment.ts";
 import { inProject } from "./config-stage.ts";
 import { readDatabase } from "./database-state.ts";
 import { scheduledJobs } from "./migrations.ts";
-import { DeployError } from "./output.ts";
+import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 
 /** Enough for a migration that waits for a lock or builds an index. */

@@ -1,9 +1,7 @@
 import { z } from "zod";
-import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { readCode } from "../install/source.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { secretsToSet } from "./migrations.ts";
-import { DeployError } from "./output.ts";
+import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 import { parseJson } from "../parse-json.ts";
 import type { SupabaseCli } from "./supabase-cli.ts";
@@ -46,27 +44,6 @@ function wantedSecrets({ found, settings }: Pick<Deployment, "found" | "settings
   return Object.fromEntries(known);
 }
 
-/**
- * Documented for bundling by the platform, 20 MB for bundling with Docker. We read it as the size of the uploaded sources, because
- * the platform downloads the packages.
- */
-const MAX_UPLOAD_BYTES = 5_000_000;
-
-/** Throws when a function is too large to be bundled by the platform. */
-export function refuseLarge(bytes: Map<string, number>): void {
-  const large = [...bytes].filter(([, size]) => size > MAX_UPLOAD_BYTES);
-  if (large.length === 0) return;
-  const named = large.map(([name, size]) => `${name} (${(size / 1e6).toFixed(1)} MB)`).join(", ");
-  throw new DeployError(
-    `Too large for Supabase to bundle, which takes ${MAX_UPLOAD_BYTES / 1e6} MB: ${named}. With Docker, bundle on this machine: add --local-bundling.`,
-  );
-}
-
-async function uploadBytes(name: string): Promise<number> {
-  const code = await readCode(PROJECT_ROOT, [name]);
-  return new TextEncoder().encode([...code.values()].join("")).length;
-}
-
 /** Enough for an upload over a slow line. */
 const LIMIT_MS = 15 * 60_000;
 
@@ -82,17 +59,13 @@ type Version = z.infer<typeof listed>["functions"][number];
 export const functionsStage: Stage = {
   name: "Functions",
   plan: async (deployment) => {
-    const { cli, settings } = deployment;
-    const sizes = await Promise.all(FUNCTION_NAMES.map(async (name) => [name, await uploadBytes(name)] as const));
-    if (!settings.localBundling) refuseLarge(new Map(sizes));
+    const { cli } = deployment;
     const before = await readVersions(cli);
     return {
       says: `to deploy: ${FUNCTION_NAMES.map((name) => `${name}${inBrackets(before.get(name))}`).join(", ")}`,
       apply: async () => {
         try {
-          // Without --use-api the CLI bundles with Docker.
-          const bundler = settings.localBundling ? [] : ["--use-api"];
-          const args = ["functions", "deploy", ...bundler, "--yes", ...FUNCTION_NAMES];
+          const args = ["functions", "deploy", "--use-api", "--yes", ...FUNCTION_NAMES];
           await cli.run("deploying the functions", args, { limitMs: LIMIT_MS });
         } catch (error) {
           if (!(error instanceof DeployError)) throw error;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { FUNCTION_NAMES, type FunctionName } from "../../local/stack/function-arguments.ts";
-import { DeployError } from "./output.ts";
+import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 
 /**

@@ -1,7 +1,6 @@
-import { DeployError } from "./output.ts";
+import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 import { configStage } from "./config-stage.ts";
-import { dashboardStage } from "./dashboard-stage.ts";
 import { databaseStage, projectStage, replicateStage } from "./check-stages.ts";
 import { extensionsStage, migrationsStage, vaultStage } from "./database-stages.ts";
 import { functionsStage, secretsStage } from "./function-stages.ts";
@@ -25,7 +24,7 @@ const STAGES = [
 export async function runDeployment(
   deployment: Deployment,
   print: (line: string) => void,
-  stages: Stage[] = deployment.settings.dashboard ? [...STAGES, dashboardStage] : STAGES,
+  stages: Stage[] = STAGES,
 ): Promise<void> {
   const width = Math.max(...stages.map(({ name }) => name.length)) + 2;
   for (const [index, { name, plan }] of stages.entries()) {
@@ -40,9 +39,8 @@ export async function runDeployment(
       const why = error instanceof DeployError && !stop.aborted ? error.message : "It was stopped.";
       const names = stages.map((stage) => stage.name);
       const done = names.slice(0, index).join(", ") || "nothing";
-      const { project, dryRun, dashboard, localBundling } = deployment.settings;
-      const options = `${localBundling ? " --local-bundling" : ""}${dashboard ? " --dashboard" : ""}`;
-      const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. Continue with: npm run deploy -- --project ${project}${options}`;
+      const { project, dryRun } = deployment.settings;
+      const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. Continue with: npm run deploy -- --project ${project}`;
       throw new DeployError(`${name}: ${why}${dryRun ? "" : state}`);
     }
   }

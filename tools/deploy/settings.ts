@@ -1,15 +1,13 @@
-import { parseOptions } from "../command-line.ts";
 import type { z } from "zod";
+import { parseOptions } from "../../local/stack/command-line.ts";
 import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
 import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
 import { webhookEnvironment } from "../../supabase/functions/keyframe-replicate-webhook/environment.ts";
-import { DeployError } from "./output.ts";
+import { DeployError } from "./reporting.ts";
 import type { Database } from "./supabase-cli.ts";
 
-type DeployArguments =
-  | { help: true }
-  | { help: false; project: string; dryRun: boolean; dashboard: boolean; localBundling: boolean };
+type DeployArguments = { help: true } | { help: false; project: string; dryRun: boolean };
 
 /** Reads the command line. Throws one line that names what is wrong. */
 export function readDeployArguments(args: string[]): DeployArguments {
@@ -17,15 +15,11 @@ export function readDeployArguments(args: string[]): DeployArguments {
     project,
     help,
     "dry-run": dryRun,
-    dashboard,
-    "local-bundling": localBundling,
   } = parseOptions({
     args,
     options: {
       project: { type: "string" },
       "dry-run": { type: "boolean", default: false },
-      dashboard: { type: "boolean", default: false },
-      "local-bundling": { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
     },
   }).values;
@@ -36,7 +30,7 @@ export function readDeployArguments(args: string[]): DeployArguments {
       "--project takes the project's ref: the 20 small letters in its address, https://<ref>.supabase.co.",
     );
   }
-  return { help, project, dryRun, dashboard, localBundling };
+  return { help, project, dryRun };
 }
 
 /** Variables that are passed on to the functions when they are set here; see docs/deploy.md. */
@@ -59,9 +53,6 @@ const SHAPES: Record<string, z.ZodType>[] = [
 export type DeploySettings = {
   project: string;
   dryRun: boolean;
-  dashboard: boolean;
-  /** Bundles the functions on this machine, which needs Docker. */
-  localBundling: boolean;
   /** The project's URL on the platform; kicks go there. */
   projectUrl: string;
   /** The URL for apps: a custom domain, or the same. */
@@ -74,7 +65,7 @@ export type DeploySettings = {
 
 /** Reads the environment. Throws one line that names a wrong variable, never its value. */
 export function readDeploySettings(
-  { project, dryRun, dashboard, localBundling }: Exclude<DeployArguments, { help: true }>,
+  { project, dryRun }: Exclude<DeployArguments, { help: true }>,
   environment: Record<string, string>,
 ): DeploySettings {
   const get = (name: string) => environment[name]?.trim() || undefined;
@@ -89,8 +80,6 @@ export function readDeploySettings(
   return {
     project,
     dryRun,
-    dashboard,
-    localBundling,
     projectUrl,
     clientUrl: optional.KEYFRAME_CLIENT_URL ?? projectUrl,
     replicate: {

@@ -1,5 +1,5 @@
 import type { DatabaseState } from "./database-state.ts";
-import type { Progress, SecretKeeper } from "./output.ts";
+import type { Progress, SecretKeeper } from "./reporting.ts";
 import type { DeploySettings } from "./settings.ts";
 import type { SupabaseCli } from "./supabase-cli.ts";
 

@@ -12,27 +12,28 @@ const LOCK = "supabase/.keyframe-lock";
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   const path = join(folder, LOCK);
   const release = () => rm(path, { force: true });
-  const take = () => writeFile(path, String(process.pid), { flag: "wx" });
-  try {
-    await take();
-    return release;
-  } catch (error) {
-    if (!isCode(error, "EEXIST")) throw new InstallError(`${LOCK} could not be written (${String(error)}).`);
-  }
+  if (await take(path)) return release;
   const holder = Number(await readFile(path, "utf8").catch(() => ""));
   if (holder > 0 && !isRunning(holder)) {
     await release();
-    if (
-      await take().then(
-        () => true,
-        () => false,
-      )
-    )
-      return release;
+    if (await take(path)) return release;
   }
   throw new InstallError(
-    `Another add or remove is at work in ${folder} (process ${holder}): run this one when it has ended. If that process is no such command, delete ${LOCK}.`,
+    `Another add or remove is at work in ${folder} (process ${holder || "unknown"}): run this one when it has ended. If that process is no such command, delete ${LOCK}.`,
   );
+}
+
+async function take(path: string): Promise<boolean> {
+  try {
+    await writeFile(path, String(process.pid), { flag: "wx" });
+    return true;
+  } catch (error) {
+    if (isCode(error, "EEXIST")) return false;
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new InstallError(
+      `${LOCK} could not be written (${reason}), so nothing was changed: correct that and run the command again.`,
+    );
+  }
 }
 
 function isRunning(pid: number): boolean {

@@ -1,5 +1,5 @@
-import { parseOptions } from "../command-line.ts";
 import { z } from "zod";
+import { parseOptions } from "../../local/stack/command-line.ts";
 import { httpUrl, readEnvironment, supabaseSecretKeys, supabaseUrl } from "../../shared/platform/environment.ts";
 import type { RowSource } from "./read-rows.ts";
 
@@ -19,53 +19,25 @@ const environmentOf = z.object({
   KEYFRAME_REPLICATE_API_TOKEN: z.string().optional(),
   KEYFRAME_REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
 });
-type Environment = z.output<typeof environmentOf>;
 
 /** Reads command line and environment. Throws one line that names what is wrong, never a secret. */
 export function readArguments(args: string[], environment: (name: string) => string | undefined): CheckArguments {
-  const given = parse(args);
+  const flag = { type: "boolean", default: false } as const;
+  const { record, help } = parseOptions({ args, options: { record: flag, help: { ...flag, short: "h" } } }).values;
   const env = readEnvironment(environmentOf, environment);
   const { KEYFRAME_REPLICATE_API_TOKEN: token, KEYFRAME_REPLICATE_API_BASE_URL: baseUrl } = env;
-  if (given.record && given.recorded)
-    throw new Error("--record reads from Replicate, --recorded does not: choose one.");
-  if (given.record && token === undefined && !given.help) {
+  if (record && token === undefined && !help) {
     throw new Error("--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN.");
   }
-  const live = token !== undefined && !given.recorded;
-  return {
-    rows: chooseRows(given, env),
-    ...(live ? { provider: { baseUrl, token } } : {}),
-    record: given.record,
-    help: given.help,
-  };
+  return { rows: chooseRows(env), ...(token === undefined ? {} : { provider: { baseUrl, token } }), record, help };
 }
 
-function parse(args: string[]) {
-  const { values } = parseOptions({
-    args,
-    options: {
-      "database-url": { type: "string" },
-      migrations: { type: "boolean", default: false },
-      recorded: { type: "boolean", default: false },
-      record: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
-    },
-  });
-  return values;
-}
-
-type Given = ReturnType<typeof parse>;
-
-function chooseRows(given: Given, env: Environment): RowSource {
-  if (given.migrations && given["database-url"] !== undefined) {
-    throw new Error("--migrations and --database-url name two tables: choose one.");
-  }
-  if (given.migrations) return { from: "migrations" };
-  const databaseUrl = given["database-url"] ?? env.KEYFRAME_DATABASE_URL;
+function chooseRows(env: z.output<typeof environmentOf>): RowSource {
+  const databaseUrl = env.KEYFRAME_DATABASE_URL;
   if (databaseUrl !== undefined) {
     if (/^postgres(ql)?:$/.test(URL.parse(databaseUrl)?.protocol ?? "")) return { from: "database", databaseUrl };
     // The value is not repeated: it may hold a password.
-    throw new Error("The database's address must be like postgres://user:password@host:5432/postgres.");
+    throw new Error("KEYFRAME_DATABASE_URL must be an address like postgres://user:password@host:5432/postgres.");
   }
   const secretKey = env.SUPABASE_SECRET_KEY ?? env.SUPABASE_SECRET_KEYS;
   if (env.SUPABASE_URL === undefined || secretKey === undefined) return { from: "migrations" };

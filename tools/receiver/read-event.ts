@@ -60,29 +60,3 @@ function checkSignature(webhooks: readonly Webhook[], headers: Record<string, st
   }
   throw new Refused(401, reason);
 }
-
-/** Remembers the last `most` identifiers, so that memory is bounded. */
-export class RecentIds {
-  readonly #ids = new Set<string>();
-  readonly #most: number;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  has(id: string): boolean {
-    return this.#ids.has(id);
-  }
-
-  /** A repeated identifier counts as recent. */
-  add(id: string): void {
-    this.#ids.delete(id);
-    this.#ids.add(id);
-    if (this.#ids.size <= this.#most) return;
-    // A Set keeps the order of insertion, so the first is the oldest.
-    for (const oldest of this.#ids) {
-      this.#ids.delete(oldest);
-      return;
-    }
-  }
-}

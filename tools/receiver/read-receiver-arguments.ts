@@ -1,4 +1,4 @@
-import { parseOptions } from "../command-line.ts";
+import { parseOptions } from "../../local/stack/command-line.ts";
 
 export const DEFAULT_RECEIVER_PORT = 54390;
 

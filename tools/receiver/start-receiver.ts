@@ -1,7 +1,8 @@
 import { Webhook } from "standardwebhooks";
 import { pause } from "../../shared/platform/pause.ts";
-import { readEvent, RecentIds, Refused, type SignedEvent } from "./read-event.ts";
+import { readEvent, Refused, type SignedEvent } from "./read-event.ts";
 
+/** So that memory is bounded. */
 const REMEMBERED_IDS = 10_000;
 const KEPT_EVENTS = 1_000;
 
@@ -42,7 +43,7 @@ type Receiver = {
 /** Starts a receiver of webhooks. Throws when the port is taken or a secret is invalid. */
 export function startReceiver(options: ReceiverOptions): Receiver {
   const stopping = new AbortController();
-  const seen = new RecentIds(REMEMBERED_IDS);
+  const seen = new Set<string>();
   const events: ReceivedEvent[] = [];
   let webhooks = options.secrets.map(readSecret);
   let toFail = options.failFirst ?? 0;
@@ -56,6 +57,7 @@ export function startReceiver(options: ReceiverOptions): Receiver {
     const received = { ...signed, receivedAt: new Date(), duplicate: seen.has(signed.id) };
     options.onEvent?.(received);
     seen.add(signed.id);
+    if (seen.size > REMEMBERED_IDS) seen.delete(seen.values().next().value ?? ""); // the oldest
     events.push(received);
     if (events.length > (options.keep ?? KEPT_EVENTS)) events.shift();
     if (options.hangMs) await pause(options.hangMs, stopping.signal);

@@ -1,72 +1,21 @@
+import postgres from "postgres";
 import { type KeyframeClient, mustSucceed } from "../../client/index.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
-import type { Step } from "../../shared/contract/fields.ts";
 
-/** A project in the pictures; `steps` are those that are made. */
-type Film = { title: string; textPrompt: string; description: string; night?: string; steps: Step[] };
-
-const WHOLE: Step[] = ["first-frame", "last-frame", "video"];
-
-/** Oldest first. The pictures show the studio of the last. */
-const FILMS: Film[] = [
-  {
-    title: "Midnight express",
-    textPrompt: "A night train crosses a viaduct under a full moon, snow on the hills",
-    description: "Opening shot",
-    steps: WHOLE,
-  },
-  {
-    title: "First light",
-    textPrompt: "Dawn over a lake, morning mist, a heron takes off",
-    description: "",
-    steps: ["first-frame", "last-frame"],
-  },
-  {
-    title: "High summer",
-    textPrompt: "Midday in the mountains, clear sky, meadows down to the valley",
-    description: "For the tourist board",
-    steps: WHOLE,
-  },
-  {
-    title: "Kite",
-    textPrompt: "A field at golden hour, a red kite rises slowly",
-    description: "",
-    steps: ["first-frame", "last-frame"],
-  },
-  {
-    title: "Station in the storm",
-    textPrompt: "A weather station on a ridge, storm clouds, rain comes closer",
-    description: "",
-    steps: ["first-frame"],
-  },
-  {
+/** Makes the film whose studio is shown. Returns its project. */
+export async function makeFilm(keyframe: KeyframeClient): Promise<string> {
+  const { projectId } = await keyframe.createProject({
     title: "The keeper",
     textPrompt: "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea",
     description: "Keep the evening light of the reference image.",
-    night: "A lighthouse on a cliff in the deep blue of night, waves below",
-    steps: WHOLE,
-  },
-];
-
-/** Makes the films. Returns the project whose studio is shown. */
-export async function makeFilms(keyframe: KeyframeClient): Promise<string> {
-  let last = "";
-  for (const film of FILMS) last = await makeFilm(keyframe, film);
-  return last;
-}
-
-async function makeFilm(keyframe: KeyframeClient, film: Film): Promise<string> {
-  const { title, textPrompt, description, night, steps } = film;
-  const { projectId } = await keyframe.createProject({ title, textPrompt, description });
-  const reference = night === undefined ? null : await keyframe.uploadReferenceImage(drawReferencePhoto(title));
-  for (const step of steps) {
-    const started = await keyframe.generate(step, {
-      projectId,
-      ...(reference !== null && step !== "video" ? reference : {}),
-      ...(night !== undefined && step === "last-frame" ? { prompt: night } : {}),
-    });
-    mustSucceed(await keyframe.waitFor(started));
-  }
+  });
+  const reference = await keyframe.uploadReferenceImage(drawReferencePhoto("The keeper"));
+  const night = "A lighthouse on a cliff in the deep blue of night, waves below";
+  mustSucceed(await keyframe.waitFor(await keyframe.generate("first-frame", { projectId, ...reference })));
+  mustSucceed(
+    await keyframe.waitFor(await keyframe.generate("last-frame", { projectId, ...reference, prompt: night })),
+  );
+  mustSucceed(await keyframe.waitFor(await keyframe.generate("video", { projectId })));
   return projectId;
 }
 
@@ -74,45 +23,43 @@ const TESTS = 26;
 const CHECK_EVERY_MS = 100;
 const TIMEOUT_MS = 30_000;
 
-/** Three endpoints: one that works, one that fails, one for a single event type. */
-type Endpoints = { webhookId: string; stop: () => Promise<void> };
-
-/** Registers the endpoints before the films are made. Returns the one whose page is shown. */
-export async function makeWebhooks(keyframe: KeyframeClient): Promise<Endpoints> {
-  const working = serveAnswer(() => new Response("ok"));
-  const failing = serveAnswer((turn) => (turn % 3 === 0 ? new Response("ok") : new Response("busy", { status: 503 })));
-  await keyframe.webhooks.create({
-    url: `${working.url}/crm`,
-    description: "CRM",
-    eventTypes: ["project.created"],
-  });
-  await keyframe.webhooks.create({ url: `${failing.url}/review`, description: "Review tool" });
-  const shown = await keyframe.webhooks.create({ url: `${working.url}/keyframe`, description: "Edit suite" });
-  return {
-    webhookId: shown.webhookId,
-    stop: async () => void (await Promise.all([working.stop(), failing.stop()])),
-  };
-}
-
-/** Sends enough test events for the chart and waits until they are delivered. */
-export async function sendTests(keyframe: KeyframeClient, webhookId: string): Promise<void> {
+/** Registers an endpoint at this address, and sends enough test events for its chart, spread over the last day. */
+export async function makeEndpoint(keyframe: KeyframeClient, databaseUrl: string, url: string): Promise<string> {
+  const { webhookId } = await keyframe.webhooks.create({ url, description: "Edit suite" });
   for (let sent = 0; sent < TESTS; sent++) await keyframe.webhooks.test(webhookId);
   const end = performance.now() + TIMEOUT_MS;
-  for (;;) {
-    const { deliveries } = await keyframe.webhooks.deliveries(webhookId, { status: "pending" });
-    if (deliveries.length === 0) return;
+  while ((await keyframe.webhooks.deliveries(webhookId, { status: "pending" })).deliveries.length > 0) {
     if (performance.now() > end) throw new Error("The test events were not delivered in time.");
     await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
   }
+  const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
+  await spreadDeliveries(sql).finally(() => sql.end({ timeout: 1 }));
+  return webhookId;
 }
 
-/** A receiver on loopback; `turn` counts its requests from 1. */
-function serveAnswer(answer: (turn: number) => Response): { url: string; stop: () => Promise<void> } {
-  let turn = 0;
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async (request) => {
-    await request.body?.cancel();
-    turn++;
-    return answer(turn);
-  });
-  return { url: `http://127.0.0.1:${server.addr.port}`, stop: () => server.shutdown() };
+/** The share of deliveries in each of the last 24 hours; the present one is last. */
+const SHARES = [0, 0, 1, 0, 0, 0, 1, 2, 4, 6, 9, 8, 5, 7, 9, 10, 8, 6, 3, 2, 1, 2, 3, 2];
+
+async function spreadDeliveries(sql: postgres.Sql): Promise<void> {
+  await sql`
+    with hours as (
+      select ${SHARES.length} - hour as hours_ago, sum(share) over (order by hour)::numeric / sum(share) over () as upto
+      from unnest(${SHARES}::int[]) with ordinality as shares (share, hour)
+    ), placed as (
+      select id, cume_dist() over (order by created_at) as rank from keyframe.webhook_deliveries
+    ), moved as (
+      select p.id, now() - make_interval(hours => h.hours_ago::int, secs => 10) as at
+      from placed p
+      cross join lateral (select hours_ago from hours where upto >= p.rank::numeric order by upto limit 1) h
+    ), deliveries as (
+      update keyframe.webhook_deliveries d
+      set created_at = m.at, last_attempt_at = m.at + interval '1 second', completed_at = m.at + interval '1 second'
+      from moved m
+      where d.id = m.id
+      returning d.id, m.at
+    )
+    update keyframe.webhook_attempts a
+    set started_at = d.at + make_interval(secs => a.attempt)
+    from deliveries d
+    where a.delivery_id = d.id`;
 }

@@ -1,29 +1,19 @@
 import { keptSession } from "../demo/browser.ts";
 import { join } from "node:path";
 import type { Session } from "@supabase/supabase-js";
-import type { Browser, BrowserContextOptions, Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 
-/** A page; `show` selects the part to scroll to. */
+/** A page; `show` selects the part whose end is scrolled to. */
 type Shot = { name: string; path: string; show?: string };
 
 type Options = { browser: Browser; url: string; session: Session; shots: Shot[]; folder: string };
 
-/** Includes the space below it. */
-const HEADER_HEIGHT = 76;
-const DESK = { viewport: { width: 1280, height: 800 } };
-const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true };
-
-const LOOKS: { suffix: string; context: BrowserContextOptions }[] = [
-  { suffix: "light", context: { ...DESK, colorScheme: "light" } },
-  { suffix: "dark", context: { ...DESK, colorScheme: "dark" } },
-  { suffix: "phone", context: { ...PHONE, colorScheme: "light" } },
-];
-
-/** Takes a picture of each page in each look. */
+/** Takes a picture of each page in each colour scheme. */
 export async function takePictures({ browser, url, session, shots, folder }: Options): Promise<void> {
-  for (const { suffix, context: look } of LOOKS) {
+  for (const colorScheme of ["light", "dark"] as const) {
     const context = await browser.newContext({
-      ...look,
+      viewport: { width: 1280, height: 800 },
+      colorScheme,
       storageState: keptSession(url, session),
       locale: "en-GB",
       timezoneId: "Europe/Berlin",
@@ -33,8 +23,8 @@ export async function takePictures({ browser, url, session, shots, folder }: Opt
       const page = await context.newPage();
       await page.goto(`${url}/#${path}`);
       await untilWhole(page);
-      if (show !== undefined) await page.locator(show).evaluate(scrollTo, HEADER_HEIGHT);
-      const file = join(folder, `${name}-${suffix}.png`);
+      if (show !== undefined) await page.locator(show).evaluate((element) => element.scrollIntoView({ block: "end" }));
+      const file = join(folder, `${name}-${colorScheme}.png`);
       const bytes = await page.screenshot();
       await Deno.writeFile(file, bytes);
       console.log(`${file}  ${Math.round(bytes.length / 1000)} kB`);
@@ -61,11 +51,4 @@ async function untilWhole(page: Page): Promise<void> {
     }
     await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
   });
-}
-
-/** Scrolls to the element's end when it fits into the window, else to its top. Runs inside the page. */
-function scrollTo(element: Element, headerHeight: number): void {
-  const fits = element.clientHeight < window.innerHeight - headerHeight;
-  element.scrollIntoView({ block: fits ? "end" : "start" });
-  if (!fits) window.scrollBy(0, -headerHeight);
 }

@@ -82,7 +82,6 @@ export function FilmStrip({ project, texts }: Props) {
           {...card("video")}
           poster={poster?.output?.url}
           notYet={startsOn === null ? whyNotYet(project.predictions["first-frame"], first) : null}
-          hasLastFrame={last.prediction !== null}
         >
           {(first.prediction ?? startsOn) !== null && (
             <Sources

@@ -12,6 +12,7 @@ import { useOpened } from "../ui/window-focus.ts";
 import { PredictionState } from "./PredictionState.tsx";
 import { MadeFrom, References } from "./Sources.tsx";
 import classes from "./screen.module.css";
+import { inputWords } from "./step-options.ts";
 import { StepScreen } from "./StepScreen.tsx";
 import { useDownload } from "./use-download.ts";
 import { usePredictions } from "./use-predictions.ts";
@@ -98,6 +99,9 @@ function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse
         <PredictionState prediction={prediction} isCanceling={false} />
         <Text size="xs" c="dimmed" truncate title={madeBy}>
           <Time iso={createdAt} /> · {madeBy}
+        </Text>
+        <Text size="xs" c="dimmed">
+          {inputWords(input)}
         </Text>
         {error !== null && <Text size="xs">{error.message}</Text>}
         <Text size="sm" lineClamp={3} title={input.prompt} style={{ overflowWrap: "anywhere" }}>

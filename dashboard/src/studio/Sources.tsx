@@ -4,7 +4,6 @@ import { nounOf } from "../projects/status-words.ts";
 import { useRenewOutput } from "../projects/prediction-cache.ts";
 import classes from "./screen.module.css";
 import { useReferenceAddress } from "./reference-image.ts";
-import { inputWords } from "./step-options.ts";
 import { usePrediction } from "./use-predictions.ts";
 
 type Source = { alt: string; prediction: Prediction | null };
@@ -53,7 +52,7 @@ export function MadeFrom({ project, prediction: { step, input }, label = "Made f
         { alt: `First frame of ${of}`, prediction: first },
         { alt: `Last frame of ${of}`, prediction: last },
       ]}
-      more={input.firstFramePredictionId === null ? "a first frame that was deleted" : inputWords(input)}
+      more={input.firstFramePredictionId === null ? "a first frame that was deleted" : undefined}
     />
   );
 }

@@ -30,8 +30,6 @@ type Props = {
   notYet?: string | null;
   /** The frame of another shot that it starts on or looks like. */
   startsOn: Prediction | null;
-  /** Whether there is a last frame, at which a video can end. */
-  hasLastFrame?: boolean;
   /** Of this step only. */
   children?: ReactNode;
   onHistory: () => void;
@@ -51,7 +49,6 @@ export function StepCard({
   ...props
 }: Props) {
   const { projectId, title, predictions, referenceImagePath } = project;
-  const { hasLastFrame = false } = props;
   const isVideo = step === "video";
   const latest = predictions[step];
   const shown = take.prediction;
@@ -61,7 +58,12 @@ export function StepCard({
   const model = modelOf(models, options);
   // A video takes its look from its frames, unless somebody says otherwise.
   const ofProject = isVideo || referenceImagePath === null ? [] : [referenceImagePath];
-  const references = options.references ?? ofProject;
+  const given = {
+    step,
+    references: options.references ?? ofProject,
+    hasFirstFrame: project.takes["first-frame"] !== null,
+    hasLastFrame: isVideo && project.takes["last-frame"] !== null,
+  };
   return (
     <article className={classes.step} data-step={step} aria-labelledby={`step-${step}`}>
       <div className={classes.film}>
@@ -92,7 +94,7 @@ export function StepCard({
           isCanceling={isCanceling}
           onStart={() =>
             start({
-              ...choicesOf(model, options, { isVideo, references, hasLastFrame }),
+              ...choicesOf(model, options, given),
               ...(startsOn === null ? {} : { firstFramePredictionId: startsOn.predictionId }),
             })
           }
@@ -124,10 +126,8 @@ export function StepCard({
           options={options}
           onChange={props.onOptions}
           models={models}
-          isVideo={isVideo}
-          references={references}
+          given={given}
           projectReference={referenceImagePath}
-          hasLastFrame={hasLastFrame}
         />
       </Stack>
     </article>

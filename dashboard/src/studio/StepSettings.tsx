@@ -6,6 +6,7 @@ import { textProblem } from "../projects/project-fields.tsx";
 import { ControlField } from "./ControlField.tsx";
 import { StepReferences } from "./StepReferences.tsx";
 import {
+  type Given,
   forcedValues,
   maxReferences,
   modelOf,
@@ -20,20 +21,16 @@ type Props = {
   options: StepOptions;
   onChange: (options: StepOptions) => void;
   models: Model[] | undefined;
-  isVideo: boolean;
-  /** Of the next prediction. */
-  references: string[];
+  given: Given;
   projectReference: string | null;
-  /** The project has a last frame, at which a video can end. */
-  hasLastFrame: boolean;
 };
 
 /** The settings of a step, made from what its model takes. Closed, one line says what is set. */
-export function StepSettings({ options, onChange, models, isVideo, ...images }: Props) {
+export function StepSettings({ options, onChange, models, given, projectReference }: Props) {
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
   const model = modelOf(models, options);
-  const withLastFrame = images.hasLastFrame && takesLastFrame(model, options);
+  const withLastFrame = given.hasLastFrame && takesLastFrame(model, options);
   const words = model === undefined ? [] : settingWords(model, options, withLastFrame);
   return (
     <div>
@@ -54,7 +51,7 @@ export function StepSettings({ options, onChange, models, isVideo, ...images }: 
           {words.join(" · ")}
         </Text>
       </Group>
-      <Collapse expanded={isOpen} id={id}>
+      <Collapse expanded={isOpen} id={id} keepMounted={false}>
         <Stack gap="sm" pt="xs">
           <Textarea
             label="Prompt for this step"
@@ -76,9 +73,12 @@ export function StepSettings({ options, onChange, models, isVideo, ...images }: 
                   label: `${one.label}, ${one.vendor}${one.isDefault ? " (default)" : ""}`,
                 }))}
                 value={model.model}
-                onChange={({ currentTarget: { value } }) => onChange({ ...options, model: value })}
+                onChange={({ currentTarget: { value } }) => {
+                  const isDefault = models.some((one) => one.model === value && one.isDefault);
+                  onChange({ ...options, model: isDefault ? null : value });
+                }}
               />
-              <ModelSettings {...{ options, onChange, model, isVideo, withLastFrame }} {...images} />
+              <ModelSettings {...{ options, onChange, model, given, projectReference, withLastFrame }} />
             </>
           )}
         </Stack>
@@ -89,10 +89,10 @@ export function StepSettings({ options, onChange, models, isVideo, ...images }: 
 
 type ModelSettingsProps = Omit<Props, "models"> & { model: Model; withLastFrame: boolean };
 
-function ModelSettings({ options, onChange, model, isVideo, withLastFrame, ...images }: ModelSettingsProps) {
-  const { references, projectReference, hasLastFrame } = images;
+function ModelSettings({ options, onChange, model, given, projectReference, withLastFrame }: ModelSettingsProps) {
+  const { references, hasLastFrame } = given;
   const forced = forcedValues(model, options, withLastFrame);
-  const most = maxReferences(model, isVideo);
+  const most = maxReferences(model, given);
   return (
     <>
       {settingsOf(model).map(([name, control]) => (

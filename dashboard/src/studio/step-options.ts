@@ -1,4 +1,4 @@
-import type { Model, ModelControl, Prediction, StepBody } from "../../../client/index.ts";
+import type { Model, ModelControl, Prediction, Step, StepBody } from "../../../client/index.ts";
 
 export type Value = NonNullable<ModelControl["default"]>;
 
@@ -34,10 +34,14 @@ export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] 
     .filter(([name]) => !ELSEWHERE.has(name))
     .toSorted(([one], [other]) => placeOf(one) - placeOf(other));
 
-/** How many reference images the step can use. A video always has a first frame. */
-export function maxReferences({ controls }: Model, isVideo: boolean): number {
+/** What a project has for the next prediction of a step. */
+export type Given = { step: Step; references: string[]; hasFirstFrame: boolean; hasLastFrame: boolean };
+
+/** How many reference images can be chosen. A video always has a first frame; for a last frame, that is one of the references. */
+export function maxReferences({ controls }: Model, { step, hasFirstFrame }: Given): number {
   const { max = 0, excludes = [] } = controls.referenceImages ?? {};
-  return isVideo && excludes.includes("firstFrame") ? 0 : max;
+  if (step === "last-frame" && hasFirstFrame) return Math.max(0, max - 1);
+  return step === "video" && excludes.includes("firstFrame") ? 0 : max;
 }
 
 /** What other choices leave no choice of. */
@@ -68,12 +72,9 @@ function takes({ values, min, max, maxLength }: ModelControl, value: Value): boo
 export type Choices = Omit<StepBody["video"], "projectId">;
 
 /** The fields of a start. What is the model's default or forced is left to the service. */
-export function choicesOf(
-  model: Model | undefined,
-  options: StepOptions,
-  { isVideo, references, hasLastFrame }: { isVideo: boolean; references: string[]; hasLastFrame: boolean },
-): Choices {
+export function choicesOf(model: Model | undefined, options: StepOptions, given: Given): Choices {
   const { prompt, model: named, values } = options;
+  const { references, hasLastFrame } = given;
   const withLastFrame = hasLastFrame && takesLastFrame(model, options);
   const forced = model ? forcedValues(model, options, withLastFrame) : {};
   const chosen = model
@@ -82,12 +83,12 @@ export function choicesOf(
         return value === undefined || value === "" || values[name] !== value || name in forced ? [] : [[name, value]];
       })
     : [];
-  const images = model ? references.slice(0, maxReferences(model, isVideo)) : references;
+  const images = model ? references.slice(0, maxReferences(model, given)) : references;
   return {
     ...(prompt.trim() === "" ? {} : { prompt }),
     ...(named !== null && named === model?.model ? { model: named } : {}),
     ...(images.length > 0 ? { referenceImagePaths: images } : {}),
-    ...(isVideo && hasLastFrame && !withLastFrame ? { lastFramePredictionId: null } : {}),
+    ...(hasLastFrame && !withLastFrame ? { lastFramePredictionId: null } : {}),
     ...Object.fromEntries(chosen),
   };
 }

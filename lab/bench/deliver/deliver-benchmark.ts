@@ -4,7 +4,7 @@ import { CpuMeter } from "../memory/process-usage.ts";
 import type { BenchStack } from "../stack.ts";
 import { runBurst } from "./burst.ts";
 import { ENDPOINTS, openScene, type Scene } from "./scene.ts";
-import { fetchLoopWay, graphileWay, keyframeWay, pgBossWay, pgNetWay, type Way } from "./ways.ts";
+import { graphileWay, keyframeWay, pgNetWay, type Way } from "./ways.ts";
 
 /** `slow`: events for each of twenty endpoints, two of which hang. Fewer for the peers: each hanging request costs them seconds. */
 const FULL = { rounds: 3, events: 10_000, pgNetEvents: 1_000, slow: { ours: 500, peers: 50, rounds: 3 } };
@@ -26,10 +26,8 @@ export const deliverBenchmark: Benchmark = {
     try {
       const ways = {
         keyframe: await open(keyframeWay(scene)),
-        pgBoss: await open(pgBossWay(scene)),
         graphile: await open(graphileWay(scene)),
         pgNet: await open(pgNetWay(scene)),
-        loop: await open(fetchLoopWay(scene)),
       };
       const rates = await measureRates(context, stack, scene, ways);
       const slow = await measureSlow(context, scene, ways);
@@ -45,7 +43,7 @@ export const deliverBenchmark: Benchmark = {
   },
 };
 
-type Ways = Record<"keyframe" | "pgBoss" | "graphile" | "pgNet" | "loop", Way>;
+type Ways = Record<"keyframe" | "graphile" | "pgNet", Way>;
 
 async function measureRates(
   { quick, progress }: BenchContext,
@@ -74,13 +72,11 @@ async function measureRates(
   });
   const found: Record<string, number[]> = await measureInTurn(Object.fromEntries(measures), rounds, progress);
   const ratioTo = (name: keyof Ways) => ratioOf(found.keyframe ?? [], found[name] ?? []);
-  const best = ratioTo("pgBoss").median < ratioTo("graphile").median ? "pgBoss" : "graphile";
   const cost = new Map(meters).get("keyframe")?.cost;
   return {
     aims: [
-      { name: "events per second ÷ those of the best peer with a queue", value: ratioTo(best), atLeast: 0.7 },
+      { name: "events per second ÷ those of graphile-worker", value: ratioTo("graphile"), atLeast: 0.7 },
       { name: "events per second ÷ those of pg_net", value: ratioTo("pgNet"), atLeast: 20 },
-      { name: "events per second ÷ those of a bare fetch loop", value: ratioTo("loop"), atLeast: 0.35 },
     ],
     tables: [
       {
@@ -105,7 +101,7 @@ async function measureSlow({ quick, progress }: BenchContext, scene: Scene, ways
   const { ours, peers, rounds } = (quick ? QUICK : FULL).slow;
   const aims: Aim[] = [];
   const rows = [];
-  for (const name of ["keyframe", "pgBoss", "graphile"] as const) {
+  for (const name of ["keyframe", "graphile"] as const) {
     const isOurs = name === "keyframe";
     const each = isOurs ? ours : peers;
     const p95 = async (endpoints: number[], hanging: number[]) => {

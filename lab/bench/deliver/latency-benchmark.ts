@@ -1,3 +1,4 @@
+import { pause } from "../../../shared/platform/pause.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { quantile, ratioOf, spreadOf } from "../measure.ts";
 import { openScene, type Scene } from "./scene.ts";
@@ -91,5 +92,3 @@ async function delayOfOne({ receiver }: Scene, way: Way): Promise<number> {
   const { arrivals } = await receiver.report();
   return (arrivals[0]?.[1] ?? Number.NaN) - committed;
 }
-
-const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,9 +1,6 @@
-import { PgBoss } from "pg-boss";
 import type postgres from "postgres";
-import { sign } from "../../../shared/webhooks/signature.ts";
-import { type LoadRequest, startLoad } from "../load.ts";
 import { type JobProcess, startJobProcess } from "../processes.ts";
-import { type Job, TIMEOUT_MS, PG_BOSS_QUEUE } from "./peers/post-event.ts";
+import { type Job, TIMEOUT_MS } from "./peers/post-event.ts";
 import type { Scene } from "./scene.ts";
 
 /** A way of delivering events: from rows committed in a transaction to recorded outcomes. */
@@ -105,43 +102,6 @@ export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
   };
 }
 
-const INSERT_AT_ONCE = 1_000;
-
-/** Jobs of pg-boss, inserted in the transaction; its own worker signs and posts. */
-export async function pgBossWay({ databaseUrl, sql }: Scene): Promise<Way> {
-  const worker = await startPeer("pg-boss-worker.ts", { DATABASE_URL: databaseUrl });
-  const boss = new PgBoss({ connectionString: databaseUrl, supervise: false, schedule: false, max: 1 });
-  boss.on("error", (error: unknown) => console.error("pg-boss:", error));
-  await boss.start();
-  return {
-    name: "pg-boss + fetch",
-    pid: worker.pid,
-    commit: (events, endpoints) =>
-      commit(sql, async (sql) => {
-        const happenings: Job[] = await recordHappenings(sql, events, endpoints);
-        const db = {
-          // Its values are text, numbers and null, as unsafe accepts them.
-          executeSql: async (text: string, values: unknown[] = []) => ({
-            rows: [...(await sql.unsafe(text, values as string[]))],
-          }),
-        };
-        for (let from = 0; from < happenings.length; from += INSERT_AT_ONCE) {
-          const jobs = happenings.slice(from, from + INSERT_AT_ONCE).map((data) => ({ data }));
-          await boss.insert(PG_BOSS_QUEUE, jobs, { db });
-        }
-      }),
-    isOpen: async () => {
-      const found =
-        await sql`select from pgboss.job j where j.name = ${PG_BOSS_QUEUE} and j.state < 'completed' limit 1`;
-      return found.length > 0;
-    },
-    close: async () => {
-      await boss.stop({ graceful: false });
-      await worker.close();
-    },
-  };
-}
-
 /** Jobs of Graphile Worker, added in the transaction; its own worker signs and posts. */
 export async function graphileWay({ databaseUrl, sql }: Scene): Promise<Way> {
   const worker = await startPeer("graphile-worker-process.ts", { DATABASE_URL: databaseUrl });
@@ -177,28 +137,5 @@ export async function notifyWay({ databaseUrl, sql }: Scene): Promise<Way> {
       }),
     isOpen: async () => false,
     close: listener.close,
-  };
-}
-
-/** The best of 20, 50, 100, 200 and 400. */
-const LOOP_CLIENTS = 100;
-
-/** No queue: a process posts signed requests from its memory. The limit of the others. */
-export async function fetchLoopWay({ sql, receiver, secrets }: Scene): Promise<Way> {
-  const { run, pid, close } = startLoad();
-  return {
-    name: "bare fetch loop",
-    pid,
-    commit: async (events, endpoints) => {
-      const happenings = await recordHappenings(sql, events, endpoints);
-      const requests = happenings.map(({ id, endpoint, body }): LoadRequest => {
-        const signed = sign(secrets[endpoint] ?? "", id, new Date(), body);
-        const headers = { ...signed, "content-type": "application/json" };
-        return { method: "POST", url: receiver.url(endpoint), headers, body, status: 204 };
-      });
-      return (await run({ requests, clients: LOOP_CLIENTS, count: events, warmUp: 0 })).began;
-    },
-    isOpen: async () => false,
-    close,
   };
 }

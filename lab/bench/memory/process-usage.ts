@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { pause } from "../../../shared/platform/pause.ts";
 import { spreadOf } from "../measure.ts";
 
 const LOOK_EVERY_MS = 20;
@@ -11,7 +12,7 @@ export function watchMemory(pid: number): { stop(): Promise<number> } {
     let most = 0;
     while (!isOver) {
       most = Math.max(most, await residentMb(pid));
-      await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      await pause(LOOK_EVERY_MS);
     }
     return most;
   })();

@@ -1,9 +1,9 @@
 import { join } from "node:path";
 import type postgres from "postgres";
-import { connectionsLeft, closeKeptConnections, MARGIN_MS } from "../connections.ts";
 import { learnSecrets } from "../endpoint-actions.ts";
 import { wrongClockCallbacks } from "../second-process.ts";
-import { retry, pause, type World } from "../world.ts";
+import { pause } from "../../../shared/platform/pause.ts";
+import { retry, type World } from "../world.ts";
 import { deliveryInvariants } from "./deliveries.ts";
 import { filesInStorage, ledgerRows, type Invariant, runsAtProvider, writeLedger } from "./ledger-tables.ts";
 import { leftoverInvariants, storageInvariants } from "./leftovers.ts";
@@ -22,30 +22,15 @@ const LASTING_MS = 2_000;
 /** An invariant and the rows that break it. */
 export type Verdict = { name: string; sentence: string; broken: string[] };
 
-/** Measured just after the stack's start. */
-type AtStart = { usableConnections: number };
-
-/**
- * Writes the ledger and checks every invariant. Call it when no work is left. A run that is `brief` ends kept
- * connections instead of waiting until they lapse.
- */
-export async function checkInvariants(world: World, atStart: AtStart, brief: boolean): Promise<Verdict[]> {
+/** Writes the ledger and checks every invariant. Call it when no work is left. */
+export async function checkInvariants(world: World): Promise<Verdict[]> {
   const { sql, stack, ledger, receivers, dataDir } = world;
   for (const hook of new Set(receivers.unverified.map((arrival) => arrival.hook))) await learnSecrets(world, hook);
   const runs = await runsAtProvider(stack.simulator?.url ?? "");
   const files = await filesInStorage(join(dataDir, "storage"));
   const wrong_clock_callbacks = await wrongClockCallbacks(dataDir);
-  const pool = atStart.usableConnections;
-  const inPostgres = brief ? await connectionsLeft(world, pool, MARGIN_MS, "in Postgres") : [];
-  if (brief) await closeKeptConnections(world);
-  const connections = [...inPostgres, ...(await connectionsLeft(world, pool))];
-  const known = { ...ledgerRows(ledger, receivers), runs, files, wrong_clock_callbacks, connections };
+  const known = { ...ledgerRows(ledger, receivers), runs, files, wrong_clock_callbacks };
   await retry(() => writeLedger(sql, known), 5);
-  return await judge(sql);
-}
-
-/** Checks every invariant against the written ledger. */
-export async function judge(sql: postgres.Sql | postgres.TransactionSql): Promise<Verdict[]> {
   const verdicts: Verdict[] = [];
   for (const [name, { sentence, broken, lasting }] of Object.entries(INVARIANTS)) {
     const find = async () => (await sql.unsafe<{ broken: string }[]>(broken)).map((row) => row.broken);
@@ -66,7 +51,7 @@ export async function judge(sql: postgres.Sql | postgres.TransactionSql): Promis
  * Checks every row against every check and foreign key again: neither a crash nor a disabled trigger may leave an
  * impossible row.
  */
-async function checkConstraints(sql: postgres.Sql | postgres.TransactionSql): Promise<string[]> {
+async function checkConstraints(sql: postgres.Sql): Promise<string[]> {
   const constraints = await sql<{ name: string; table: string; query: string }[]>`
     select c.conname as name, c.conrelid::regclass::text as table,
       case c.contype

@@ -65,7 +65,6 @@ const TABLES = `
   create table chaos.left_uploads (path text);
   create table chaos.wrong_clock_callbacks (what text, detail text);
   create table chaos.refusals (status int, retry_after boolean);
-  create table chaos.connections (who text, what text);
   create table chaos.slot_counts (slots int);
   create table chaos.probes (ms int, status int, retry_after boolean);`;
 
@@ -84,7 +83,6 @@ type LedgerRows = Record<
   | "left_uploads"
   | "resubscribed"
   | "wrong_clock_callbacks"
-  | "connections"
   | "slot_counts",
   readonly object[]
 >;

@@ -90,10 +90,6 @@ export const leftoverInvariants = {
       select format('process %s (%s) is %s since %s', pid, application_name, state, xact_start) from pg_stat_activity
       where datname = current_database() and state like 'idle in transaction%' and xact_start < now() - interval '5 seconds'`,
   },
-  no_connection_is_left: {
-    sentence: "an idle stack holds no more connections than one that has just started",
-    broken: `select format('%s: %s', who, what) as broken from chaos.connections`,
-  },
   no_owner_exceeds_its_slots: {
     sentence: "at no moment did an owner use more slots than the limit",
     broken: `

@@ -18,11 +18,11 @@ export const unavailable = (cause: unknown): ApiError =>
     { cause, headers: retryAfter() },
   );
 
-/** The functions are newer than the database, or PostgREST has not seen a migration yet. */
+/** The functions are newer than the database, or PostgREST has not seen a migration or a restored dump yet. */
 export const schemaOutdated = (cause: unknown): ApiError =>
   new ApiError(
     "schema_outdated",
-    "The database lacks migrations that this version of the functions needs. Apply them (supabase db push, or npm run deploy), and expose the schemas keyframe and keyframe_worker.",
+    "The database lacks migrations that this version of the functions needs. Apply them (supabase db push, or npm run deploy), and expose the schemas keyframe and keyframe_worker. If both are done, as after a restored dump, run in SQL: notify pgrst, 'reload schema'.",
     { cause, headers: retryAfter() },
   );
 

@@ -2,12 +2,12 @@
 export type Recipe = { title: string; sql: string };
 
 /**
- * Every recipe of docs/administer.md, in its order. A heading with SQL but without a name of its own would be lost,
+ * Every recipe of a page of docs, in its order. A heading with SQL but without a name of its own would be lost,
  * so it is refused.
  */
-export async function readRecipes(): Promise<Recipe[]> {
-  const page = await Deno.readTextFile(new URL("../../../docs/administer.md", import.meta.url));
-  return page.split(/^#{2,3} /m).flatMap((section) => {
+export async function readRecipes(page = "administer"): Promise<Recipe[]> {
+  const text = await Deno.readTextFile(new URL(`../../../docs/${page}.md`, import.meta.url));
+  return text.split(/^#{2,3} /m).flatMap((section) => {
     const title = section.slice(0, section.indexOf("\n")).trim();
     const blocks = [...section.matchAll(/^```sql\n([\s\S]*?)^```$/gm)].map(([, sql = ""]) => sql);
     if (blocks.length > 1) throw new Error(`${title} has ${blocks.length} blocks of SQL: give each its own heading.`);

@@ -7,7 +7,7 @@ export type Step = "first-frame" | "last-frame" | "video";
 
 export const isOver = (status: Status) => status === "succeeded" || status === "failed" || status === "canceled";
 
-const DEFAULT_MODELS: Record<Step, string> = {
+const MODELS: Record<Step, string> = {
   "first-frame": "google/nano-banana",
   "last-frame": "google/nano-banana",
   video: "kwaivgi/kling-v2.1",
@@ -104,7 +104,7 @@ export async function seedPrediction(
     owner_id: world.owner,
     step,
     input: sql.json(input),
-    model: DEFAULT_MODELS[step],
+    model: MODELS[step],
     ...columnsIn(status, step, outputPathOf(id, world)),
     ...columns,
   };

@@ -1,5 +1,9 @@
 import type postgres from "postgres";
-import type { ClaimedEndpoint, HeldLane } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
+import type {
+  ClaimedEndpoint,
+  Exchanged as ExchangeAnswer,
+  HeldLane,
+} from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import type { ClonedDatabase } from "./clone-database.ts";
 import type { Row } from "./predictions.ts";
 
@@ -21,16 +25,11 @@ export type Lane = Pick<ClaimedEndpoint, "lane_id" | "token"> & {
   endpoints: Omit<ClaimedEndpoint, "lane_id" | "token">[];
 };
 
-/** exchange_deliveries' answer, with its endpoints by lane. `deliveries`: those of all lanes. */
-export type Exchanged = {
-  recorded: number;
-  unrecorded: { id: string; endpoint_id: string; reason: string }[];
-  lanes: Lane[];
-  lost: string[];
-  ended: string[];
-  others_wait: boolean;
-  deliveries: Leased[];
-};
+type Answer = Pick<ExchangeAnswer, "unrecorded" | "claim_error"> & { recorded: number };
+type Claim = NonNullable<ExchangeAnswer["claim"]>;
+
+/** exchange_deliveries' answer with its claim, and its endpoints by lane. `deliveries`: those of all lanes. */
+export type Exchanged = Answer & Omit<Claim, "endpoints"> & { lanes: Lane[]; deliveries: Leased[] };
 
 /** What came of a request, but for the delivery's identifier, attempt and lane. */
 export type Outcome = {
@@ -93,7 +92,7 @@ export async function exchange(
     heartbeatMs = null,
     at,
     waitMs = 0,
-    newLane = { most: 1000, room_of_new: 1000 },
+    smallLane = 1000,
   }: {
     results?: Result[];
     held?: HeldLane[];
@@ -102,15 +101,17 @@ export async function exchange(
     heartbeatMs?: number | null;
     at?: Date;
     waitMs?: number;
-    newLane?: { most: number; room_of_new: number };
+    smallLane?: number;
   } = {},
 ): Promise<Exchanged> {
-  const [row] = await sql<{ answer: Omit<Exchanged, "lanes" | "deliveries"> & { endpoints: ClaimedEndpoint[] } }[]>`
+  const [row] = await sql<{ answer: Answer & { claim: Claim | null } }[]>`
     select keyframe_worker.exchange_deliveries(
       ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${maxLanes}, ${leaseSeconds}, ${heartbeatMs},
-      coalesce(${at ?? null}, now()), ${waitMs}, new_lane => ${JSON.stringify(newLane)}::text::jsonb) as answer`;
+      coalesce(${at ?? null}, now()), ${waitMs}, small_lane => ${smallLane}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
-  const { endpoints: claimed, ...rest } = row.answer;
+  const { claim, ...recording } = row.answer;
+  if (claim === null) throw new Error(`The claim failed with ${recording.claim_error}.`);
+  const { endpoints: claimed, ...rest } = claim;
   const lanes = Map.groupBy(claimed, ({ lane_id }) => lane_id)
     .values()
     .map((ofLane) => ({
@@ -121,7 +122,7 @@ export async function exchange(
   const deliveries = claimed.flatMap(({ lane_id, token: lane_token, endpoint_id, deliveries }) =>
     deliveries.map((delivery) => ({ ...delivery, lane_id, lane_token, endpoint_id })),
   );
-  return { ...rest, lanes, deliveries };
+  return { ...recording, ...rest, lanes, deliveries };
 }
 
 /** Names the lanes of an answer as a worker does that still has these of their deliveries; by default all. */

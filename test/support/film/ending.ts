@@ -9,7 +9,6 @@ export type EndedRow = {
   error_code: string | null;
   error_message: string | null;
   error_retryable: boolean | null;
-  error_stage: string | null;
   output_path: string | null;
   completed_at: Date;
   lease_token: string | null;

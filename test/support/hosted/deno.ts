@@ -1,10 +1,19 @@
+import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
 import { claimPort } from "../../../local/network.ts";
-import { functionArguments, type FunctionName, HOSTED_DENO } from "../../../local/stack/function-arguments.ts";
+import { functionArguments, type FunctionName } from "../../../local/stack/function-arguments.ts";
 import { until } from "../until.ts";
 
 const path = (relative: string) => fileURLToPath(new URL(`../../../${relative}`, import.meta.url));
+
+/** The Deno version that the hosted platform is compatible with. */
+export const HOSTED_DENO = path("node_modules/deno-hosted-linux-x64/deno");
+
+/** Why it cannot run here; undefined when it can. */
+export const hostedDenoMissing = existsSync(HOSTED_DENO)
+  ? undefined
+  : `${HOSTED_DENO} is not installed; it exists for Linux on x64 only`;
 
 export const HOSTED_SECRET = `whsec_${btoa("k".repeat(32))}`;
 
@@ -28,12 +37,18 @@ const argumentsFor = (name: FunctionName, port: number, file: string, hosts: str
 /** Starts a function as the stack does, for as long as the test runs. Gives its address once it answers. */
 export async function bootHosted(name: FunctionName, supabaseUrl: string): Promise<string> {
   const port = claimPort(0);
-  const file = await Deno.makeTempFile({ prefix: "keyframe-hosted-", suffix: ".ts" });
-  const imports = ["local/stack/hosted-serve.ts", `supabase/functions/${name}/index.ts`];
-  await Deno.writeTextFile(file, imports.map((each) => `import ${JSON.stringify(path(each))};\n`).join(""));
+  const file = await Deno.makeTempFile({ prefix: "keyframe-hosted-", suffix: ".js" });
+  // That version does not know DENO_SERVE_ADDRESS, with which the local stack sets the port.
+  await Deno.writeTextFile(
+    file,
+    `const serve = Deno.serve;
+Deno.serve = (handler) => serve({ hostname: "127.0.0.1", port: ${port}, onListen: () => undefined }, handler);
+await import(${JSON.stringify(path(`supabase/functions/${name}/index.ts`))});
+`,
+  );
   const hosts = name === "keyframe-deliver" ? "anywhere" : [new URL(supabaseUrl).host];
   const child = new Deno.Command(HOSTED_DENO, {
-    args: [...argumentsFor(name, port, file, hosts), String(port)],
+    args: argumentsFor(name, port, file, hosts),
     clearEnv: true,
     env: { ...ENVIRONMENT, SUPABASE_URL: supabaseUrl },
     stdout: "null",

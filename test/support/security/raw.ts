@@ -1,4 +1,4 @@
-import { type RawAnswer, readAnswer } from "../../../lab/bench/memory/open-unfinished.ts";
+import { type RawAnswer, readAnswer } from "./open-unfinished.ts";
 
 /**
  * Sends a request line by line, as fetch would not: a header twice, in any order, malformed. `lines` come after Host and

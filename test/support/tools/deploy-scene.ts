@@ -5,7 +5,7 @@ import postgres from "postgres";
 import { z } from "zod";
 import { readDeploySettings } from "../../../tools/deploy/settings.ts";
 import { runDeployment } from "../../../tools/deploy/run-deployment.ts";
-import { createSecretKeeper, DeployError, type Progress } from "../../../tools/deploy/output.ts";
+import { createSecretKeeper, DeployError, type Progress } from "../../../tools/deploy/reporting.ts";
 import type { Deployment, Stage } from "../../../tools/deploy/stage.ts";
 import { createSupabaseCli, type SupabaseCli } from "../../../tools/deploy/supabase-cli.ts";
 import { runPgNetWorker } from "../../../local/extensions/pg-net-worker.ts";
@@ -188,7 +188,7 @@ export async function takeStages(
   environment: Record<string, string>,
   clock: Deployment["clock"] = hastyClock(),
 ): Promise<string> {
-  const given = { help: false, project: PROJECT, dryRun: false, dashboard: false, localBundling: false } as const;
+  const given = { help: false, project: PROJECT, dryRun: false } as const;
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {

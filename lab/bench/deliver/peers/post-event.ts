@@ -36,5 +36,3 @@ export async function openPostEvent(databaseUrl: string): Promise<(job: Job) => 
     if (!response.ok) throw new Error(`The receiver answered ${response.status}.`);
   };
 }
-
-export const PG_BOSS_QUEUE = "webhooks";

@@ -65,8 +65,9 @@ const PRESENT_SECONDS = 60;
 const MANY_SLOW_REQUESTS = 10;
 
 /** What does not work although the service answers, and what to do about it. Empty when all is well. */
-export function problemsOf({ deliveries, kicks, lastKicks, workers, transactions, sweep }: ServiceFigures): string[] {
-  const problems: string[] = [];
+export function problemsOf(figures: ServiceFigures): string[] {
+  const { deliveries, kicks, lastKicks, workers, transactions, sweep } = figures;
+  const problems: string[] = figures.unavailableModels.map(modelProblem);
   const { oldestUnsentSeconds, othersUnsent, servedDatabase } = kicks;
   const isUnsent = oldestUnsentSeconds !== null && oldestUnsentSeconds >= SOON_SECONDS;
   for (const name of ["generate", "deliver"] as const) {
@@ -123,6 +124,25 @@ export function problemsOf({ deliveries, kicks, lastKicks, workers, transactions
     );
   }
   return problems;
+}
+
+function modelProblem(gone: ServiceFigures["unavailableModels"][number]): string {
+  const { step, model, reason, isDefault, successor } = gone;
+  const row = `where step = '${step}' and model = '${model}'`;
+  const why = reason === "ended" ? "its shutdown_at has passed" : "the provider answered that it does not know it";
+  const effect = !isDefault
+    ? ""
+    : successor === null
+      ? " Starts of this step are refused with model_unavailable."
+      : ` Starts use ${successor}.`;
+  const change = isDefault
+    ? `Choose another default (update keyframe.step_defaults set model = '…' where step = '${step}')`
+    : `Switch it off (update keyframe.models set enabled = false ${row})`;
+  const back =
+    reason === "ended"
+      ? "or correct its shutdown_at if the vendor has put that off"
+      : `or, if the provider has it again, update keyframe.models set refused_at = null ${row}`;
+  return `The model ${model} of the step ${step} is not available: ${why}.${effect} ${change}, ${back}.`;
 }
 
 function kickProblem(name: string, { outcome, status, error }: LastKick, { oldestKickSeconds }: WorkerFigures): string {

@@ -12,6 +12,7 @@ export async function readMetrics(headers: Headers, deps: Deps): Promise<string>
 export function metricsOf(figures: ServiceFigures): Metric[] {
   const { predictions, deliveries, events, kicks, lastKicks, workers, transactions, sweep, prune, fileRemovals } =
     figures;
+  const { unavailableModels } = figures;
   const { queued, starting, processing, storing, waiting } = predictions;
   const jobs = { sweep, prune };
   return [
@@ -140,6 +141,7 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     one("file_removals_due", "Those that are to be removed now.", fileRemovals.due),
     one("file_removals_failing", "Those that could not be removed so far.", fileRemovals.failing),
     one("file_removals_oldest_due_seconds", "How long the oldest has been due.", fileRemovals.oldestDueSeconds ?? 0),
+    one("models_unavailable", "Enabled models that a start cannot use.", unavailableModels.length),
   ];
 }
 

@@ -1,19 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
-import type { ErrorClass } from "../send/send-error.ts";
-
-/** The result of an attempt. */
-export type AttemptResult = {
-  id: string;
-  attempt: number;
-  endpoint_id: string;
-  started_at: string;
-  duration_ms: number;
-  status_code: number | null;
-  error: ErrorClass | null;
-  response_excerpt: string | null;
-  retry_after_seconds: number | null;
-};
+import type { AttemptResult } from "../send/attempt.ts";
 
 /** A lane that the worker holds: the deliveries it has, and how many more it takes of each endpoint and of the lane. */
 export type HeldLane = {
@@ -29,8 +16,6 @@ export type ExchangeArguments = {
   results: AttemptResult[];
   held: HeldLane[];
   max_lanes: number;
-  /** How many deliveries a lane that is taken brings, and how many of each endpoint of which the worker has none. */
-  new_lane: { most: number; room_of_new: number };
   lease_seconds: number;
   /** Null: the worker does not claim. */
   heartbeat_ms: number | null;
@@ -54,19 +39,25 @@ const claimedEndpoint = z.object({
 /** An endpoint of a held lane, with deliveries to send. */
 export type ClaimedEndpoint = z.infer<typeof claimedEndpoint>;
 
-/** A claimed delivery with everything its next attempt needs. */
-export type Delivery = ClaimedEndpoint["deliveries"][number] & Pick<ClaimedEndpoint, "endpoint_id" | "url" | "secrets">;
-
 const exchanged = z.object({
-  endpoints: z.array(claimedEndpoint),
   /** Results that could not be recorded now, and why: `locked`, or an SQLSTATE. */
   unrecorded: z.array(z.object({ id: z.string(), endpoint_id: z.string(), reason: z.string() })),
-  /** Lanes that are not the worker's any more: released, or another's. */
-  lost: z.array(z.string()),
-  /** Endpoints of held lanes that are disabled or deleted. */
-  ended: z.array(z.string()),
-  /** More lanes wait than were taken. */
-  others_wait: z.boolean(),
+  /** Null when it failed. */
+  claim: z
+    .object({
+      endpoints: z.array(claimedEndpoint),
+      /** Lanes that the worker holds for the time of a lease. */
+      kept: z.array(z.string()),
+      /** Lanes that are not the worker's any more: released, or another's. */
+      lost: z.array(z.string()),
+      /** How many requests endpoints of held lanes may have open. Disabled and deleted ones are missing. */
+      max_open: z.record(z.string(), z.int()),
+      /** Probably more lanes wait than were taken. */
+      others_wait: z.boolean(),
+    })
+    .nullable(),
+  /** The SQLSTATE. */
+  claim_error: z.string().nullable(),
 });
 export type Exchanged = z.infer<typeof exchanged>;
 

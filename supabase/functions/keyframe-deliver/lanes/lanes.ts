@@ -1,7 +1,8 @@
 import type { Log } from "../../../../shared/platform/log.ts";
 import type { Clock } from "../../../../shared/worker/clock.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker-limits.ts";
-import type { AttemptResult, ClaimedEndpoint, Delivery, Exchange, ExchangeArguments, HeldLane } from "./database.ts";
+import type { AttemptResult, Delivery } from "../send/attempt.ts";
+import type { ClaimedEndpoint, Exchange, ExchangeArguments, HeldLane } from "./database.ts";
 import { createPaces, type Pace, SLOW_MS } from "./pace.ts";
 
 /** workMs is longer than a request's 15 s, which post.ts limits. */
@@ -10,21 +11,15 @@ export const DELIVER_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 400, wo
 /** Results wait behind a call, and so do renewals. */
 export const DATABASE_TIMEOUT_MS = 5_000;
 
-/**
- * A worker that dies or freezes delays its lanes by so much. Five times the last call: while the database is slow, leases are longer. At the
- * end of a run, when calls are seconds apart, the longest, which is three times the longest call.
- */
-export const LEASE_SECONDS = { shortest: 3, longest: 15, calls: 5 };
+/** Twice the longest call. A worker that dies or freezes delays its lanes by so much. */
+export const LEASE_SECONDS = 10;
 
-/** A request begins in this part of the lease, counted from the beginning of the call: another worker takes the lane later. */
-export const START_WITHIN = 2 / 3;
+/** A request begins so soon after the beginning of a call that kept its lane. Leases with less than that left are renewed. */
+const START_WITHIN_MS = (LEASE_SECONDS * 2_000) / 3;
 
 const MAX_LANES = 500;
 const LANES_AT_ONCE = 100;
-const LANES_WHEN_CROWDED = 20;
-const CROWDED_MS = 1_000;
-/** An endpoint begins with one request open. Bodies have up to 20 kB: a call must not bring more than its time allows, nor fill the memory. */
-const NEW_LANE = { most: 8, room_of_new: 2 };
+/** Bodies have up to 20 kB: a call must not bring more than its time allows, nor fill the memory. */
 const MAX_QUEUED = 800;
 
 /** A result that could not be recorded is given again after this time, and dropped after the second one: its delivery is sent again. */
@@ -34,14 +29,17 @@ const RECORD_WITHIN_MS = 60_000;
 /** `open`: the requests by delivery, and when each began. */
 type Endpoint = { id: string; maxOpen: number; queue: Delivery[]; open: Map<string, number>; pace: Pace };
 
-/** An owner's deliveries. `open`: how many of its requests are open. */
-type Lane = { id: string; token: string; endpoints: Map<string, Endpoint>; open: number; pace: Pace };
+/** An owner's deliveries. `open`: how many of its requests are open. Nothing is started after startUntil. */
+type Lane = Lease & { endpoints: Map<string, Endpoint>; open: number; pace: Pace };
+type Lease = { id: string; token: string; startUntil: number };
 
 /** A request to send, counted as open. */
 export type Send = { lane: Lane; endpoint: Endpoint; delivery: Delivery };
 
 /** A result to record at `from` or later. It is given up at `until`. */
 type Recording = { laneId: string; result: AttemptResult; from: number; until: number };
+
+type Claiming = Pick<ExchangeArguments, "max_lanes" | "heartbeat_ms" | "wait_ms">;
 
 export type LanesSettings = {
   exchange: Exchange;
@@ -56,34 +54,23 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   const lanes = new Map<string, Lane>();
   const paces = createPaces(DELIVER_LIMITS.maxOpen);
   let results: Recording[] = [];
-  /** Each call renews all lanes. Nothing is started later than this, until the next one has. */
-  let startUntil = 0;
   const isReady = ({ from }: Recording) => from <= clock.now();
 
   /** Deliveries to send now. The lanes take turns, and so do the endpoints of a lane. */
   function next(): Send[] {
     const started: Send[] = [];
-    if (clock.now() >= startUntil) return started;
     for (const lane of lanes.values()) {
-      const send = nextOf(lane);
-      if (send === null) continue;
-      started.push(send);
+      if (clock.now() >= lane.startUntil) continue;
+      const endpoint = lane.endpoints.values().find((each) => each.queue.length > 0 && paces.mayStart(lane, each));
+      const delivery = endpoint?.queue.shift();
+      if (endpoint === undefined || delivery === undefined) continue;
+      endpoint.open.set(delivery.id, clock.now());
+      paces.begin(lane);
+      started.push({ lane, endpoint, delivery });
+      moveToEnd(lane.endpoints, endpoint);
       moveToEnd(lanes, lane); // where this loop comes to it again
     }
     return started;
-  }
-
-  function nextOf(lane: Lane): Send | null {
-    for (const endpoint of lane.endpoints.values()) {
-      const [delivery] = endpoint.queue;
-      if (delivery === undefined || !paces.mayStart(lane, endpoint)) continue;
-      endpoint.queue.shift();
-      endpoint.open.set(delivery.id, clock.now());
-      paces.begin(lane);
-      moveToEnd(lane.endpoints, endpoint);
-      return { lane, endpoint, delivery };
-    }
-    return null;
   }
 
   async function work({ lane, endpoint, delivery }: Send): Promise<void> {
@@ -103,12 +90,10 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   }
 
   function accept({ lane_id: laneId, token, endpoint_id, max_open, url, secrets, deliveries }: ClaimedEndpoint): void {
-    const newLane = { id: laneId, token, endpoints: new Map(), open: 0, pace: paces.of("lane", laneId) };
-    const lane = lanes.get(laneId) ?? newLane;
-    const pace = paces.of("endpoint", endpoint_id);
-    const newEndpoint = { id: endpoint_id, maxOpen: max_open, queue: [], open: new Map(), pace };
-    const endpoint: Endpoint = lane.endpoints.get(endpoint_id) ?? newEndpoint;
-    endpoint.maxOpen = max_open;
+    const pace = paces.of("lane", laneId);
+    const lane: Lane = lanes.get(laneId) ?? { id: laneId, token, startUntil: 0, endpoints: new Map(), open: 0, pace };
+    const newEndpoint = { id: endpoint_id, queue: [], open: new Map(), pace: paces.of("endpoint", endpoint_id) };
+    const endpoint: Endpoint = lane.endpoints.get(endpoint_id) ?? { ...newEndpoint, maxOpen: max_open };
     endpoint.queue.push(...deliveries.map((delivery) => ({ ...delivery, endpoint_id, url, secrets })));
     lane.endpoints.set(endpoint_id, endpoint);
     lanes.set(laneId, lane);
@@ -124,7 +109,9 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     const unrecorded = Map.groupBy(results, ({ laneId }) => laneId);
     // What cannot be sent soon would keep others from being taken; a worker that claims no more must end in time.
     const waits = (lane: Lane, endpoint: Endpoint) =>
-      !isClaiming || ((lane.open === 0 || endpoint.pace.allowed === 1) && !paces.mayStart(lane, endpoint));
+      !isClaiming ||
+      endpoint.maxOpen === 0 ||
+      ((lane.open === 0 || endpoint.pace.allowed === 1) && !paces.mayStart(lane, endpoint));
     // Four times as many as may be open: a call takes as long as a few requests. Twice: 0.6 of the best job queue instead of 0.8.
     const roomOf = (lane: Lane, endpoint: Endpoint) => {
       const { maxOpen, queue, open, pace } = endpoint;
@@ -139,7 +126,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       for (const endpoint of lane.endpoints.values()) if (waits(lane, endpoint)) endpoint.queue = [];
     const queued = endpointsOfAll().reduce((sum, { queue }) => sum + queue.length, 0);
     const wanting = new Set(lanes.values().filter(wantsMore));
-    const most = Math.max(0, Math.floor((MAX_QUEUED - queued) / Math.max(1, wanting.size)));
+    const most = Math.floor((MAX_QUEUED - queued) / Math.max(1, wanting.size));
     return [...lanes.values()].map((lane) => {
       const endpoints = [...lane.endpoints.values()];
       return {
@@ -156,55 +143,41 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
   }
 
   /** Gives results and says which lanes the worker holds; heartbeat_ms null: it does not claim. Returns whether more lanes wait. */
-  async function call(
-    claim: Pick<ExchangeArguments, "max_lanes" | "heartbeat_ms" | "wait_ms">,
-    callMs: number,
-  ): Promise<boolean> {
-    const { shortest, longest, calls } = LEASE_SECONDS;
-    // After a claim without a heartbeat, calls are seconds apart.
-    const leaseSeconds = claim.heartbeat_ms
-      ? Math.min(longest, Math.max(shortest, Math.ceil((calls * callMs) / 1000)))
-      : longest;
+  async function call(claiming: Claiming, callMs: number): Promise<boolean> {
     const calledAt = clock.now();
-    const given = new Set(results.filter(isReady));
-    const { unrecorded, lost, endpoints, ended, others_wait } = await exchange({
-      ...claim,
-      results: [...given].map(({ result }) => result),
-      held: describeHeld(claim.heartbeat_ms !== null),
-      new_lane: NEW_LANE,
-      lease_seconds: leaseSeconds,
+    const given = results.filter(isReady);
+    const { unrecorded, claim, claim_error } = await exchange({
+      ...claiming,
+      results: given.map(({ result }) => result),
+      held: describeHeld(claiming.heartbeat_ms !== null),
+      lease_seconds: LEASE_SECONDS,
       report: { callMs: Math.round(callMs), openRequests: openOfAll().length, slowRequests: countSlow(SLOW_MS) },
     });
-    results = results.filter((each) => !given.has(each));
-    const reasons = new Map(unrecorded.map(({ id, reason }) => [id, reason]));
-    for (const each of given) {
-      const reason = reasons.get(each.result.id);
-      if (reason === undefined) continue;
-      const fields = { deliveryId: each.result.id, endpointId: each.result.endpoint_id, reason };
-      if (clock.now() >= each.until) log.error("result_dropped", fields);
-      else {
-        log.warn("result_not_recorded", fields);
-        results.push({ ...each, from: clock.now() + RECORD_AGAIN_MS });
-      }
+    results = results.filter((each) => !given.includes(each));
+    for (const { id, endpoint_id, reason } of unrecorded) {
+      const again = given.filter(({ result, until }) => result.id === id && clock.now() < until);
+      results.push(...again.map((each) => ({ ...each, from: clock.now() + RECORD_AGAIN_MS })));
+      const fields = { deliveryId: id, endpointId: endpoint_id, reason };
+      if (again.length > 0) log.warn("result_not_recorded", fields);
+      else log.error("result_dropped", fields);
     }
+    if (claim === null) throw new Error(`The database could not claim deliveries, code ${claim_error}`);
+    for (const endpoint of endpointsOfAll()) endpoint.maxOpen = claim.max_open[endpoint.id] ?? 0;
     // Before the new endpoints: a lost lane may have been taken again, with a new token and without its old queue.
-    for (const laneId of lost) lanes.delete(laneId);
-    endpoints.forEach(accept);
-    startUntil = calledAt + START_WITHIN * leaseSeconds * 1000;
-    for (const endpoint of endpointsOfAll()) if (ended.includes(endpoint.id)) endpoint.queue = [];
-    return others_wait;
+    for (const laneId of claim.lost) lanes.delete(laneId);
+    claim.endpoints.forEach(accept);
+    const kept = new Set(claim.kept);
+    for (const lane of lanes.values()) if (kept.has(lane.id)) lane.startUntil = calledAt + START_WITHIN_MS;
+    return claim.others_wait;
   }
 
   return {
     work,
     async claim(room: number, heartbeat_ms: number, wait_ms: number, callMs: number) {
-      // Beside many slow requests most lanes have no place, and are released again. A few at a time find those that have one: with 350
-      // slow owners, claims bring a fifth of the deliveries, and another owner's start no later.
-      const isCrowded = countSlow(CROWDED_MS) >= DELIVER_LIMITS.maxOpen / 4;
-      const atOnce = isCrowded ? LANES_WHEN_CROWDED : LANES_AT_ONCE;
-      const max_lanes = room > 0 ? Math.min(atOnce, MAX_LANES - lanes.size) : 0;
+      const max_lanes = Math.max(0, Math.min(room, LANES_AT_ONCE, MAX_LANES - lanes.size));
       const othersWait = await call({ max_lanes, heartbeat_ms, wait_ms }, callMs);
-      return { items: next(), more: othersWait && max_lanes > 0 && !isCrowded };
+      const items = next();
+      return { items, more: othersWait && items.length > 0 }; // beside many slow requests most lanes have no place
     },
     results: {
       ready: () => results.filter(isReady).length,

@@ -9,15 +9,13 @@ type PacedLane = { open: number; pace: Pace; endpoints: ReadonlyMap<string, Pace
 
 /** An endpoint begins with one request open, an owner with two at endpoints that have not answered quickly. */
 const FIRST = { endpoint: 1, lane: 2 };
-/** Above max_in_flight of every endpoint. */
-const MAX_ALLOWED = 100;
 /** More than the endpoints and owners of a process need; a few megabytes. */
 const MAX_REMEMBERED = 20_000;
 
 /**
  * How many requests of a process may be open, so that nobody's slow receivers hold up others. Slow start: each quick answer of an endpoint
- * allows one request more, a slow one takes it back to one. An owner's first request may have any of the places. Its further ones, and
- * those of an owner whose last answer was slow, share one half of the places, and an owner has at most as many of them as are left there.
+ * allows one request more, a slow one takes it back to one. An owner's first request may have any of the places. Further requests, and all
+ * of an owner whose last answer was slow, share one half of the places: an owner gets at most half of what the others leave free there.
  */
 export function createPaces(places: number) {
   const paces = new Map<string, Pace>();
@@ -62,8 +60,7 @@ export function createPaces(places: number) {
     end(lane: PacedLane, endpoint: PacedEndpoint, ms: number): void {
       lane.open -= 1;
       open -= 1;
-      for (const { pace } of [lane, endpoint])
-        pace.allowed = ms > SLOW_MS ? 1 : Math.min(pace.allowed + 1, MAX_ALLOWED);
+      for (const { pace } of [lane, endpoint]) pace.allowed = ms > SLOW_MS ? 1 : pace.allowed + 1;
     },
   };
 }

@@ -2,11 +2,34 @@ import { Buffer } from "node:buffer";
 import { lookup } from "node:dns/promises";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
-import type { AttemptResult, Delivery } from "../lanes/database.ts";
 import { createCheckedLookup } from "./checked-lookup.ts";
 import { eventHeaders } from "./event-headers.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
 import type { ErrorClass } from "./send-error.ts";
+
+/** A delivery with everything its next attempt needs. The event's id is the webhook-id, its body is sent byte for byte. */
+export type Delivery = {
+  id: string;
+  attempt: number;
+  event_id: string;
+  body: string;
+  endpoint_id: string;
+  url: string;
+  /** They sign, newest first. */
+  secrets: string[];
+};
+
+export type AttemptResult = {
+  id: string;
+  attempt: number;
+  endpoint_id: string;
+  started_at: string;
+  duration_ms: number;
+  status_code: number | null;
+  error: ErrorClass | null;
+  response_excerpt: string | null;
+  retry_after_seconds: number | null;
+};
 
 export type AttemptSettings = {
   post: Post;

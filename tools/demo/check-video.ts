@@ -1,18 +1,8 @@
-import { loadImage } from "@napi-rs/canvas";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { launchBrowser } from "./browser.ts";
 
 /** Two pictures of one scene differ by less than this (H.264 is lossy), those of two scenes by more. */
 const SAME = 0.06;
-
-/** Decodes a frame and compares its size with the API's. Returns `width × height`. */
-export async function checkFrame(file: Uint8Array, { step, output }: Prediction): Promise<string> {
-  const { width, height } = await loadImage(file);
-  if (width !== output?.width || height !== output.height) {
-    throw new Error(`The ${step} is ${width} × ${height}, not ${output?.width} × ${output?.height}.`);
-  }
-  return `${width} × ${height}`;
-}
 
 /**
  * Decodes the video in a browser: size and duration as in the API, first picture = first frame, last picture = last
@@ -38,7 +28,7 @@ export async function checkVideo(
   if (seen.endToLast > SAME || seen.endToLast >= seen.endToFirst) {
     throw new Error(`The video does not end with the last frame (difference ${seen.endToLast.toFixed(3)}).`);
   }
-  return `${seen.durationSeconds.toFixed(1)} s, begins with the first frame, ends with the last`;
+  return `${seen.durationSeconds.toFixed(1)} s, begins with its first frame, ends with its last`;
 }
 
 /**

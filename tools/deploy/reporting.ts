@@ -3,7 +3,7 @@ export class DeployError extends Error {
   override name = "DeployError";
 }
 
-/** Prints every few seconds what a wait is for. */
+/** Prints every few seconds what a wait is for: a line each, because a deployment is read afterwards in a log (showStages redraws its line). */
 export type Progress = {
   /** Settles as `work` does; meanwhile prints what is being done and for how long. */
   during<T>(doing: string | (() => string), work: Promise<T>): Promise<T>;

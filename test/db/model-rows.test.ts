@@ -1,0 +1,310 @@
+import { expect, test } from "vitest";
+import { z } from "zod";
+import { modelList } from "../../shared/contract/models.ts";
+import { runStatements } from "../../tools/sql/run-statements.ts";
+import { readRecipes } from "../support/database/admin-recipes.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+
+const db = useDatabase();
+
+const GOOD = {
+  prompt: { field: "prompt" },
+  firstFrame: { field: "image" },
+  lastFrame: { field: "last", needs: ["firstFrame"], forces: { resolution: "1080p" } },
+  resolution: { field: "mode", values: { "720p": "std", "1080p": "pro" }, order: ["720p", "1080p"], default: "720p" },
+  durationSeconds: { field: "duration", values: [5, 10], default: 5 },
+};
+const add = (controls: unknown, fixed: unknown = {}, step = "video") => db.sql`
+  insert into keyframe.models (step, model, label, vendor, controls, fixed)
+  values (${step}::keyframe.generation_step, ${`test/${crypto.randomUUID()}`}, 'Test', 'Test',
+    ${JSON.stringify(controls)}::text::jsonb, ${JSON.stringify(fixed)}::text::jsonb)`;
+
+const changed = (name: string, change: object) => ({
+  ...GOOD,
+  [name]: { ...Object(Reflect.get(GOOD, name)), ...change },
+});
+const without = (name: string) => Object.fromEntries(Object.entries(GOOD).filter(([key]) => key !== name));
+const SEED = { field: "seed", min: 0, max: 9 };
+
+test.each<[string, unknown, string]>([
+  ["controls that are a list", [], "controls must be an object."],
+  ["no prompt", without("prompt"), "controls.prompt is missing."],
+  ["a video without a first frame", without("firstFrame"), "controls.firstFrame is missing."],
+  [
+    "a name that is no control",
+    { ...GOOD, durationSecond: SEED },
+    "controls.durationSecond is no control of the step video. It has: prompt,",
+  ],
+  ["a control that is a text", { ...GOOD, seed: "seed" }, "controls.seed must be an object."],
+  [
+    "a key that does not exist",
+    changed("resolution", { defualt: "720p" }),
+    "controls.resolution.defualt is no key of this control. It takes: field, values,",
+  ],
+  [
+    "a key of another control",
+    changed("prompt", { values: ["a"] }),
+    "controls.prompt.values is no key of this control. It takes: field, maxLength",
+  ],
+  ["no field", { ...GOOD, seed: { min: 0, max: 9 } }, "controls.seed.field is missing"],
+  [
+    "a field that the provider would ignore",
+    changed("prompt", { field: "the prompt" }),
+    "controls.prompt.field must be the name of a field.",
+  ],
+  ["an empty field", changed("prompt", { field: "" }), "controls.prompt.field must be the name of a field."],
+  [
+    "a length that is a text",
+    changed("prompt", { maxLength: "2500" }),
+    "controls.prompt.maxLength must be a positive integer.",
+  ],
+  [
+    "values of another type",
+    changed("durationSeconds", { values: [5, "10"] }),
+    "controls.durationSeconds.values[1] must be a positive integer.",
+  ],
+  [
+    "half a second",
+    changed("durationSeconds", { values: [5, 7.5] }),
+    "controls.durationSeconds.values[1] must be a positive integer.",
+  ],
+  [
+    "no seconds",
+    changed("durationSeconds", { values: [5, 0] }),
+    "controls.durationSeconds.values[1] must be a positive integer.",
+  ],
+  [
+    "a ratio of another shape",
+    { ...GOOD, aspectRatio: { field: "a", values: ["16:9", "wide"] } },
+    'controls.aspectRatio.values[1] must be a ratio such as "16:9".',
+  ],
+  [
+    "sound that is a text",
+    { ...GOOD, audio: { field: "a", values: ["on"], default: "on" } },
+    "controls.audio.values[0] must be true or false.",
+  ],
+  [
+    "an empty value",
+    changed("resolution", { values: ["720p", "1080p", ""], order: undefined }),
+    "controls.resolution.values[2] must be a text.",
+  ],
+  [
+    "a value that is null",
+    changed("resolution", { values: { "720p": null, "1080p": "pro" } }),
+    "controls.resolution.values.720p must be a text, a number, true or false.",
+  ],
+  [
+    "a map of numbers",
+    changed("durationSeconds", { values: { five: 5 }, default: 5 }),
+    "controls.durationSeconds.values.five cannot stand in an object",
+  ],
+  [
+    "a value twice",
+    changed("durationSeconds", { values: [5, 10, 5] }),
+    "controls.durationSeconds.values[2] stands there twice.",
+  ],
+  ["no values", changed("durationSeconds", { values: [] }), "controls.durationSeconds.values must not be empty."],
+  [
+    "a range without an end",
+    { ...GOOD, seed: { field: "seed", min: 0 } },
+    "controls.seed must have either values, or min and max.",
+  ],
+  [
+    "a range from its end",
+    { ...GOOD, seed: { field: "seed", min: 9, max: 0 } },
+    "controls.seed.min must not be greater than max.",
+  ],
+  [
+    "a resolution with a range",
+    changed("resolution", { min: 1, max: 2 }),
+    "controls.resolution must have values, and no min or max.",
+  ],
+  [
+    "a default that is no value",
+    changed("resolution", { default: "4k" }),
+    "controls.resolution.default is not among its values.",
+  ],
+  [
+    "no default for what decides the price",
+    changed("durationSeconds", { default: undefined }),
+    "controls.durationSeconds.default is missing: it decides the price",
+  ],
+  [
+    "an order that lacks a value",
+    changed("resolution", { order: ["720p"] }),
+    "controls.resolution.order must name each key of values once",
+  ],
+  [
+    "two controls in one field",
+    { ...GOOD, seed: { ...SEED, field: "mode" } },
+    "controls.seed.field names the field mode, which controls.resolution.field fills already.",
+  ],
+  [
+    "several images in a field for one",
+    { ...GOOD, referenceImages: { field: "r", max: 2 } },
+    "controls.referenceImages.list must be true",
+  ],
+  [
+    "images without a number",
+    { ...GOOD, referenceImages: { field: "r", list: true } },
+    "controls.referenceImages.max is missing",
+  ],
+  [
+    "what is needed and not there",
+    changed("lastFrame", { needs: ["referenceImages"] }),
+    "controls.lastFrame.needs[0] must be another control of this model, not referenceImages.",
+  ],
+  [
+    "what excludes itself",
+    changed("lastFrame", { excludes: ["lastFrame"] }),
+    "controls.lastFrame.excludes[0] must be another control of this model, not lastFrame.",
+  ],
+  [
+    "omitted beside no image",
+    changed("resolution", { omitWith: ["durationSeconds"] }),
+    "controls.resolution.omitWith[0] must be firstFrame, lastFrame or referenceImages",
+  ],
+  [
+    "a forced value that is none",
+    changed("lastFrame", { forces: { resolution: "4k" } }),
+    "controls.lastFrame.forces.resolution is not among the values of resolution.",
+  ],
+  [
+    "a forced control that is none",
+    changed("lastFrame", { forces: { audio: false } }),
+    "controls.lastFrame.forces.audio is no other control of this model.",
+  ],
+  [
+    "a value that forces and is none",
+    changed("resolution", { forcesByValue: { "4k": { durationSeconds: 5 } } }),
+    "controls.resolution.forcesByValue.4k is not among its values.",
+  ],
+  [
+    "a value that forces what is none",
+    changed("resolution", { forcesByValue: { "1080p": { durationSeconds: 6 } } }),
+    "controls.resolution.forcesByValue.1080p.durationSeconds is not among the values of durationSeconds.",
+  ],
+])("%s → refused with its path", async (_name, controls, words) => {
+  const refusal = await refusalOf(add(controls));
+  expect(refusal).toMatchObject({ sqlstate: "23514", constraint: "model_is_well_formed" });
+  expect(refusal.message).toContain(words);
+});
+
+test.each<[string, () => PromiseLike<unknown>, string]>([
+  [
+    "what is fixed and also a control's",
+    () => add(GOOD, { mode: "pro" }),
+    "fixed.mode names the field mode, which controls.resolution.field fills already.",
+  ],
+  [
+    "a fixed field that the provider would ignore",
+    () => add(GOOD, { "a b": 1 }),
+    "fixed.a b must be the name of a field.",
+  ],
+  ["fixed that is a list", () => add(GOOD, []), "fixed must be an object."],
+  [
+    "frames of an image step",
+    () => add({ prompt: GOOD.prompt, firstFrame: GOOD.firstFrame }, {}, "first-frame"),
+    "controls.firstFrame is no control of the step first-frame.",
+  ],
+  [
+    "two mistakes",
+    () => add({ ...GOOD, seed: { field: 1 }, audio: [] }),
+    "controls.audio must be an object. controls.seed must have either values, or min and max. controls.seed.field must be the name of a field.",
+  ],
+])("%s → refused with its path", async (_name, statement, words) => {
+  expect((await refusalOf(statement())).message).toContain(words);
+});
+
+test("a right row, changed to a wrong one → refused, and as it was", async () => {
+  await add(GOOD);
+  const wrong = db.sql`update keyframe.models set controls = controls - 'prompt' where model like 'test/%'`;
+  expect((await refusalOf(wrong)).constraint).toBe("model_is_well_formed");
+  const [row] = await db.sql`select controls from keyframe.models where model like 'test/%'`;
+  expect(row?.controls).toEqual(GOOD);
+  await db.sql`delete from keyframe.models where model like 'test/%'`;
+});
+
+const answer = z.object({ rate: z.unknown(), ...modelList.shape });
+/** What a user gets of a step. */
+async function listed(step: string) {
+  const sub = await db.addUser();
+  const { steps } = await db.as({ role: "authenticated", sub }, async (sql) => {
+    const [row] = await sql`select keyframe.list_models() as answer`;
+    return answer.parse(row?.answer);
+  });
+  return steps.find((one) => one.step === step)?.models ?? [];
+}
+
+test("list_models → each step's models in order, with what each control takes and none of the provider's fields", async () => {
+  const [kling, veo] = await listed("video");
+  expect(kling).toEqual({
+    ...{ model: "kwaivgi/kling-v3-omni-video", label: "Kling 3.0 Omni", vendor: "Kuaishou", isDefault: true },
+    ...{ available: true, acceptsFaces: "yes", shutdownAt: null, successor: null, promptMaxLength: 2500 },
+    notes: expect.any(String),
+    controls: {
+      prompt: { maxLength: 2500 },
+      firstFrame: {},
+      lastFrame: { needs: ["firstFrame"] },
+      referenceImages: { max: 5 },
+      aspectRatio: { values: ["16:9", "9:16", "1:1"] },
+      resolution: { values: ["720p", "1080p", "4k"], default: "720p" },
+      durationSeconds: { values: [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], default: 5 },
+      audio: { values: [false, true], default: false },
+    },
+  });
+  expect(veo).toMatchObject({
+    isDefault: false,
+    promptMaxLength: 4000,
+    controls: { seed: { min: 0, max: 2147483647 } },
+  });
+  expect((await listed("first-frame")).map(({ isDefault }) => isDefault)).toEqual([true, ...Array(6).fill(false)]);
+});
+
+test("a model whose end is announced → listed with the day and the one that takes over; past it → not available", async () => {
+  const banana = async () => (await listed("last-frame")).find(({ model }) => model === "google/nano-banana");
+  expect(await banana()).toMatchObject({
+    ...{ available: true, shutdownAt: "2027-03-15T00:00:00.000Z", successor: "google/nano-banana-2" },
+  });
+  await db.sql`update keyframe.models set shutdown_at = now() where model = 'google/nano-banana'`;
+  expect(await banana()).toMatchObject({ available: false, successor: "google/nano-banana-2" });
+});
+
+test("docs/models.md, done in its order → the switch, the value and the new model are listed, without a deploy", async () => {
+  const recipes = await readRecipes("models");
+  const run = async (title: string) => {
+    const { sql = "" } = recipes.find((one) => one.title === title) ?? {};
+    await db.sql.begin(async (transaction) => {
+      await transaction.unsafe("set local role postgres");
+      await runStatements(transaction, sql);
+    });
+  };
+  expect(recipes.map(({ title }) => title)).toEqual([
+    ...["Switch the model of a step", "Offer another value", "Add a model", "Offer a model"],
+  ]);
+  const video = async (name: string) => (await listed("video")).find(({ model }) => model === name);
+
+  await run("Switch the model of a step");
+  expect((await video("google/veo-3.1"))?.isDefault).toBe(true);
+  await run("Offer another value");
+  expect((await video("kwaivgi/kling-v2.6"))?.controls.durationSeconds?.values).toEqual([5, 10, 15]);
+  await run("Add a model");
+  expect(await video("bytedance/seedance-1-pro")).toBeUndefined();
+  await run("Offer a model");
+  expect((await listed("video"))[2]).toMatchObject({ model: "bytedance/seedance-1-pro", available: true });
+});
+
+test("the table of docs/models.md → every row that is shipped, in its order, with the default", async () => {
+  const page = await Deno.readTextFile(new URL("../../docs/models.md", import.meta.url));
+  const shown = [...page.matchAll(/^\| `([^`]+)`( \(default\))? \|/gm)].map(([, model, isDefault]) => [
+    model,
+    !!isDefault,
+  ]);
+  const rows = await db.sql<{ model: string; first: boolean }[]>`
+    select m.model, m.position = 10 as first from keyframe.models m where m.step in ('first-frame', 'video')
+      and m.model <> 'bytedance/seedance-1-pro' order by m.step, m.position`;
+  expect(shown.filter(([model]) => String(model).includes("/"))).toEqual(
+    rows.map(({ model, first }) => [model, first]),
+  );
+});
