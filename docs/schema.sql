@@ -4204,11 +4204,11 @@ AS $function$
 declare
   used text;
 begin
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
   for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
     perform keyframe_private.keep_reference(used, new.owner_id);
   end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
   return null;
 end
 $function$;
@@ -4496,8 +4496,6 @@ begin
         and source.id is distinct from keyframe_private.shown_take(source.project_id, source.step)));
 end
 $function$;
-grant execute on function keyframe_private.is_outdated(keyframe.predictions) to authenticated;
-grant execute on function keyframe_private.is_outdated(keyframe.predictions) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions)
  RETURNS json

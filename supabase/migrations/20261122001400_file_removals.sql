@@ -203,11 +203,11 @@ as $$
 declare
   used text;
 begin
-  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
-  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
   for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
     perform keyframe_private.keep_reference(used, new.owner_id);
   end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
   return null;
 end
 $$;

@@ -23,7 +23,6 @@ begin
         and source.id is distinct from keyframe_private.shown_take(source.project_id, source.step)));
 end
 $$;
-grant execute on function keyframe_private.is_outdated(keyframe.predictions) to authenticated, service_role;
 
 -- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
 -- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,

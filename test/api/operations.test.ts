@@ -41,6 +41,7 @@ const STORES: Partial<Record<OperationId, RegExp>> = {
   readProject: new RegExp(`^${SIGN}$`),
   readFilm: new RegExp(`^${SIGN}$`),
   readFirstFrame: new RegExp(`^${SIGN}$`),
+  changePrediction: new RegExp(`^${SIGN}$`),
   uploadReferenceImage: /^POST \/storage\/v1\/object\/projects\//,
 };
 

@@ -5,6 +5,7 @@ import { listPredictions } from "../support/api/projects.ts";
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { signUp, type User } from "../support/api/user.ts";
+import { drawImage } from "../support/media/images.ts";
 import { download } from "../support/film/ending.ts";
 import { until } from "../support/until.ts";
 
@@ -69,6 +70,36 @@ describe("starting and reading", () => {
       expect(times).toEqual(times.toSorted());
     }
     expect(video.output?.durationSeconds).toBeCloseTo(video.input.durationSeconds ?? 0, 0);
+  });
+
+  test("a shot that starts on the last frame of the one before, and one from an uploaded picture → videos of these frames", async () => {
+    const [before, next] = [await user.createProject(), await user.createProject()];
+    await user.finish(await user.start("first-frame", { projectId: before }));
+    const last = await user.finish(await user.start("last-frame", { projectId: before }));
+    const path = await user.upload(await drawImage());
+    for (const frame of [{ firstFramePredictionId: last.predictionId }, { firstFrameImagePath: path }]) {
+      const prompt = uniquePrompt();
+      const video = await user.finish(await user.start("video", { projectId: next, prompt, ...frame }));
+      expect(video).toMatchObject({ status: "succeeded", projectId: next, input: frame, outdated: false });
+      const [run] = await providerRuns(prompt);
+      expect(run?.input.start_image).toEqual(expect.stringMatching(/^http/));
+    }
+  });
+
+  test("a frame that is not there, of another ratio or of two kinds → 404, 422, 400, before any charge", async () => {
+    const own = await user.createProject();
+    const refused = async (body: object) => {
+      const { status, error } = await user.post("/api/projects/generate/video", { projectId: own, ...body });
+      return [status, error?.code];
+    };
+    const firstFrameImagePath = await user.upload(await drawImage());
+    expect(await refused({ firstFrameImagePath: `projects/${crypto.randomUUID()}.png` })).toEqual([404, "not_found"]);
+    expect(await refused({ firstFrameImagePath, aspectRatio: "9:16" })).toEqual([422, "unsupported_input"]);
+    const firstFramePredictionId = crypto.randomUUID();
+    expect(await refused({ firstFrameImagePath, firstFramePredictionId })).toEqual([400, "invalid_request"]);
+    const name = `${crypto.randomUUID()}.png`;
+    await user.supabase.storage.from("projects").upload(name, await drawImage(), { contentType: "image/png" });
+    expect(await refused({ firstFrameImagePath: `projects/${name}` })).toEqual([422, "unsupported_input"]);
   });
 
   test("reads in a row → the same signed address, valid for an hour at first; an altered one is refused", async () => {

@@ -10,7 +10,9 @@ import {
 } from "../support/api/projects.ts";
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { dataOf } from "../support/api/envelope.ts";
+import { exactPrediction, signUp, type User } from "../support/api/user.ts";
+import { until } from "../support/until.ts";
 import { download } from "../support/film/ending.ts";
 import { drawImage } from "../support/media/images.ts";
 
@@ -20,6 +22,8 @@ beforeAll(async () => {
   user = await signUp();
 });
 
+const takePath = ({ step, projectId, predictionId }: Prediction) =>
+  `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;
 const FIELDS = { title: "Harbour", textPrompt: "Fog, 🚤", description: "As in the reference" };
 const NONE_OF_EACH_STEP = { "first-frame": null, "last-frame": null, video: null };
 const fails = () => uniquePrompt("[[fault:failed]]");
@@ -34,7 +38,7 @@ describe("reading", () => {
       referenceImagePath: null,
       aspectRatio: "16:9",
       filmId: null,
-      selected: { "first-frame": null, "last-frame": null },
+      selected: NONE_OF_EACH_STEP,
       predictions: NONE_OF_EACH_STEP,
       takes: NONE_OF_EACH_STEP,
     });
@@ -80,7 +84,7 @@ describe("reading", () => {
     };
     expect(await shown()).toEqual([newer, last, null]);
     await changeProject(maker, projectId, { selected: { "first-frame": older.predictionId } });
-    expect(await shown()).toEqual([older, last, null]);
+    expect(await shown()).toEqual([older, { ...last, outdated: true }, null]);
   });
 
   test("GET /api/projects → the caller's own, newest first, each as in its own read; ?search → by title, in any case, page by page", async () => {
@@ -241,10 +245,13 @@ describe("what its predictions are made of", () => {
     const frameOfNextVideo = async () =>
       (await user.finish(await user.start("video", { projectId, prompt: fails() }))).input.firstFramePredictionId;
     const selected = { "first-frame": older.predictionId };
-    expect((await changeProject(user, projectId, { selected })).selected).toEqual({ ...selected, "last-frame": null });
+    expect((await changeProject(user, projectId, { selected })).selected).toEqual({
+      ...NONE_OF_EACH_STEP,
+      ...selected,
+    });
     expect(await frameOfNextVideo()).toBe(older.predictionId);
     await changeProject(user, projectId, { selected: { "first-frame": null } });
-    expect((await readProject(user, projectId)).selected).toEqual({ "first-frame": null, "last-frame": null });
+    expect((await readProject(user, projectId)).selected).toEqual(NONE_OF_EACH_STEP);
     expect(await frameOfNextVideo()).toBe(newer.predictionId);
   });
 
@@ -255,10 +262,68 @@ describe("what its predictions are made of", () => {
     }
     const [older = "", lastFramePredictionId = ""] = frames;
     await changeProject(user, projectId, { selected: { "last-frame": older } });
-    expect((await readProject(user, projectId)).selected).toEqual({ "first-frame": null, "last-frame": older });
+    expect((await readProject(user, projectId)).selected).toEqual({ ...NONE_OF_EACH_STEP, "last-frame": older });
     const video = async (body = {}) => (await user.start("video", { projectId, prompt: fails(), ...body })).input;
     expect((await video()).lastFramePredictionId).toBe(older);
     expect((await video({ lastFramePredictionId })).lastFramePredictionId).toBe(lastFramePredictionId);
+  });
+
+  test("PATCH selected video → stands for its step, and its frames are current; another frame is selected → it is outdated", async () => {
+    const own = await user.createProject();
+    const frame = await user.finish(await user.start("first-frame", { projectId: own }));
+    const video = async () => await user.finish(await user.start("video", { projectId: own }));
+    const older = await video();
+    const { predictionId: newer } = await video();
+    expect((await readProject(user, own)).takes.video).toMatchObject({ predictionId: newer, outdated: false });
+    await changeProject(user, own, { selected: { video: older.predictionId } });
+    expect((await readProject(user, own)).takes.video).toMatchObject({
+      predictionId: older.predictionId,
+      outdated: false,
+    });
+    await user.finish(await user.start("first-frame", { projectId: own, prompt: uniquePrompt() }));
+    expect((await readProject(user, own)).takes.video).toMatchObject({
+      predictionId: older.predictionId,
+      outdated: true,
+    });
+    const tag = (await user.call(takePath(older))).headers.get("etag") ?? "";
+    await changeProject(user, own, { selected: { "first-frame": frame.predictionId } });
+    const { data } = await user.call(takePath(older), { headers: { "if-none-match": tag } });
+    expect(data).toMatchObject({ outdated: false });
+  });
+
+  test("PATCH and DELETE of a take → hidden from lists and shown again; deleted with its file, and the video keeps its input", async () => {
+    const own = await user.createProject();
+    const frame = await user.finish(await user.start("first-frame", { projectId: own }));
+    const video = await user.finish(await user.start("video", { projectId: own }));
+    await user.finish(await user.start("first-frame", { projectId: own, prompt: fails() }));
+    const path = `/api/projects/${own}/predictions/${frame.predictionId}`;
+    const hide = async (hidden: boolean) =>
+      exactPrediction.parse(dataOf(await user.call(path, { method: "PATCH", json: { hidden } }), 200));
+    const takes = async (query = {}) =>
+      (await listPredictions(user, own, { status: "succeeded", ...query })).predictions.map(
+        ({ predictionId }) => predictionId,
+      );
+    expect(await takes()).toEqual([video.predictionId, frame.predictionId]);
+    expect(await hide(true)).toMatchObject({ hidden: true, output: { path: frame.output?.path } });
+    expect([await takes({ step: "first-frame" }), await takes({ hidden: "true" })]).toEqual([
+      [],
+      [video.predictionId, frame.predictionId],
+    ]);
+    expect(await hide(false)).toMatchObject({ hidden: false });
+    const deleted = exactPrediction.parse(dataOf(await user.call(path, { method: "DELETE" }), 200));
+    expect(deleted).toEqual({ ...frame, output: null });
+    expect(await takes()).toEqual([video.predictionId]);
+    const input = { firstFramePredictionId: frame.predictionId };
+    expect((await readProject(user, own)).takes).toMatchObject({
+      "first-frame": null,
+      video: { input, outdated: true },
+    });
+    await until("the removal of the file", async () => {
+      const files = await sql`select from storage.objects where name = ${frame.output?.path ?? ""}`;
+      return files.length === 0;
+    });
+    const again = await user.call(path, { method: "DELETE" });
+    expect([again.status, again.error?.code]).toEqual([404, "not_found"]);
   });
 
   test("PATCH referenceImagePath → kept with the project until null", async () => {

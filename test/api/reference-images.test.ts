@@ -45,8 +45,8 @@ test.each([
     expect(data?.type).toBe(contentType);
     expect(new Uint8Array((await data?.arrayBuffer()) ?? new ArrayBuffer(0))).toEqual(image);
     const rows = await sql`
-    select owner_id, metadata ->> 'mimetype' as type from storage.objects where bucket_id = 'projects' and name = ${name}`;
-    expect(rows).toEqual([{ owner_id: user.id, type: contentType }]);
+    select owner_id, metadata ->> 'mimetype' as type, user_metadata as size from storage.objects where bucket_id = 'projects' and name = ${name}`;
+    expect(rows).toEqual([{ owner_id: user.id, type: contentType, size: { width: 48, height: 27 } }]);
   },
 );
 
@@ -68,6 +68,8 @@ test.each(PHOTO_KINDS)(
         expect(readMetadata(stored)).toEqual({ ...readMetadata(plain), gps: null, texts: [], ...turned });
         expect(Buffer.from(stored).includes(PLACE)).toBe(false);
         expect(await readPixels(stored)).toEqual(await readPixels(photo));
+        const [kept] = await sql`select user_metadata as size from storage.objects where 'projects/' || name = ${path}`;
+        expect(kept?.size).toEqual(orientation > 1 ? { width: 32, height: 48 } : { width: 48, height: 32 });
       }
     }
   },

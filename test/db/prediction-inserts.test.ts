@@ -52,32 +52,134 @@ async function withModel(step: string, model: string, work: () => Promise<void>)
   }
 }
 
-test("another user's project, or reference → not_found, word for word as for one that never was", async () => {
+test("another user's project, reference or frame → not_found, word for word as for one that never was", async () => {
   const other = await addWorld(db);
   const theirs = await addReference(db, other.owner);
+  const [framed, running, video] = [
+    (await frame("first-frame", "succeeded", other)).id,
+    (await frame("last-frame", "storing", other)).id,
+    (await seedPrediction(db.sql, other, { step: "video", status: "succeeded" })).id,
+  ];
+  await frame();
+  const never = { id: crypto.randomUUID(), path: `projects/${crypto.randomUUID()}.png` };
+  const named = (id: string): [Wanted, Wanted][] => [
+    [{ firstFrame: id }, { firstFrame: never.id }],
+    [{ lastFrame: id }, { lastFrame: never.id }],
+  ];
   for (const [foreign, absent] of [
     [{ project: other.project }, { project: crypto.randomUUID() }],
-    [{ reference: theirs }, { reference: `projects/${crypto.randomUUID()}.png` }],
+    [{ reference: theirs }, { reference: never.path }],
+    ...[framed, running, video].flatMap(named),
+    [{ input: { firstFrameImagePath: theirs } }, { input: { firstFrameImagePath: never.path } }],
+    [{ input: { lastFrameImagePath: theirs } }, { input: { lastFrameImagePath: never.path } }],
   ] as [Wanted, Wanted][]) {
-    expect(await refusalCode(foreign)).toBe("not_found");
+    const step = foreign.reference === undefined && foreign.project === undefined ? "video" : "first-frame";
+    expect(await refusalCode({ step, ...foreign })).toBe("not_found");
     const [said, saidOfAbsent] = [
-      await refusalOf(start(db, world, foreign)),
-      await refusalOf(start(db, world, absent)),
+      await refusalOf(start(db, world, { step, ...foreign })),
+      await refusalOf(start(db, world, { step, ...absent })),
     ];
-    const named = (detail: string | null) => detail?.replace(/projects\/[\w.-]+/, "<path>");
-    expect({ ...said, detail: named(said.detail) }).toEqual({ ...saidOfAbsent, detail: named(saidOfAbsent.detail) });
+    const unnamed = (detail: string | null) => detail?.replace(/projects\/[\w.-]+|[0-9a-f-]{36}/, "<it>");
+    expect({ ...said, detail: unnamed(said.detail) }).toEqual({
+      ...saidOfAbsent,
+      detail: unnamed(saidOfAbsent.detail),
+    });
   }
 });
 
-test("frames of the wrong step or of another project of the owner → not_found; one that has not succeeded → frame_not_ready", async () => {
-  const elsewhere = await frame("first-frame", "succeeded", { ...world, project: await addProject(db, world.owner) });
-  const [first, last] = [await frame(), await frame("last-frame")];
-  for (const firstFrame of [elsewhere.id, last.id]) {
-    expect(await refusalCode({ step: "video", firstFrame })).toBe("not_found");
-  }
-  expect(await refusalCode({ step: "video", lastFrame: first.id })).toBe("not_found");
-  const storing = await frame("last-frame", "storing");
+test("a frame of any project of the owner and of either step → taken as the first or the last; for a last frame too", async () => {
+  const shotBefore = { ...world, project: await addProject(db, world.owner) };
+  const { id: end } = await frame("last-frame", "succeeded", shotBefore);
+  const { id: beginning } = await frame("first-frame", "succeeded", shotBefore);
+  const model = "kwaivgi/kling-v2.1";
+  const both = await start(db, world, { step: "video", model, firstFrame: end, lastFrame: beginning });
+  expect(both.prediction.input).toMatchObject({ firstFramePredictionId: end, lastFramePredictionId: beginning });
+  const last = await start(db, world, { step: "last-frame", firstFrame: end });
+  expect(last.prediction.input).toMatchObject({ firstFramePredictionId: end });
+});
+
+test("a frame that has not succeeded → frame_not_ready; a video, deleted frames, one by id and by path → refused", async () => {
+  const { id: first } = await frame();
+  const storing = await frame("last-frame", "storing", { ...world, project: await addProject(db, world.owner) });
   expect(await refusalCode({ step: "video", lastFrame: storing.id })).toBe("frame_not_ready");
+  const { id: video } = await seedPrediction(db.sql, world, { step: "video", status: "succeeded" });
+  expect(await refusalCode({ step: "video", firstFrame: video })).toBe("unsupported_input");
+  const both = { firstFrameImagePath: await addReference(db, world.owner) };
+  expect(await refusalCode({ step: "video", firstFrame: first, input: both })).toBe("invalid_request");
+  await db.sql`delete from keyframe.predictions where id = ${first}`;
+  expect(await refusalCode({ step: "video", firstFrame: first })).toBe("not_found");
+});
+
+describe("an uploaded frame", () => {
+  const model = "kwaivgi/kling-v2.1";
+  const video = (input: Record<string, unknown>): Wanted => ({ step: "video", model, input });
+
+  test("→ taken instead of the selected frame, for the first, the last and the look; sent again as it was read → the same", async () => {
+    const [one, two] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+    await frame();
+    await frame("last-frame");
+    const { prediction } = await start(db, world, video({ firstFrameImagePath: one, lastFrameImagePath: two }));
+    expect(prediction.input).toMatchObject({
+      ...{ firstFramePredictionId: null, firstFrameImagePath: one },
+      ...{ lastFramePredictionId: null, lastFrameImagePath: two },
+    });
+    expect((await start(db, world, video(prediction.input))).prediction.input).toEqual(prediction.input);
+    const last = await start(db, world, { step: "last-frame", input: { firstFrameImagePath: one } });
+    expect(last.prediction.input).toMatchObject({ firstFramePredictionId: null, firstFrameImagePath: one });
+    const none = await start(db, world, video({ firstFrameImagePath: null, lastFramePredictionId: null }));
+    expect(none.prediction.input).toMatchObject({
+      firstFramePredictionId: expect.any(String),
+      lastFramePredictionId: null,
+    });
+  });
+
+  test("of another ratio → refused with its pixels and both ratios; of the one that is asked for → taken", async () => {
+    const firstFrameImagePath = await addReference(db, world.owner, { width: 720, height: 1280 });
+    expect((await refusalOf(start(db, world, video({ firstFrameImagePath })))).detail).toBe(
+      `The frame ${firstFrameImagePath} has 720 × 1280 pixels, and the aspect ratio is 16:9. Generate the frame in 16:9, choose another, or send the aspectRatio of the frame.`,
+    );
+    const { prediction } = await start(db, world, video({ firstFrameImagePath, aspectRatio: "9:16" }));
+    expect(prediction.input).toMatchObject({ firstFrameImagePath, aspectRatio: "9:16" });
+  });
+
+  test.each([
+    ["none", null],
+    ["nonsense", { width: "wide", height: -1 }],
+    ["half of it", { width: 1280, height: null }],
+    ["nothing", { width: 0, height: 0 }],
+  ])("sent to Storage directly, with %s as its size → refused, with the way to upload it", async (_what, size) => {
+    const firstFrameImagePath = await addReference(db, world.owner, size);
+    expect(await refusalCode(video({ firstFrameImagePath }))).toBe("unsupported_input");
+    expect((await refusalOf(start(db, world, video({ firstFrameImagePath })))).detail).toMatch(
+      /is not known, so it cannot be a frame\. Upload it by POST \/api\/projects\/reference-images\.$/,
+    );
+  });
+
+  test("of another shape, or for a step that has no such frame → refused", async () => {
+    const path = await addReference(db, world.owner);
+    for (const wrong of ["../secret.png", "keyframe-outputs/a.png", ["projects/a.png"], 7, { path }]) {
+      expect([wrong, await refusalCode(video({ firstFrameImagePath: wrong }))]).toEqual([wrong, "invalid_request"]);
+    }
+    for (const wanted of [
+      { input: { firstFrameImagePath: path } },
+      { step: "last-frame", input: { lastFrameImagePath: path } },
+    ]) {
+      expect(await refusalCode(wanted)).toBe("unsupported_input");
+    }
+  });
+
+  test("through the Data API → the same rules", async () => {
+    const insert = (path: string) =>
+      db.as(
+        { role: "authenticated", sub: world.owner },
+        (sql) => sql`
+          insert into keyframe.predictions (project_id, step, input)
+          values (${world.project}, 'video', jsonb_build_object('firstFrameImagePath', ${path}::text)) returning input`,
+      );
+    const own = await addReference(db, world.owner);
+    expect((await insert(own))[0]?.input).toMatchObject({ firstFrameImagePath: own });
+    expect(await codeOf(insert(await addReference(db, (await addWorld(db)).owner)))).toBe("not_found");
+  });
 });
 
 test("a reference path that is no projects/<file_name> → invalid_request", async () => {

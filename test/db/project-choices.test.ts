@@ -6,7 +6,7 @@ import { addReference, liftRateLimits, start } from "../support/database/user.ts
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
-// What a project offers for its next predictions: selected frames and a reference image.
+// What a project keeps: the selected takes and a reference image.
 const db = useDatabase();
 let world: World;
 beforeAll(async () => {
@@ -73,6 +73,28 @@ describe("a selected frame", () => {
       (sql) => sql`update keyframe.projects set selected_first_frame_id = ${foreign} where id = ${world.project}`,
     );
     expect(await codeOf(patch)).toBe("not_found");
+  });
+
+  test("a video, of this project alone → stands for its step; its take is deleted → the latest does", async () => {
+    const takes = async () => {
+      type Step = { is_take: boolean; prediction: { id: string; step: string } };
+      const args = { project_id: world.project };
+      const { predictions } = await call<{ predictions: Step[] }>(db, world.owner, "read_project", args);
+      return predictions.flatMap(({ is_take, prediction }) =>
+        is_take && prediction.step === "video" ? [prediction.id] : [],
+      );
+    };
+    const video = async (of = world) => (await seedPrediction(db.sql, of, { step: "video", status: "succeeded" })).id;
+    const [older, newer] = [await video(), await video()];
+    expect(await takes()).toEqual([newer]);
+    await change({ selected_video_id: older });
+    expect(await takes()).toEqual([older]);
+    const neighbour = { ...world, project: await addProject(db, world.owner) };
+    for (const id of [await video(neighbour), await frame()]) {
+      expect(await codeOf(change({ selected_video_id: id }))).toBe("not_found");
+    }
+    await db.sql`delete from keyframe.predictions where id = ${older}`;
+    expect([await takes(), (await project())?.selected_video_id]).toEqual([[newer], null]);
   });
 
   test("both deleted at once → null, and the version of the project moves; its project deleted → goes with it", async () => {

@@ -116,6 +116,26 @@ test.each([
   }
 });
 
+test.each(["null", "'last-frame'"])(
+  "list_predictions of the takes of a project with 10,000 that did not succeed, step %s → reads the page and no more",
+  async (step) => {
+    const takes = { ...world, project: await addProject(db, world.owner) };
+    await seedPrediction(db.sql, takes, { step: "last-frame", status: "succeeded" });
+    const statement = `select keyframe.list_predictions($1::text::uuid, ${step}, 101, only_takes => true)`;
+    for (const project of [crowded.project, takes.project]) {
+      const pages = (await plansAsUser(statement, [project])).filter((plan) => /\n\s+->\s+Limit/.test(plan));
+      expect(pages.length).toBeGreaterThanOrEqual(2);
+      const rows = project === takes.project ? 1 : 0;
+      for (const plan of pages) {
+        for (const walk of walks(plan)) {
+          expect([walk.index, walk.removed], plan).toEqual(["predictions_succeeded_idx", 0]);
+          expect(walk.rows).toBeLessThanOrEqual(rows);
+        }
+      }
+    }
+  },
+);
+
 test("read_prediction of a step that is rare among 10,000, with and without an identifier → reads one row", async () => {
   const [rare] = await db.sql<{ id: string }[]>`
     select id from keyframe.predictions where project_id = ${crowded.project} and step = 'last-frame' order by created_at desc limit 1`;

@@ -96,6 +96,8 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   changeProject: { ...SAMPLE_PROJECT, title: "Harbour, second draft" },
   deleteProject: SAMPLE_PROJECT,
   listPredictions: { predictions: [video, lastFrame, firstFrame], nextCursor: null },
+  changePrediction: { ...firstFrame, hidden: true },
+  deletePrediction: { ...firstFrame, output: null },
   createFilm: { ...SAMPLE_FILM, projectIds: [] },
   listFilms: { films: [SAMPLE_FILM], nextCursor: null },
   readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
