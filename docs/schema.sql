@@ -825,6 +825,7 @@ declare
   first_time timestamptz := coalesce(before_created_at, 'infinity');
   first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.predictions[];
+  shown constant uuid[] := keyframe_private.shown_takes(project_id);
 begin
   if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
@@ -859,7 +860,7 @@ begin
   end if;
   return json_build_object(
     'predictions', (
-      select coalesce(json_agg(keyframe_private.prediction_json(p) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+      select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
     'rate', rate);
 end
 $function$;
@@ -3139,6 +3140,18 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.shown_takes(project uuid)
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return array_remove(
+    array(select keyframe_private.shown_take(project, step) from unnest(enum_range(null::keyframe.generation_step)) step), null);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.require_success(take keyframe.predictions)
  RETURNS void
  LANGUAGE plpgsql
@@ -4477,27 +4490,31 @@ exception when others then
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.predictions)
+CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[])
  RETURNS boolean
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
+declare
+  frames constant uuid[] := array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null);
 begin
-  if prediction.status <> 'succeeded' or prediction.step = 'first-frame' then
+  if prediction.status <> 'succeeded' or frames = '{}' then
+    return false;
+  end if;
+  shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+  if frames <@ shown then
     return false;
   end if;
   return exists (
-    select from (values (prediction.input ->> 'firstFramePredictionId'), (prediction.input ->> 'lastFramePredictionId')) frame (id)
-    left join keyframe.predictions source on source.id = frame.id::uuid
-    where frame.id is not null and (
-      source.id is null
-      or source.project_id = prediction.project_id
-        and source.id is distinct from keyframe_private.shown_take(source.project_id, source.step)));
+    select from unnest(frames) frame (id)
+    left join keyframe.predictions source on source.id = frame.id
+    where source.id is null or source.project_id = prediction.project_id and source.id <> all (shown));
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions)
+CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[])
  RETURNS json
  LANGUAGE plpgsql
  STABLE
@@ -4514,13 +4531,13 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction),
+    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $function$;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions) to authenticated;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions) to service_role;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to authenticated;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_user()
  RETURNS void
@@ -4543,28 +4560,35 @@ CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(project keyframe.pr
 AS $function$
 begin
   return (
+    with steps as (
+      select latest.prediction, take.id as take_id
+      from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
+      cross join lateral (
+        select p as prediction from keyframe.predictions p
+        where p.project_id = (step_predictions.project).id and p.step = wanted.step
+        order by p.created_at desc, p.id desc
+        limit 1
+      ) latest
+      cross join lateral (
+        select coalesce(
+          case wanted.step
+            when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+            else project.selected_video_id end,
+          case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
+            else keyframe_private.latest_succeeded(project.id, wanted.step) end
+        ) as id
+      ) take
+    ), takes as (
+      select array_remove(array_agg(s.take_id), null) as ids from steps s
+    )
     select coalesce(json_agg(json_build_object(
-      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction))), '[]')
-    from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
+      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction, takes.ids))), '[]')
+    from takes
+    cross join steps latest
     cross join lateral (
-      select p as prediction from keyframe.predictions p
-      where p.project_id = (step_predictions.project).id and p.step = wanted.step
-      order by p.created_at desc, p.id desc
-      limit 1
-    ) latest
-    cross join lateral (
-      select coalesce(
-        case wanted.step
-          when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-          else project.selected_video_id end,
-        case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
-          else keyframe_private.latest_succeeded(project.id, wanted.step) end
-      ) as id
-    ) take
-    cross join lateral (
-      select latest.prediction, true as is_latest, take.id is not distinct from (latest.prediction).id as is_take
+      select latest.prediction, true as is_latest, latest.take_id is not distinct from (latest.prediction).id as is_take
       union all
-      select p, false, true from keyframe.predictions p where p.id = take.id and p.id <> (latest.prediction).id
+      select p, false, true from keyframe.predictions p where p.id = latest.take_id and p.id <> (latest.prediction).id
     ) shown
     where (shown.prediction).owner_id = auth.uid() -- checked outside the lateral queries, so that the planner does not choose an index on the owner
   );

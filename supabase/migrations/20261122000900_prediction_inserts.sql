@@ -36,6 +36,19 @@ begin
 end
 $$;
 
+-- The takes that stand for the steps of a project.
+create function keyframe_private.shown_takes(project uuid)
+returns uuid[]
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return array_remove(
+    array(select keyframe_private.shown_take(project, step) from unnest(enum_range(null::keyframe.generation_step)) step), null);
+end
+$$;
+
 -- Raises unless a prediction has succeeded.
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void

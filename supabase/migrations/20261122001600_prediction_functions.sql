@@ -1,33 +1,37 @@
 -- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
 -- checks the owner.
 
--- Whether a take was made with a frame that is deleted, or no longer the one that stands for its step in the same project. A frame of
--- another project or an upload is always current.
-create function keyframe_private.is_outdated(prediction keyframe.predictions)
+-- Whether a take was made with a frame that is deleted, or that no longer stands for its step in the same project. A frame of another
+-- project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
 returns boolean
 language plpgsql
 stable
 security invoker
 set search_path = ''
 as $$
+declare
+  frames constant uuid[] := array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null);
 begin
-  if prediction.status <> 'succeeded' or prediction.step = 'first-frame' then
+  if prediction.status <> 'succeeded' or frames = '{}' then
+    return false;
+  end if;
+  shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+  if frames <@ shown then
     return false;
   end if;
   return exists (
-    select from (values (prediction.input ->> 'firstFramePredictionId'), (prediction.input ->> 'lastFramePredictionId')) frame (id)
-    left join keyframe.predictions source on source.id = frame.id::uuid
-    where frame.id is not null and (
-      source.id is null
-      or source.project_id = prediction.project_id
-        and source.id is distinct from keyframe_private.shown_take(source.project_id, source.step)));
+    select from unnest(frames) frame (id)
+    left join keyframe.predictions source on source.id = frame.id
+    where source.id is null or source.project_id = prediction.project_id and source.id <> all (shown));
 end
 $$;
 
 -- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
 -- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,
 -- which took four fifths of the time of a page of projects.
-create function keyframe_private.prediction_json(prediction keyframe.predictions)
+create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json
 language plpgsql
 stable
@@ -45,12 +49,12 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction),
+    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $$;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions) to authenticated, service_role;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions, uuid[]) to authenticated, service_role;
 
 -- Refuses a session that names no user: the triggers treat an insert without a caller as an administrator's.
 create function keyframe_private.require_user()

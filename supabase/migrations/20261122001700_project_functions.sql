@@ -13,28 +13,35 @@ set search_path = ''
 as $$
 begin
   return (
+    with steps as (
+      select latest.prediction, take.id as take_id
+      from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
+      cross join lateral (
+        select p as prediction from keyframe.predictions p
+        where p.project_id = (step_predictions.project).id and p.step = wanted.step
+        order by p.created_at desc, p.id desc
+        limit 1
+      ) latest
+      cross join lateral (
+        select coalesce(
+          case wanted.step
+            when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+            else project.selected_video_id end,
+          case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
+            else keyframe_private.latest_succeeded(project.id, wanted.step) end
+        ) as id
+      ) take
+    ), takes as (
+      select array_remove(array_agg(s.take_id), null) as ids from steps s
+    )
     select coalesce(json_agg(json_build_object(
-      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction))), '[]')
-    from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
+      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction, takes.ids))), '[]')
+    from takes
+    cross join steps latest
     cross join lateral (
-      select p as prediction from keyframe.predictions p
-      where p.project_id = (step_predictions.project).id and p.step = wanted.step
-      order by p.created_at desc, p.id desc
-      limit 1
-    ) latest
-    cross join lateral (
-      select coalesce(
-        case wanted.step
-          when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-          else project.selected_video_id end,
-        case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
-          else keyframe_private.latest_succeeded(project.id, wanted.step) end
-      ) as id
-    ) take
-    cross join lateral (
-      select latest.prediction, true as is_latest, take.id is not distinct from (latest.prediction).id as is_take
+      select latest.prediction, true as is_latest, latest.take_id is not distinct from (latest.prediction).id as is_take
       union all
-      select p, false, true from keyframe.predictions p where p.id = take.id and p.id <> (latest.prediction).id
+      select p, false, true from keyframe.predictions p where p.id = latest.take_id and p.id <> (latest.prediction).id
     ) shown
     where (shown.prediction).owner_id = auth.uid() -- checked outside the lateral queries, so that the planner does not choose an index on the owner
   );
@@ -201,6 +208,7 @@ declare
   first_time timestamptz := coalesce(before_created_at, 'infinity');
   first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.predictions[];
+  shown constant uuid[] := keyframe_private.shown_takes(project_id);
 begin
   if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
@@ -235,7 +243,7 @@ begin
   end if;
   return json_build_object(
     'predictions', (
-      select coalesce(json_agg(keyframe_private.prediction_json(p) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+      select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
     'rate', rate);
 end
 $$;

@@ -191,6 +191,12 @@ describe("a worker records a result while somebody holds what it needs", () => {
       async (sql, { ids }) => await pollLater(sql, ids.running, await leaseOf(ids.running)),
     ],
     [
+      "record_model_refused",
+      lockPrediction,
+      async (sql, { ids }) =>
+        sql`select keyframe_worker.record_model_refused(${ids.submit}, ${await leaseOf(ids.submit)}, 'It is gone.', true)`,
+    ],
+    [
       "record_provider_state",
       lockPrediction,
       (sql, { ids }) => providerSays(sql, { id: ids.running, run: "another", callback: "held" }),
@@ -215,6 +221,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
     await db.sql`
       insert into keyframe_private.file_removals (bucket, name, lease_token, writer_lease_token)
       values ('projects', 'leased', ${owner.ids.submit}, null), ('projects', 'written', null, ${owner.ids.submit})`;
+    await db.sql`update keyframe.predictions set lease_token = gen_random_uuid() where id = ${owner.ids.submit}`;
     await db.sql.begin(async (open) => {
       await hold(open, owner);
       const { sqlstate } = await refusalOf(bounded((sql) => record(sql, owner)));

@@ -281,7 +281,7 @@ test("docs/models.md, done in its order → the switch, the value and the new mo
     });
   };
   expect(recipes.map(({ title }) => title)).toEqual([
-    ...["Switch the model of a step", "Offer another value", "Add a model", "Offer a model"],
+    ...["Switch the model of a step", "Offer another value", "Add a model", "Offer a model", "When a model goes away"],
   ]);
   const video = async (name: string) => (await listed("video")).find(({ model }) => model === name);
 
@@ -293,6 +293,10 @@ test("docs/models.md, done in its order → the switch, the value and the new mo
   expect(await video("bytedance/seedance-1-pro")).toBeUndefined();
   await run("Offer a model");
   expect((await listed("video"))[2]).toMatchObject({ model: "bytedance/seedance-1-pro", available: true });
+  await db.sql`update keyframe.models set refused_at = now() where model = 'kwaivgi/kling-v2.6'`;
+  expect((await video("kwaivgi/kling-v2.6"))?.available).toBe(false);
+  await run("When a model goes away");
+  expect((await video("kwaivgi/kling-v2.6"))?.available).toBe(true);
 });
 
 test("the table of docs/models.md → every row that is shipped, in its order, with the default", async () => {

@@ -75,6 +75,17 @@ test("generation.failed → the error at the top, where payload.error is specifi
   });
 });
 
+test("generation.failed of a model that took over, with rejected content → both are said", async () => {
+  const { id } = await seedPrediction(db.sql, world, {
+    status: "processing",
+    columns: { requested_model: "old/model" },
+  });
+  await db.sql`select keyframe_private.mark_failed(${id}, 'content_rejected', 'Rejected.', false, stage => 'output')`;
+  const { data, error } = await payload();
+  expect(data).toMatchObject({ predictionId: id, requestedModel: "old/model" });
+  expect(error).toEqual({ code: "content_rejected", message: "Rejected.", retryable: false, stage: "output" });
+});
+
 describe("no body is larger than 20 kB", () => {
   const fill = (unit: string, characters: number) => Array.from(unit.repeat(characters)).slice(0, characters).join("");
 

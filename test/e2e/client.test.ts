@@ -253,6 +253,12 @@ function expectJourney(report: JourneyReport): void {
   expect(report.whole.predictions["first-frame"]?.predictionId).toBe(ended.predictionId);
   expect(report.whole.predictions.video?.predictionId).toBe(video.predictionId);
 
+  const used = ({ step, models }: JourneyReport["models"]["steps"][number]) => [
+    step,
+    models.find((one) => one.isDefault)?.model,
+  ];
+  expect(report.models.steps.map(used)).toEqual([first, last, video].map(({ step, model }) => [step, model]));
+
   const { webhookId } = hook;
   expect(report.test).toMatchObject({ webhookId, eventType: "webhook.test" });
   expect(report.paused).toMatchObject({ webhookId, enabled: false, disabledReason: "by_owner" });

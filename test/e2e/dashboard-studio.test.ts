@@ -131,7 +131,7 @@ test("the inputs of a video of the latest frames are used again → none is sele
   await frame.getByRole("button", { name: "Generate again" }).click();
   const next = await until("the second last frame", async () => {
     const { predictions, takes, selected } = await person.keyframe.readProject(projectId);
-    expect(selected).toEqual({ "first-frame": null, "last-frame": null });
+    expect(selected).toMatchObject({ "first-frame": null, "last-frame": null });
     const latest = predictions["last-frame"];
     return takes["last-frame"]?.predictionId === latest?.predictionId ? latest : undefined;
   });

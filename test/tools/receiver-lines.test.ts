@@ -28,7 +28,12 @@ describe("an event in one line", () => {
     [
       "generation.failed → why, and whether trying again can help",
       line(failed),
-      `first-frame  provider_rejected_input: "The provider refused the input: the prompt was flagged.", do not try again  ${prediction}  ${project}`,
+      `first-frame  content_rejected (input): "The provider rejected the content of the input. Change the p", do not try again  ${prediction}  ${project}`,
+    ],
+    [
+      "generation.succeeded with sound → said",
+      line({ ...succeeded, data: { ...succeeded.data, output: { ...succeeded.data.output, hasAudio: true } } }),
+      "1280 × 720, 5 s with sound, 1801 KiB",
     ],
     ["project.created, again → duplicate", line(created, true), "09:32:42.000Z  duplicate  project.created"],
     ["project.created → title", line(created), `"Harbour"  ${project}`],

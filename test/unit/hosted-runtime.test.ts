@@ -117,13 +117,10 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
         secrets: [HOSTED_SECRET],
         deliveries,
       };
-      return {
-        endpoints: deliveries.length > 0 ? [claimed] : [],
-        unrecorded: [],
-        lost: [],
-        ended: [],
-        others_wait: false,
-      };
+      const endpoints = deliveries.length > 0 ? [claimed] : [];
+      const max_open = { [endpoint_id]: 8 };
+      const claim = { endpoints, kept: [endpoint_id], lost: [], max_open, others_wait: false };
+      return { unrecorded: [], claim, claim_error: null };
     });
     const url = await bootHosted("keyframe-deliver", database);
     await expectUnsignedRefused(url);
@@ -193,6 +190,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
         width: 480,
         height: 270,
         durationSeconds: null,
+        hasAudio: null,
         bytes: picture.byteLength,
         sha256: createHash("sha256").update(picture).digest("hex"),
       },

@@ -25,15 +25,17 @@ function details(event: WebhookEvent): string[] {
       return [quote(event.data.title), `project ${event.data.projectId}`];
     case "generation.succeeded": {
       const { step, output, predictionId, projectId } = event.data;
-      const seconds = output.durationSeconds === undefined ? "" : `, ${output.durationSeconds} s`;
+      const sound = output.hasAudio === true ? " with sound" : "";
+      const seconds = output.durationSeconds === undefined ? "" : `, ${output.durationSeconds} s${sound}`;
       const file = `${output.width} × ${output.height}${seconds}, ${Math.ceil(output.bytes / 1024)} KiB`;
       return [step, file, `prediction ${predictionId}`, `project ${projectId}`];
     }
     case "generation.failed": {
       const { step, predictionId, projectId } = event.data;
-      const { code, message, retryable } = event.error;
+      const { code, message, retryable, stage } = event.error;
+      const what = stage === undefined ? code : `${code} (${stage})`;
       const again = retryable ? "may be tried again" : "do not try again";
-      return [step, `${code}: ${quote(message)}, ${again}`, `prediction ${predictionId}`, `project ${projectId}`];
+      return [step, `${what}: ${quote(message)}, ${again}`, `prediction ${predictionId}`, `project ${projectId}`];
     }
     case "webhook.test":
       return [`endpoint ${event.data.endpointId}`];

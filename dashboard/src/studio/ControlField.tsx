@@ -1,4 +1,4 @@
-import { Checkbox, Input, NativeSelect, NumberInput, SegmentedControl, Textarea } from "@mantine/core";
+import { Checkbox, Input, NativeSelect, SegmentedControl, Textarea, TextInput } from "@mantine/core";
 import { useId } from "@mantine/hooks";
 import type { ModelControl } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
@@ -63,15 +63,21 @@ export function ControlField({ name, control, value, isForced, onChange }: Props
   }
   if (min !== undefined || max !== undefined) {
     return (
-      <NumberInput
+      <TextInput
         label={label}
+        type="number"
         placeholder="Random"
-        allowDecimal={false}
-        hideControls
-        {...(min === undefined ? {} : { min })}
-        {...(max === undefined ? {} : { max })}
+        min={min}
+        max={max}
+        step={1}
         value={typeof value === "number" ? value : ""}
-        onChange={(given) => onChange(typeof given === "number" ? given : undefined)}
+        error={
+          typeof value === "number" && (value < (min ?? value) || value > (max ?? value)) ? rangeWords(control) : null
+        }
+        onChange={({ currentTarget }) => {
+          const given = currentTarget.valueAsNumber;
+          onChange(Number.isNaN(given) ? undefined : Math.trunc(given));
+        }}
       />
     );
   }
@@ -87,3 +93,6 @@ export function ControlField({ name, control, value, isForced, onChange }: Props
     />
   );
 }
+
+const rangeWords = ({ min, max }: ModelControl): string =>
+  min === undefined ? `At most ${max}.` : max === undefined ? `At least ${min}.` : `From ${min} to ${max}.`;

@@ -100,7 +100,7 @@ function ModelSettings({ options, onChange, model, given, projectReference, with
           key={name}
           name={name}
           control={control}
-          value={forced[name] ?? chosenValue(model, name, options.values) ?? textOf(options.values[name])}
+          value={forced[name] ?? chosenValue(model, name, options.values)}
           isForced={name in forced}
           onChange={(value) => {
             const { [name]: _, ...others } = options.values;
@@ -125,14 +125,15 @@ function ModelSettings({ options, onChange, model, given, projectReference, with
           onChange={(paths) => onChange({ ...options, references: paths })}
         />
       ) : (
-        references.length > 0 && <Text size="xs">{model.label} takes no reference images.</Text>
+        references.length > 0 && (
+          <Text size="xs">
+            {model.label} takes no reference images{given.step === "first-frame" ? "" : " beside the first frame"}.
+          </Text>
+        )
       )}
     </>
   );
 }
-
-/** A text that is too long stays in its field, with what is wrong. */
-const textOf = (value: unknown) => (typeof value === "string" ? value : undefined);
 
 function aboutModel({ notes = "", acceptsFaces, shutdownAt }: Model): string | undefined {
   const ends = shutdownAt === null ? "" : `Ends on ${new Date(shutdownAt).toLocaleDateString()}.`;

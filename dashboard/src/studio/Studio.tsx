@@ -2,10 +2,9 @@ import { Anchor, Button, Group, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconArrowLeft, IconPlus } from "@tabler/icons-react";
 import { useQueries, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
-import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
 import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts";
@@ -17,6 +16,8 @@ import { ReferencePanel } from "./ReferencePanel.tsx";
 import classes from "./studio.module.css";
 import { TextsPanel } from "./texts/TextsPanel.tsx";
 import { useTexts } from "./texts/use-texts.ts";
+
+const NewProject = lazy(async () => ({ default: (await import("../projects/NewProject.tsx")).NewProject }));
 
 export function Studio({ project }: { project: ProjectWithPredictions }) {
   const { projectId, title, predictions, takes, filmId } = project;
@@ -58,7 +59,11 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
         <ReferencePanel project={project} />
       </div>
       <FilmStrip project={project} texts={texts} />
-      {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} after={projectId} />}
+      {filmId !== null && isNext && (
+        <Suspense>
+          <NewProject isOpen onClose={next.close} filmId={filmId} after={projectId} />
+        </Suspense>
+      )}
       <StatusAnnouncer predictions={predictions} />
     </>
   );

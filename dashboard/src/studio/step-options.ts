@@ -63,11 +63,8 @@ export function chosenValue({ controls }: Model, name: string, chosen: Record<st
   return value !== undefined && control !== undefined && takes(control, value) ? value : control?.default;
 }
 
-function takes({ values, min, max, maxLength }: ModelControl, value: Value): boolean {
-  if (values !== undefined) return values.includes(value);
-  if (typeof value === "string") return value.length <= (maxLength ?? Number.POSITIVE_INFINITY);
-  return typeof value === "number" && value >= (min ?? value) && value <= (max ?? value);
-}
+/** A text or a number of any size is sent: the service says what is wrong with it. */
+const takes = ({ values }: ModelControl, value: Value): boolean => values === undefined || values.includes(value);
 
 export type Choices = Omit<StepBody["video"], "projectId">;
 
@@ -83,7 +80,8 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
         return value === undefined || value === "" || values[name] !== value || name in forced ? [] : [[name, value]];
       })
     : [];
-  const images = model ? references.slice(0, maxReferences(model, given)) : references;
+  // More than the model takes are sent, and refused with what it takes: which to leave out, is for the person to say.
+  const images = model && maxReferences(model, given) === 0 ? [] : references;
   return {
     ...(prompt.trim() === "" ? {} : { prompt }),
     ...(named !== null && named === model?.model ? { model: named } : {}),
@@ -114,14 +112,12 @@ export function optionsOf(
   };
 }
 
-const OF_IMAGES = ["firstFramePredictionId", "lastFramePredictionId", "referenceImagePath", "referenceImagePaths"];
+const OF_IMAGE = /(PredictionId|ImagePaths?)$/;
 
 /** What a prediction was made with, beside its prompt, its ratio and its images. */
 const valuesOf = (input: Prediction["input"]): [string, Value][] =>
   Object.entries(input).flatMap(([name, value]) =>
-    value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGES.includes(name)
-      ? []
-      : [[name, value]],
+    value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGE.test(name) ? [] : [[name, value]],
   );
 
 const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };

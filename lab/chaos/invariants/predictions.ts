@@ -52,7 +52,7 @@ export const predictionInvariants = {
       from chaos.answers group by key having count(distinct id) > 1
       union all
       select format('%s predictions have the prompt of key %s', count(*), s.key)
-      from chaos.starts s join keyframe.predictions p on p.prompt = s.prompt and p.project_id = s.project_id
+      from chaos.starts s join keyframe.predictions p on p.input ->> 'prompt' = s.prompt and p.project_id = s.project_id
       group by s.key having count(*) > 1
       union all
       select format('%s projects have the title %s', count(*), title) from keyframe.projects group by title having count(*) > 1`,

@@ -58,6 +58,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   for await (const one of keyframe.eachProject({ limit: 1 })) projects.push(one.projectId);
   const changed = await keyframe.changeProject(projectId, { title: "Harbour, second draft" });
   const whole = await keyframe.readProject(projectId);
+  const models = await keyframe.models();
   const film = await keyframe.films.create({ title: "The pier" });
   const ordered = await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
   const films: string[][] = [];
@@ -94,7 +95,22 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const deleted = await keyframe.deleteProject(projectId);
   const afterwards = await refusal(keyframe.readProject(projectId));
   return {
-    ...{ project, referenceImagePath, first, last, video, seen, again, ended, reads, listed, projects, changed, whole },
+    ...{
+      project,
+      referenceImagePath,
+      first,
+      last,
+      video,
+      seen,
+      again,
+      ended,
+      reads,
+      listed,
+      projects,
+      changed,
+      whole,
+      models,
+    },
     ...{ hook, test, paused, shown, rotated, deliveries, redelivered, recovered, hooks, readHook, deletedHook },
     ...{ film, ordered, films, shots, deletedFilm },
     ...{ readDelivery, refusals, deleted, afterwards },

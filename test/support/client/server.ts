@@ -1,3 +1,4 @@
+import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 import { Buffer } from "node:buffer";
 import { createServer, type ServerResponse } from "node:http";
 import { afterAll } from "vitest";
@@ -97,21 +98,7 @@ export const predictionWith = (fields: Partial<Prediction> = {}): Prediction => 
   queuePosition: null,
   model: "owner/name",
   requestedModel: null,
-  input: {
-    prompt: "A harbour at dawn",
-    negativePrompt: null,
-    firstFramePredictionId: null,
-    firstFrameImagePath: null,
-    lastFramePredictionId: null,
-    lastFrameImagePath: null,
-    referenceImagePaths: [],
-    referenceImagePath: null,
-    aspectRatio: null,
-    resolution: null,
-    durationSeconds: null,
-    audio: null,
-    seed: null,
-  },
+  input: SAMPLE_PREDICTION.input,
   hidden: false,
   outdated: false,
   attempt: 0,

@@ -40,6 +40,12 @@ const USER_REQUESTS: Record<string, RequestOf> = {
     post: true,
     args: (of) => ({ ...ofProject(of), prediction_id: of.prediction }),
   },
+  update_prediction: {
+    takes: "change",
+    args: (of) => ({ ...ofProject(of), prediction_id: of.prediction, hidden: true }),
+  },
+  delete_prediction: { takes: "change", args: (of) => ({ ...ofProject(of), prediction_id: of.prediction }) },
+  list_models: { takes: "read", args: none },
   admit_upload: { takes: "upload", post: true, args: none },
   webhook_health: { takes: "read", args: none },
 };
