@@ -259,6 +259,7 @@ test("a film → the next shot is made from this one's last frame, without a fir
 
   await page.getByRole("link", { name: "Film", exact: true }).click();
   const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
+  await page.getByRole("listitem").filter({ hasText: "Open sea" }).getByText("Video").waitFor();
   await page.getByRole("button", { name: "Move Open sea up" }).click();
   await until("the order is shown", async () => (await titles()).join() === "Open sea,The boat leaves");
   await until("and saved", async () => {

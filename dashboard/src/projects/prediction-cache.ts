@@ -37,6 +37,7 @@ export function storePrediction(queries: QueryClient, given: Prediction): void {
     projectKeys.prediction(prediction.predictionId),
     (known) => known && (laterPrediction(known, prediction) ?? known),
   );
+  if (prediction.output !== null) void queries.invalidateQueries({ queryKey: ["film"] }); // it may be a take of a shot
 }
 
 export function withPrediction<Given extends Pick<ProjectWithPredictions, "selected" | "predictions" | "takes">>(
