@@ -64,7 +64,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const films: string[][] = [];
   for await (const one of keyframe.films.each({ limit: 1 })) films.push(one.projectIds);
   const shots = (await keyframe.films.read(film.filmId)).shots.map(({ takes }) => takes.video?.predictionId);
-  const deletedFilm = await keyframe.films.delete(film.filmId, {}, { unchangedSince: ordered });
+  const deletedFilm = await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
   const paused = await keyframe.webhooks.change(webhookId, { enabled: false });
