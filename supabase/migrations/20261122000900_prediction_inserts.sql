@@ -401,10 +401,12 @@ begin
     asked := asked || jsonb_build_object('prompt', project.text_prompt);
   end if;
   if asked ->> 'referenceImagePath' is not null then
-    if asked ->> 'referenceImagePaths' is not null then
-      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not both.');
+    -- The input of an answer has both, with the first image in each.
+    if asked ->> 'referenceImagePaths' is null then
+      asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
+    elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
+      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not two different ones.');
     end if;
-    asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
   end if;
   if asked ->> 'referenceImagePaths' is null then
     asked := asked || '{"referenceImagePaths": []}';

@@ -88,7 +88,9 @@ describe("the stored input is complete", () => {
     ]);
     const missing = { referenceImagePaths: [one, "projects/missing.png"] };
     expect(await codeOf(start(db, world, { input: missing }))).toBe("not_found");
-    expect(await codeOf(start(db, world, { input: { ...missing, referenceImagePath: one } }))).toBe("invalid_request");
+    const both = { referenceImagePaths: [one, two], referenceImagePath: one }; // as in an answer
+    expect((await start(db, world, { input: both })).prediction.input.referenceImagePaths).toEqual([one, two]);
+    expect(await codeOf(start(db, world, { input: { ...both, referenceImagePath: two } }))).toBe("invalid_request");
   });
 
   test("an image is used by two predictions, and one is deleted → it stays; with the second it goes", async () => {
