@@ -19,7 +19,13 @@ beforeEach(async () => {
 });
 
 const TABLES = [
-  ...["keyframe.projects", "keyframe.predictions", "keyframe.webhook_endpoints", "keyframe.webhook_deliveries"],
+  ...[
+    "keyframe.projects",
+    "keyframe.films",
+    "keyframe.predictions",
+    "keyframe.webhook_endpoints",
+    "keyframe.webhook_deliveries",
+  ],
   ...["keyframe.webhook_events", "keyframe_private.webhook_secrets"],
 ];
 

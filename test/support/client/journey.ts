@@ -59,6 +59,12 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const changed = await keyframe.changeProject(projectId, { title: "Harbour, second draft" });
   const whole = await keyframe.readProject(projectId);
   const models = await keyframe.models();
+  const film = await keyframe.films.create({ title: "The pier" });
+  const ordered = await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
+  const films: string[][] = [];
+  for await (const one of keyframe.films.each({ limit: 1 })) films.push(one.projectIds);
+  const shots = (await keyframe.films.read(film.filmId)).shots.map(({ takes }) => takes.video?.predictionId);
+  const deletedFilm = await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
   const paused = await keyframe.webhooks.change(webhookId, { enabled: false });
@@ -110,6 +116,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       removed,
     },
     ...{ hook, test, paused, shown, rotated, deliveries, redelivered, recovered, hooks, readHook, deletedHook },
+    ...{ film, ordered, films, shots, deletedFilm },
     ...{ readDelivery, refusals, deleted, afterwards },
   };
 }
