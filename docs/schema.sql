@@ -233,7 +233,10 @@ CASE
 END),
   constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
   constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NULL))),
+  constraint frames_are_predictions CHECK ((((input ->> 'firstFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text) AND ((input ->> 'lastFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))),
   constraint lease_only_while_active CHECK (((lease_token IS NULL) OR is_active)),
+  constraint negative_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'negativePrompt'::text))),
+  constraint negative_prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'negativePrompt'::text))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
   constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_has_audio_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
@@ -248,6 +251,7 @@ END),
   constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'prompt'::text))),
   constraint prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'prompt'::text))),
   constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((NOT is_active) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
+  constraint reference_images_are_a_list CHECK ((jsonb_typeof((input -> 'referenceImagePaths'::text)) = 'array'::text)),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
   constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
   constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NOT NULL))),
@@ -468,7 +472,7 @@ begin
         'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then (
           select n.model from keyframe_private.successors_of(m, greatest(m.shutdown_at, now())) n limit 1) end,
-        'promptMaxLength', coalesce((m.controls #>> '{prompt,maxLength}')::integer, 4000),
+        'promptMaxLength', least((m.controls #>> '{prompt,maxLength}')::integer, 4000),
         'notes', m.notes,
         'controls', (
           select jsonb_object_agg(c.key, jsonb_strip_nulls(
@@ -2648,12 +2652,31 @@ begin
     when 'a text' then jsonb_typeof(value) = 'string' and btrim(value #>> '{}') <> ''
     when 'a text, a number, true or false' then jsonb_typeof(value) in ('string', 'number', 'boolean')
     when 'an integer' then value::text ~ '^-?\d+$'
-    when 'a positive integer' then value::text ~ '^[1-9]\d*$'
-    when 'a ratio such as "16:9"' then value::text ~ '^"[1-9]\d*:[1-9]\d*"$'
+    when 'a positive integer' then value::text ~ '^[1-9]\d{0,8}$' -- an integer of Postgres
+    when 'a ratio such as "16:9"' then value::text ~ '^"[1-9]\d?:[1-9]\d?"$'
     -- The provider ignores an input whose name it does not know, such as an empty name or one with a space.
     when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
   end;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.known_controls()
+ RETURNS TABLE(name text, kind text, shape text, steps keyframe.generation_step[])
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  values
+    ('prompt', 'text', null, enum_range(null::keyframe.generation_step)),
+    ('negativePrompt', 'text', null, enum_range(null::keyframe.generation_step)),
+    ('firstFrame', 'image', null, '{video}'),
+    ('lastFrame', 'image', null, '{video}'),
+    ('referenceImages', 'images', null, enum_range(null::keyframe.generation_step)),
+    ('aspectRatio', 'choice', 'a ratio such as "16:9"', enum_range(null::keyframe.generation_step)),
+    ('resolution', 'choice', 'a text', enum_range(null::keyframe.generation_step)),
+    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
+    ('audio', 'choice', 'true or false', '{video}'),
+    ('seed', 'choice', 'an integer', enum_range(null::keyframe.generation_step))
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.control_values(control jsonb)
@@ -2699,18 +2722,7 @@ AS $function$
 declare
   mistakes text;
 begin
-  with known (name, kind, shape, steps) as (values
-    ('prompt', 'text', null, '{first-frame,last-frame,video}'::text[]),
-    ('negativePrompt', 'text', null, '{first-frame,last-frame,video}'),
-    ('firstFrame', 'image', null, '{video}'),
-    ('lastFrame', 'image', null, '{video}'),
-    ('referenceImages', 'images', null, '{first-frame,last-frame,video}'),
-    ('aspectRatio', 'choice', 'a ratio such as "16:9"', '{first-frame,last-frame,video}'),
-    ('resolution', 'choice', 'a text', '{first-frame,last-frame,video}'),
-    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
-    ('audio', 'choice', 'true or false', '{video}'),
-    ('seed', 'choice', 'an integer', '{first-frame,last-frame,video}')
-  ), allowed (key, kinds, shape) as (values
+  with allowed (key, kinds, shape) as (values
     ('field', '{text,image,images,choice}'::text[], 'the name of a field'),
     ('maxLength', '{text}', 'a positive integer'),
     ('required', '{image}', 'true or false'),
@@ -2734,7 +2746,7 @@ begin
   ), control as (
     select c.key as name, 'controls' || c.at as path, c.item, k.kind, k.shape
     from keyframe_private.json_entries(controls) c
-    left join known k on k.name = c.key and model_mistakes.step::text = any (k.steps)
+    left join keyframe_private.known_controls() k on k.name = c.key and model_mistakes.step = any (k.steps)
   ), entry as (
     select c.*, e.key, c.path || e.at as entry_path, e.item as entry, a.shape as entry_shape
     from control c cross join lateral keyframe_private.json_entries(c.item) e
@@ -2751,7 +2763,7 @@ begin
     union all select 'controls.' || k.name, 'is missing.' from (values ('prompt', null), ('firstFrame', 'video')) as k (name, step)
       where not controls ? k.name and coalesce(k.step, model_mistakes.step::text) = model_mistakes.step::text
     union all select c.path, format('is no control of the step %s. It has: %s.', model_mistakes.step,
-        (select string_agg(k.name, ', ') from known k where model_mistakes.step::text = any (k.steps)))
+        (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where model_mistakes.step = any (k.steps)))
       from control c where c.kind is null
     union all select c.path, 'must be an object.' from control c where c.kind is not null and not keyframe_private.has_shape(c.item, 'an object')
     union all select e.entry_path, format('is no key of this control. It takes: %s.', (select string_agg(a.key, ', ') from allowed a where e.kind = any (a.kinds)))
@@ -2764,6 +2776,8 @@ begin
     union all select c.path, case when c.shape like '%integer' then 'must have either values, or min and max.' else 'must have values, and no min or max.' end
       from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
         and case when c.item ? 'values' then c.item ?| array['min', 'max'] else c.shape not like '%integer' or not c.item ?& array['min', 'max'] end
+    union all select e.entry_path, 'is possible for aspectRatio alone: any other choice would be ignored.' from entry e
+      where e.key = 'omitWith' and e.name <> 'aspectRatio'
     union all select e.entry_path, 'must not be empty.' from entry e where e.key in ('values', 'forces') and e.entry in ('[]', '{}')
     union all select e.path, format('must be %s.', e.shape) from element e
       where e.key = 'values' and e.ours is null and not keyframe_private.has_shape(e.item, e.shape)
@@ -3314,6 +3328,60 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  control record;
+  other text;
+begin
+  for control in
+    select u.name, null::jsonb as value from unnest(used) as u (name)
+    union all (select a.key, a.value from jsonb_each(asked) a order by a.key)
+  loop
+    if chosen.controls ? control.name then
+      continue;
+    elsif control.value is null then
+      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
+    elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
+      perform keyframe_private.refuse_input(chosen,
+        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
+        control.name, control.value);
+    end if;
+  end loop;
+
+  for control in
+    select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    order by c.key <> all (used), c.key
+  loop
+    if control.rule -> 'required' = 'true' and not control.is_used then
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+    end if;
+    continue when control.value is null and not control.is_used;
+    for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
+      if other = any (used) or asked ? other then
+        perform keyframe_private.raise_error('unsupported_input',
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+      end if;
+    end loop;
+    for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
+      if not (other = any (used) or asked ? other) then
+        perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
+      end if;
+    end loop;
+    if control.value is not null and not array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used
+      and not keyframe_private.control_takes(control.rule, control.value) then
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
+        keyframe_private.describe_control(control.rule)), control.name, control.value);
+    end if;
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -3321,63 +3389,34 @@ CREATE OR REPLACE FUNCTION keyframe_private.resolve_values(asked jsonb, used tex
  SET search_path TO ''
 AS $function$
 declare
-  controls constant jsonb := chosen.controls;
-  resolved jsonb := asked;
+  -- No sound is what a model without the control makes.
+  complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
   control record;
   forced record;
-  other text;
 begin
-  for control in select u.name, controls -> u.name as rule from unnest(used) as u (name) loop
-    if control.rule is null then
-      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
+  perform keyframe_private.require_supported(complete, used, chosen);
+  -- What is used and asked for comes before the defaults; of these, one that forces another comes before it.
+  for control in
+    select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
+  loop
+    if control.rule ? 'default' and not complete ? control.name then
+      complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
     end if;
-  end loop;
-
-  -- No sound is what a model without the control makes.
-  if not controls ? 'audio' and resolved -> 'audio' = 'false' then
-    resolved := resolved - 'audio';
-  end if;
-
-  -- What one choice forces on another, images first; the defaults come after it.
-  for control in select c.key as name, c.value as rule from jsonb_each(controls) c order by c.key <> all (used), c.key loop
-    continue when control.name <> all (used) and not resolved ? control.name;
+    continue when not (control.is_used or complete ? control.name);
     for forced in
       select f.key as name, f.value from jsonb_each(
-        coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
+        coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
     loop
-      if resolved -> forced.name <> forced.value then
+      if complete -> forced.name <> forced.value then
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(resolved ->> control.name), ''), forced.name, forced.value #>> '{}', keyframe_private.quote_value(resolved ->> forced.name)));
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name, forced.value #>> '{}',
+          keyframe_private.quote_value(complete ->> forced.name)));
       end if;
-      resolved := resolved || jsonb_build_object(forced.name, forced.value);
-    end loop;
-    for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-      if other = any (used) or resolved ? other then
-        perform keyframe_private.raise_error('unsupported_input',
-          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
-      end if;
-    end loop;
-    for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-      if not (other = any (used) or resolved ? other) then
-        perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
-      end if;
+      complete := complete || jsonb_build_object(forced.name, forced.value);
     end loop;
   end loop;
-
-  for control in select c.key as name, c.value, controls -> c.key as rule from jsonb_each(resolved) c order by c.key loop
-    if control.rule is null then
-      continue when control.name = 'aspectRatio'; -- it is that of the frames
-      perform keyframe_private.refuse_input(chosen, format('%s has no %s (sent: %s).', chosen.model, control.name,
-        keyframe_private.quote_value(control.value #>> '{}')), control.name, control.value);
-    elsif array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used then
-      continue; -- it is not sent
-    elsif not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
-        keyframe_private.describe_control(control.rule)), control.name, control.value);
-    end if;
-  end loop;
-
-  return coalesce((select jsonb_object_agg(c.key, c.value -> 'default') from jsonb_each(controls) c where c.value ? 'default'), '{}') || resolved;
+  return complete;
 end
 $function$;
 
@@ -3468,7 +3507,7 @@ begin
   select k into unknown from jsonb_object_keys(input) k
   where k not in (
       'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths')
-    and not exists (select from keyframe.models m where m.controls ? k)
+    and not exists (select from keyframe_private.known_controls() c where c.name = k and c.kind in ('text', 'choice'))
   limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
@@ -3486,6 +3525,9 @@ begin
   if asked ->> 'prompt' is null then
     asked := asked || jsonb_build_object('prompt', project.text_prompt);
   end if;
+  if asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"') then
+    perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
+  end if;
   if asked ->> 'referenceImagePath' is not null then
     -- The input of an answer has both, with the first image in each.
     if asked ->> 'referenceImagePaths' is null then
@@ -3496,7 +3538,8 @@ begin
   end if;
   if asked ->> 'referenceImagePaths' is null then
     asked := asked || '{"referenceImagePaths": []}';
-  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array' then
+  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array'
+    or asked @? '$.referenceImagePaths[*] ? (@.type() <> "string")' then
     perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
   end if;
   asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];

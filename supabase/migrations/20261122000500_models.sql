@@ -78,12 +78,32 @@ begin
     when 'a text' then jsonb_typeof(value) = 'string' and btrim(value #>> '{}') <> ''
     when 'a text, a number, true or false' then jsonb_typeof(value) in ('string', 'number', 'boolean')
     when 'an integer' then value::text ~ '^-?\d+$'
-    when 'a positive integer' then value::text ~ '^[1-9]\d*$'
-    when 'a ratio such as "16:9"' then value::text ~ '^"[1-9]\d*:[1-9]\d*"$'
+    when 'a positive integer' then value::text ~ '^[1-9]\d{0,8}$' -- an integer of Postgres
+    when 'a ratio such as "16:9"' then value::text ~ '^"[1-9]\d?:[1-9]\d?"$'
     -- The provider ignores an input whose name it does not know, such as an empty name or one with a space.
     when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
   end;
 end
+$$;
+
+-- The controls that a row of models can have: images, texts, and choices among values, each of a shape.
+create function keyframe_private.known_controls()
+returns table (name text, kind text, shape text, steps keyframe.generation_step[])
+language sql
+immutable
+set search_path = ''
+as $$
+  values
+    ('prompt', 'text', null, enum_range(null::keyframe.generation_step)),
+    ('negativePrompt', 'text', null, enum_range(null::keyframe.generation_step)),
+    ('firstFrame', 'image', null, '{video}'),
+    ('lastFrame', 'image', null, '{video}'),
+    ('referenceImages', 'images', null, enum_range(null::keyframe.generation_step)),
+    ('aspectRatio', 'choice', 'a ratio such as "16:9"', enum_range(null::keyframe.generation_step)),
+    ('resolution', 'choice', 'a text', enum_range(null::keyframe.generation_step)),
+    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
+    ('audio', 'choice', 'true or false', '{video}'),
+    ('seed', 'choice', 'an integer', enum_range(null::keyframe.generation_step))
 $$;
 
 -- The values that a control of a model takes, as a list of ours; null for a range and for a text.
@@ -133,18 +153,7 @@ as $$
 declare
   mistakes text;
 begin
-  with known (name, kind, shape, steps) as (values
-    ('prompt', 'text', null, '{first-frame,last-frame,video}'::text[]),
-    ('negativePrompt', 'text', null, '{first-frame,last-frame,video}'),
-    ('firstFrame', 'image', null, '{video}'),
-    ('lastFrame', 'image', null, '{video}'),
-    ('referenceImages', 'images', null, '{first-frame,last-frame,video}'),
-    ('aspectRatio', 'choice', 'a ratio such as "16:9"', '{first-frame,last-frame,video}'),
-    ('resolution', 'choice', 'a text', '{first-frame,last-frame,video}'),
-    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
-    ('audio', 'choice', 'true or false', '{video}'),
-    ('seed', 'choice', 'an integer', '{first-frame,last-frame,video}')
-  ), allowed (key, kinds, shape) as (values
+  with allowed (key, kinds, shape) as (values
     ('field', '{text,image,images,choice}'::text[], 'the name of a field'),
     ('maxLength', '{text}', 'a positive integer'),
     ('required', '{image}', 'true or false'),
@@ -168,7 +177,7 @@ begin
   ), control as (
     select c.key as name, 'controls' || c.at as path, c.item, k.kind, k.shape
     from keyframe_private.json_entries(controls) c
-    left join known k on k.name = c.key and model_mistakes.step::text = any (k.steps)
+    left join keyframe_private.known_controls() k on k.name = c.key and model_mistakes.step = any (k.steps)
   ), entry as (
     select c.*, e.key, c.path || e.at as entry_path, e.item as entry, a.shape as entry_shape
     from control c cross join lateral keyframe_private.json_entries(c.item) e
@@ -185,7 +194,7 @@ begin
     union all select 'controls.' || k.name, 'is missing.' from (values ('prompt', null), ('firstFrame', 'video')) as k (name, step)
       where not controls ? k.name and coalesce(k.step, model_mistakes.step::text) = model_mistakes.step::text
     union all select c.path, format('is no control of the step %s. It has: %s.', model_mistakes.step,
-        (select string_agg(k.name, ', ') from known k where model_mistakes.step::text = any (k.steps)))
+        (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where model_mistakes.step = any (k.steps)))
       from control c where c.kind is null
     union all select c.path, 'must be an object.' from control c where c.kind is not null and not keyframe_private.has_shape(c.item, 'an object')
     union all select e.entry_path, format('is no key of this control. It takes: %s.', (select string_agg(a.key, ', ') from allowed a where e.kind = any (a.kinds)))
@@ -198,6 +207,8 @@ begin
     union all select c.path, case when c.shape like '%integer' then 'must have either values, or min and max.' else 'must have values, and no min or max.' end
       from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
         and case when c.item ? 'values' then c.item ?| array['min', 'max'] else c.shape not like '%integer' or not c.item ?& array['min', 'max'] end
+    union all select e.entry_path, 'is possible for aspectRatio alone: any other choice would be ignored.' from entry e
+      where e.key = 'omitWith' and e.name <> 'aspectRatio'
     union all select e.entry_path, 'must not be empty.' from entry e where e.key in ('values', 'forces') and e.entry in ('[]', '{}')
     union all select e.path, format('must be %s.', e.shape) from element e
       where e.key = 'values' and e.ours is null and not keyframe_private.has_shape(e.item, e.shape)
@@ -394,7 +405,7 @@ begin
         'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
         'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then (
           select n.model from keyframe_private.successors_of(m, greatest(m.shutdown_at, now())) n limit 1) end,
-        'promptMaxLength', coalesce((m.controls #>> '{prompt,maxLength}')::integer, 4000),
+        'promptMaxLength', least((m.controls #>> '{prompt,maxLength}')::integer, 4000),
         'notes', m.notes,
         'controls', (
           select jsonb_object_agg(c.key, jsonb_strip_nulls(

@@ -46,6 +46,13 @@ create table keyframe.predictions (
   constraint prompt_has_1_to_4000_characters check (coalesce(char_length(input ->> 'prompt'), 0) between 1 and 4000),
   constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'prompt')),
   constraint prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'prompt')),
+  constraint negative_prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'negativePrompt')),
+  constraint negative_prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'negativePrompt')),
+  -- A claim reads the images of several owners' inputs: one that it could not read would stop them all.
+  constraint reference_images_are_a_list check (jsonb_typeof(input -> 'referenceImagePaths') = 'array'),
+  constraint frames_are_predictions check (
+    input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+    and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
   constraint video_has_a_first_frame check (step <> 'video' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
   constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
   constraint only_video_has_a_last_frame check (step = 'video' or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),

@@ -232,9 +232,64 @@ begin
 end
 $$;
 
--- Completes the values of an input (prompt and controls without images) for a model: those asked for, those that another choice
--- forces, the model's defaults. `used` names the image controls that are used. Raises unsupported_input when the model would ignore or
--- refuse something, before anything is charged.
+-- Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for. `used` names the image controls
+-- that are used.
+create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
+returns void
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  control record;
+  other text;
+begin
+  for control in
+    select u.name, null::jsonb as value from unnest(used) as u (name)
+    union all (select a.key, a.value from jsonb_each(asked) a order by a.key)
+  loop
+    if chosen.controls ? control.name then
+      continue;
+    elsif control.value is null then
+      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
+    elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
+      perform keyframe_private.refuse_input(chosen,
+        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
+        control.name, control.value);
+    end if;
+  end loop;
+
+  for control in
+    select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    order by c.key <> all (used), c.key
+  loop
+    if control.rule -> 'required' = 'true' and not control.is_used then
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+    end if;
+    continue when control.value is null and not control.is_used;
+    for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
+      if other = any (used) or asked ? other then
+        perform keyframe_private.raise_error('unsupported_input',
+          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+      end if;
+    end loop;
+    for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
+      if not (other = any (used) or asked ? other) then
+        perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
+      end if;
+    end loop;
+    if control.value is not null and not array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used
+      and not keyframe_private.control_takes(control.rule, control.value) then
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
+        keyframe_private.describe_control(control.rule)), control.name, control.value);
+    end if;
+  end loop;
+end
+$$;
+
+-- The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces,
+-- the model's defaults. Raises unsupported_input when the model does not take what was asked for.
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb
 language plpgsql
@@ -242,63 +297,34 @@ stable
 set search_path = ''
 as $$
 declare
-  controls constant jsonb := chosen.controls;
-  resolved jsonb := asked;
+  -- No sound is what a model without the control makes.
+  complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
   control record;
   forced record;
-  other text;
 begin
-  for control in select u.name, controls -> u.name as rule from unnest(used) as u (name) loop
-    if control.rule is null then
-      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
+  perform keyframe_private.require_supported(complete, used, chosen);
+  -- What is used and asked for comes before the defaults; of these, one that forces another comes before it.
+  for control in
+    select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
+  loop
+    if control.rule ? 'default' and not complete ? control.name then
+      complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
     end if;
-  end loop;
-
-  -- No sound is what a model without the control makes.
-  if not controls ? 'audio' and resolved -> 'audio' = 'false' then
-    resolved := resolved - 'audio';
-  end if;
-
-  -- What one choice forces on another, images first; the defaults come after it.
-  for control in select c.key as name, c.value as rule from jsonb_each(controls) c order by c.key <> all (used), c.key loop
-    continue when control.name <> all (used) and not resolved ? control.name;
+    continue when not (control.is_used or complete ? control.name);
     for forced in
       select f.key as name, f.value from jsonb_each(
-        coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (resolved ->> control.name), '{}')) f
+        coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
     loop
-      if resolved -> forced.name <> forced.value then
+      if complete -> forced.name <> forced.value then
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(resolved ->> control.name), ''), forced.name, forced.value #>> '{}', keyframe_private.quote_value(resolved ->> forced.name)));
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name, forced.value #>> '{}',
+          keyframe_private.quote_value(complete ->> forced.name)));
       end if;
-      resolved := resolved || jsonb_build_object(forced.name, forced.value);
-    end loop;
-    for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-      if other = any (used) or resolved ? other then
-        perform keyframe_private.raise_error('unsupported_input',
-          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
-      end if;
-    end loop;
-    for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-      if not (other = any (used) or resolved ? other) then
-        perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
-      end if;
+      complete := complete || jsonb_build_object(forced.name, forced.value);
     end loop;
   end loop;
-
-  for control in select c.key as name, c.value, controls -> c.key as rule from jsonb_each(resolved) c order by c.key loop
-    if control.rule is null then
-      continue when control.name = 'aspectRatio'; -- it is that of the frames
-      perform keyframe_private.refuse_input(chosen, format('%s has no %s (sent: %s).', chosen.model, control.name,
-        keyframe_private.quote_value(control.value #>> '{}')), control.name, control.value);
-    elsif array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used then
-      continue; -- it is not sent
-    elsif not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
-        keyframe_private.describe_control(control.rule)), control.name, control.value);
-    end if;
-  end loop;
-
-  return coalesce((select jsonb_object_agg(c.key, c.value -> 'default') from jsonb_each(controls) c where c.value ? 'default'), '{}') || resolved;
+  return complete;
 end
 $$;
 
@@ -396,7 +422,7 @@ begin
   select k into unknown from jsonb_object_keys(input) k
   where k not in (
       'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths')
-    and not exists (select from keyframe.models m where m.controls ? k)
+    and not exists (select from keyframe_private.known_controls() c where c.name = k and c.kind in ('text', 'choice'))
   limit 1;
   if unknown is not null then
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
@@ -414,6 +440,9 @@ begin
   if asked ->> 'prompt' is null then
     asked := asked || jsonb_build_object('prompt', project.text_prompt);
   end if;
+  if asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"') then
+    perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
+  end if;
   if asked ->> 'referenceImagePath' is not null then
     -- The input of an answer has both, with the first image in each.
     if asked ->> 'referenceImagePaths' is null then
@@ -424,7 +453,8 @@ begin
   end if;
   if asked ->> 'referenceImagePaths' is null then
     asked := asked || '{"referenceImagePaths": []}';
-  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array' then
+  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array'
+    or asked @? '$.referenceImagePaths[*] ? (@.type() <> "string")' then
     perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
   end if;
   asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];

@@ -10,7 +10,12 @@ const someId = crypto.randomUUID();
 const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   prompt_has_1_to_4000_characters: { input: { prompt: "x".repeat(4001) } },
   prompt_has_a_visible_character: { input: { prompt: "\u200b" } },
+  negative_prompt_is_plain_text: { input: { prompt: "x", negativePrompt: "a\u001b[2J" } },
+  negative_prompt_has_a_visible_character: { input: { prompt: "x", negativePrompt: " " } },
   prompt_is_plain_text: { input: { prompt: "a\u001b[2J" } },
+  // A row whose images cannot be read would stop the claims of everybody.
+  reference_images_are_a_list: { input: { referenceImagePaths: JSON.parse("null") } },
+  frames_are_predictions: { step: "video", input: { firstFramePredictionId: "x" } },
   video_has_a_first_frame: { step: "video", input: { firstFramePredictionId: null } },
   first_frame_builds_on_no_frame: { input: { firstFramePredictionId: someId } },
   only_video_has_a_last_frame: { step: "last-frame", input: { lastFramePredictionId: someId } },

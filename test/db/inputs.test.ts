@@ -139,6 +139,22 @@ describe("choices that depend on each other", () => {
     );
   });
 
+  test("a default that forces another → that one, unless another was asked: refused", async () => {
+    await db.sql`update keyframe.models set controls = jsonb_set(controls, '{resolution,default}', '"4k"') where model = 'test/video'`;
+    expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
+    expect(await refusal({ durationSeconds: 10 })).toBe(
+      "test/video with resolution 4k takes durationSeconds 5 only, not 10.",
+    );
+    expect(await video({ durationSeconds: 10, resolution: "720p" })).toMatchObject({ durationSeconds: 10 });
+  });
+
+  test("an image that the model requires and is not there → refused", async () => {
+    await db.sql`update keyframe.models set controls = jsonb_set(controls, '{lastFrame,required}', 'true') where model = 'test/video'`;
+    expect(await refusal({})).toMatch(/^test\/video needs a lastFrame\./);
+    await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    expect(await video({})).toMatchObject({ resolution: "1080p" });
+  });
+
   test("an image that forces a value that forces a third → both", async () => {
     await db.sql`
       update keyframe.models set controls = jsonb_set(controls, '{lastFrame,forces}', '{"resolution": "4k"}') where model = 'test/video'`;
@@ -210,15 +226,33 @@ describe("what the model does not take is refused before any charge, with the va
     expect(await video({ audio: false })).not.toHaveProperty("audio");
   });
 
-  test("a field that no model has, or an input that is no object → invalid_request", async () => {
-    for (const input of ['{"fps": 24}', "[]", '"x"', "null", '{"referenceImagePaths": "projects/a.png"}']) {
-      const insert = db.as(
-        { role: "authenticated", sub: world.owner },
-        (sql) =>
-          sql`insert into keyframe.predictions (project_id, step, input) values (${world.project}, 'first-frame', ${input}::text::jsonb)`,
-      );
-      expect([input, await codeOf(insert)]).toEqual([input, "invalid_request"]);
+  test("a field that no model has, an input that is no object, a value of no use to any model → invalid_request", async () => {
+    const others = await addReference(db, (await addWorld(db)).owner);
+    for (const input of [
+      ...['{"fps": 24}', "[]", '"x"', "null", '{"referenceImagePaths": "projects/a.png"}'],
+      // The model's own names of images: they would reach the provider as they are.
+      ...['{"firstFrame": "https://example.com/a.png"}', '{"lastFrame": "x"}', '{"referenceImages": 3}'],
+      // Every element is an image whose owner is checked.
+      ...[`{"referenceImagePaths": [null, "${others}"]}`, '{"referenceImagePaths": [null]}'],
+      ...['{"aspectRatio": "0:1"}', '{"aspectRatio": "16:9:1"}', '{"aspectRatio": "1.6e1:9"}', '{"aspectRatio": 1}'],
+    ]) {
+      for (const step of ["first-frame", "video"]) {
+        const insert = db.as(
+          { role: "authenticated", sub: world.owner },
+          (sql) =>
+            sql`insert into keyframe.predictions (project_id, step, input) values (${world.project}, ${step}, ${input}::text::jsonb)`,
+        );
+        expect([step, input, await codeOf(insert)]).toEqual([step, input, "invalid_request"]);
+      }
     }
+  });
+
+  test("a value of 100,000 characters → refused with the first of them", async () => {
+    const resolution = "x".repeat(100_000);
+    expect(await refusal({ resolution })).toHaveLength(
+      `test/video has no resolution, and ${"x".repeat(100)} was asked for. No other model of this step takes it.`
+        .length,
+    );
   });
 
   test("more reference images than the model takes → refused, with both numbers", async () => {
@@ -291,6 +325,17 @@ describe("the aspect ratio", () => {
     }
     await ofSize(1024, 768);
     expect(await refusal({})).toMatch(/1024 × 768/);
+  });
+
+  test("asked of an image model that has no choice of it → refused: the image would have another", async () => {
+    await db.sql`
+      insert into keyframe.models (step, model, label, vendor, controls)
+      values ('first-frame', 'test/image', 'Image', 'Test', '{"prompt": {"field": "prompt"}}')`;
+    const image = (input: object) => start(db, world, { model: "test/image", input: { ...input } });
+    expect((await image({})).prediction.input).not.toHaveProperty("aspectRatio");
+    expect((await refusalOf(image({ aspectRatio: "9:16" }))).detail).toMatch(
+      /^test\/image has no aspectRatio, and 9:16 was asked for\./,
+    );
   });
 
   test("one that the model does not make → refused, unless it follows the frame", async () => {

@@ -60,6 +60,16 @@ test.each<[string, unknown, string]>([
     "controls.prompt.maxLength must be a positive integer.",
   ],
   [
+    "a length beyond any text, which no start could read",
+    changed("prompt", { maxLength: 99_999_999_999 }),
+    "controls.prompt.maxLength must be a positive integer.",
+  ],
+  [
+    "a value that is left out beside an image, although it was asked for",
+    changed("resolution", { omitWith: ["firstFrame"] }),
+    "controls.resolution.omitWith is possible for aspectRatio alone: any other choice would be ignored.",
+  ],
+  [
     "values of another type",
     changed("durationSeconds", { values: [5, "10"] }),
     "controls.durationSeconds.values[1] must be a positive integer.",
@@ -162,8 +172,8 @@ test.each<[string, unknown, string]>([
   ],
   [
     "omitted beside no image",
-    changed("resolution", { omitWith: ["durationSeconds"] }),
-    "controls.resolution.omitWith[0] must be firstFrame, lastFrame or referenceImages",
+    { ...GOOD, aspectRatio: { field: "a", values: ["16:9"], omitWith: ["durationSeconds"] } },
+    "controls.aspectRatio.omitWith[0] must be firstFrame, lastFrame or referenceImages",
   ],
   [
     "a forced value that is none",
