@@ -3289,7 +3289,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.quote_value(value text)
  SET search_path TO ''
 AS $function$
 begin
-  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('of %s characters', char_length(value)) end;
+  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 end
 $function$;
 
