@@ -6,7 +6,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "projects": "3500c8d6ec9d2e3da8fc271fbf14f6e0288b89c44af080099262b21ec4012b6f",
   "models": "0d2cce3709f6b944add3be7d1a52d6ca744c068efc54adf1ee9d96413173f14c",
   "storage_buckets": "2b520eea9507bbc55f43c2b253dcee885c3ca2dee189a48095cda10dfb1b5891",
-  "predictions": "16500d65c804f1b55c2dadf2fc40168a3828c45d3fbcf74cf23a8f7e2464fba9",
+  "predictions": "1940b8b52a955bd52de2a4069881bebf92c4af0cbe4c70eca673c5b01da8d331",
   "prediction_slots": "64b253c1dd5b5203c333ddd0ec8fca6a6e2ba4bfb0e8c44ffb4a5b87dd3fd47c",
   "prediction_inserts": "e0c63941492d901b12f2c4c1be87be305236f1db1dfe8baac7007f386ab81cf9",
   "prediction_transitions": "942fc2fa9ee97b49b9d399008d092cd23165d05f3adb20efc3d3fba2f0f950c0",
@@ -30,6 +30,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "sweep": "3271d1eb97a80503bb2fd524cda8bf6840dfc1f422fdbf6c06d5005413164f46",
   "admin_views": "4bd2199f09b2684f940af84db93c33e2b94c23068f8eee42d76d2d05c807ebc7",
   "observability": "e00f7093bc521192d9046caa3c76fd2eafc3b19e7342d81207c3cacbc3d30de5",
+  "acting_servers": "7d9a6fda94e5af1ccaf0de7647cb7bf992d61fe56104d7439d74ea1045caa63f",
   "realtime": "05058dbac67f6b55ff731ab783a8cb5332d2d8bdf608db05768bda21858af7c8",
   "storage_policies": "2e05a2441b5e06391eabf67f5df4bcddb7a765f3f23c9952b6d856d2b88f39cd"
 }');
@@ -109,7 +110,10 @@ grant execute on function
   keyframe_private.reserve_idempotency_key(text, text)
 to authenticated, service_role;
 grant execute on function
+  keyframe.assign_upload(uuid, text),
   keyframe.service_figures(),
+  keyframe_private.claims_for_server(uuid),
+  keyframe_worker.act_as(uuid, text, jsonb),
   keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb),
   keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision, boolean),
   keyframe_worker.discard_output(uuid),
