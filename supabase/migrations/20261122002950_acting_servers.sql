@@ -42,10 +42,12 @@ declare
   answer json;
 begin
   select format(
-      'select to_json(keyframe.%I(%s))%s', p.proname, string_agg(format('%1$I => given.%1$I', a.name), ', '),
-      ' from jsonb_to_record($1) as given (' || string_agg(format('%I %s', a.name, a.type::regtype), ', ') || ')') into statement
+      'select to_json(keyframe.%I(%s))%s', p.proname,
+      string_agg(format('%1$I => given.%1$I', a.name), ', ') filter (where a.name is not null),
+      ' from jsonb_to_record($1) as given (' || string_agg(format('%I %s', a.name, a.type::regtype), ', ') filter (where a.name is not null) || ')')
+  into statement
   from pg_proc p
-  left join lateral unnest(p.proargnames, p.proargtypes::oid[]) as a (name, type) on args ? a.name
+  left join unnest(p.proargnames, p.proargtypes::oid[]) as a (name, type) on args ? a.name
   where p.pronamespace = 'keyframe'::regnamespace and p.proname = function_name and p.prokind = 'f'
     and p.prorettype in ('json'::regtype, 'jsonb'::regtype) and not p.proretset
     and has_function_privilege('authenticated', p.oid, 'execute')

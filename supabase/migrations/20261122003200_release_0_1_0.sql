@@ -30,7 +30,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "sweep": "3271d1eb97a80503bb2fd524cda8bf6840dfc1f422fdbf6c06d5005413164f46",
   "admin_views": "4bd2199f09b2684f940af84db93c33e2b94c23068f8eee42d76d2d05c807ebc7",
   "observability": "e00f7093bc521192d9046caa3c76fd2eafc3b19e7342d81207c3cacbc3d30de5",
-  "acting_servers": "7d9a6fda94e5af1ccaf0de7647cb7bf992d61fe56104d7439d74ea1045caa63f",
+  "acting_servers": "3069810740fa714af2b11a1643d222afeb6b53c42af67cdcd91f6d9da75963aa",
   "realtime": "05058dbac67f6b55ff731ab783a8cb5332d2d8bdf608db05768bda21858af7c8",
   "storage_policies": "2e05a2441b5e06391eabf67f5df4bcddb7a765f3f23c9952b6d856d2b88f39cd"
 }');
