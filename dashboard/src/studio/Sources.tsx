@@ -83,7 +83,7 @@ export function MadeFrom({ project, prediction: { step, input, outdated }, label
     { alt: `Last frame of ${of}`, frame: frameOf(input, "lastFrame") },
   ];
   const mark = outdated && (
-    <Tooltip label={outdatedWords(project, frames)} multiline maw={260} events={ALL_EVENTS}>
+    <Tooltip label={outdatedWords(project, frames)} position="bottom" multiline maw={260} events={ALL_EVENTS}>
       <Text size="sm" tabIndex={0} className={classes.outdated}>
         Outdated
       </Text>

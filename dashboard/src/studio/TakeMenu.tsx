@@ -23,7 +23,7 @@ export function TakeMenu({ prediction, title }: Props) {
   const { hidden, output } = prediction;
   return (
     <>
-      <Menu position="bottom-end">
+      <Menu position="bottom-end" withinPortal={false}>
         <Menu.Target>
           <ActionIcon ref={target} size={26} variant="default" aria-label="More actions">
             <IconDots size={16} aria-hidden />
