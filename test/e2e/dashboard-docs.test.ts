@@ -100,6 +100,7 @@ async function filmMaker() {
       keyframe.readPrediction({ step, projectId, predictionId: predictionId ?? "" }),
   };
   await startStuck(sql, user, "last-frame", projectId);
+  await keyframe.films.create({ title: "The pier" });
   return { ...person, webhookId };
 }
 
@@ -149,6 +150,10 @@ test("every example of the page, pasted into a shell by a person with a film and
   const photo = { name: "look.png", mimeType: "image/png", buffer: Buffer.from(await drawImage()) };
   await Deno.writeFile(`${folder}/look.png`, photo.buffer);
   const doomedProject = await keyframe.createProject({ title: "Doomed", textPrompt: "A" });
+  const { predictionId: doomedTake } = await keyframe.waitFor(
+    await keyframe.generate("first-frame", { projectId: doomedProject.projectId }),
+  );
+  const doomedFilm = await keyframe.films.create({ title: "Doomed" });
   const doomedWebhook = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
 
   const results: [string, number][] = [];
@@ -156,7 +161,12 @@ test("every example of the page, pasted into a shell by a person with a film and
   const run = async (id: string, tag: string) => {
     const fill = async (block: Locator) => {
       if (id === "uploadReferenceImage") await block.locator("input[type=file]").setInputFiles(photo);
+      if (id === "deletePrediction") {
+        await block.getByPlaceholder("projectId").fill(doomedProject.projectId);
+        await block.getByPlaceholder("predictionId").fill(doomedTake);
+      }
       if (id === "deleteProject") await block.getByPlaceholder("projectId").fill(doomedProject.projectId);
+      if (id === "deleteFilm") await block.getByPlaceholder("filmId").fill(doomedFilm.filmId);
       if (id === "deleteWebhook") await block.getByPlaceholder("webhookId").fill(doomedWebhook.webhookId);
     };
     for (const command of await commandsOf(page.locator(`#operations-${tag}-${id}`), fill)) {

@@ -165,14 +165,15 @@ async function readDocument(callPlatform: CallPlatform, signal: AbortSignal): Pr
 
 /** Of the project with the most steps among the latest, of the latest endpoint that is enabled, and of any that has a delivery. */
 async function readOwn(keyframe: KeyframeClient, signal: AbortSignal): Promise<Own> {
-  const [{ projects }, { webhooks }] = await Promise.all([
+  const [{ projects }, { webhooks }, { films }] = await Promise.all([
     keyframe.listProjects({ include: "predictions" }, { signal }),
     keyframe.webhooks.list({ signal }),
+    keyframe.films.list({ limit: 1 }, { signal }),
   ]);
   const steps = ({ predictions }: (typeof projects)[number]) =>
     Object.values(predictions ?? {}).filter((latest) => latest !== null).length;
-  const [film] = projects.toSorted((one, other) => steps(other) - steps(one));
-  const runs = film && (await keyframe.listPredictions(film.projectId, { limit: 100 }, { signal })).predictions;
+  const [shot] = projects.toSorted((one, other) => steps(other) - steps(one));
+  const runs = shot && (await keyframe.listPredictions(shot.projectId, { limit: 100 }, { signal })).predictions;
   const done = (step: Step) => runs?.find((run) => run.step === step && run.status === "succeeded")?.predictionId;
   const active = runs?.find(({ status }) => ["queued", "starting", "processing"].includes(status));
   const webhookId = webhooks.find(({ enabled }) => enabled)?.webhookId;
@@ -183,7 +184,8 @@ async function readOwn(keyframe: KeyframeClient, signal: AbortSignal): Promise<O
     deliveryId = deliveries[0]?.deliveryId;
   }
   return defined({
-    projectId: film?.projectId,
+    projectId: shot?.projectId,
+    filmId: films[0]?.filmId,
     firstFrameId: done("first-frame"),
     lastFrameId: done("last-frame"),
     videoId: done("video"),
