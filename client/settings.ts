@@ -78,8 +78,8 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
     return { getToken, headers: apikey === undefined ? {} : { apikey } };
   }
   const { secretKey, userId } = options;
-  // React Native has a window and no document.
-  if ("window" in globalThis || "document" in globalThis)
+  // Pages and their workers have a location; React Native has none.
+  if (globalThis.location !== undefined || globalThis.navigator?.product === "ReactNative")
     throw new TypeError(
       "secretKey is for servers only: in a browser or an app everybody could read it. Give getToken.",
     );

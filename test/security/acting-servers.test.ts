@@ -98,6 +98,13 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
   });
 });
 
+test("a server that acts for a user → gets no figures of the service, as the user gets none", async () => {
+  const headers = { apikey: secretKey, "keyframe-user": victim.id };
+  for (const path of ["/api/health?deep=1", "/api/metrics"]) {
+    expect([path, (await callApi(path, { headers })).status]).toEqual([path, 401]);
+  }
+});
+
 test("the secret key without Keyframe-User → 401, except for service-wide webhooks", async () => {
   for (const path of ["/api/projects", `/api/projects/${projectId}`, "/api/models"]) {
     expect([path, (await callApi(path, { headers: { apikey: secretKey } })).status]).toEqual([path, 401]);

@@ -51,7 +51,7 @@ const TABLES: Record<string, TableRights> = {
     columns:
       "id project_id owner_id step status is_active input model requested_model provider_prediction_id attempt failures retry_reason unanswered_since lease_token admitted_at " +
       "next_attempt_at deadline_at progress provider_output_url error_code error_message error_retryable error_stage output_path " +
-      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds output_has_audio hidden created_at " +
+      "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds output_has_audio hidden started_by_server created_at " +
       "started_at completed_at updated_at",
     authenticated: {
       select: "*",

@@ -1,13 +1,14 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { PredictionOfEachStep } from "../../shared/contract/projects.ts";
+import type { Caller } from "../../supabase/functions/api/auth/verify-session.ts";
 import { createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
 import { createStorage, signedUntil } from "../../supabase/functions/api/rows/storage.ts";
 import { PREDICTION, PROJECT, predictionRow, signedFiles, startApi, succeededFields } from "./api-fixture.ts";
 
 const PLATFORM = "https://p.example";
 const MINUTE = 60_000;
-const ANNA = { ownerId: "anna", token: "token-of-anna" };
-const BEN = { ownerId: "ben", token: "token-of-ben" };
+const ANNA: Caller = { ownerId: "anna", token: "token-of-anna" };
+const BEN: Caller = { ownerId: "ben", token: "token-of-ben" };
 
 /** Storage at a clock of the test. It signs each path but `gone.png`, each time with another URL, for an hour. */
 function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`, clientUrl = PLATFORM) {
@@ -35,6 +36,18 @@ function setUp(tokenOf = (claims: string) => `e30.${claims}.c2ln`, clientUrl = P
   };
   return { sign, calls, advance };
 }
+
+test("a server that acts for a user → the secret key signs what is in the user's folder and nothing else; the user's own call afterwards has the user's token", async () => {
+  const { sign, calls } = setUp();
+  const server: Caller = { ownerId: "anna", token: { secretKey: "sb_secret_x", userId: "anna" } };
+  const files = await sign(["anna/a.png", "ben/b.png", "annabel/c.png", "c.png"], server);
+  expect(Object.keys(files)).toEqual(["anna/a.png"]);
+  await sign(["anna/d.png"]);
+  expect(calls).toEqual([
+    ["Bearer sb_secret_x", ["anna/a.png"]],
+    ["Bearer token-of-anna", ["anna/d.png"]],
+  ]);
+});
 
 test("the same caller asks again → the same URL without a call, until it is valid for a quarter of an hour only", async () => {
   const { sign, calls, advance } = setUp();

@@ -112,8 +112,11 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-test.each(["window", "document"])("secretKey where there is a %s, as in a browser or an app → TypeError", (name) => {
-  vi.stubGlobal(name, {});
+test.each([
+  ["a page or its worker", { location: new URL("https://page.example") }],
+  ["a React Native app", { navigator: { product: "ReactNative" } }],
+])("secretKey in %s → TypeError", (_, globals) => {
+  for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
   expect(() => createKeyframeClient(asServer)).toThrow(
     new TypeError("secretKey is for servers only: in a browser or an app everybody could read it. Give getToken."),
   );

@@ -32,6 +32,9 @@ const wrongKey = () =>
     { headers: { "WWW-Authenticate": "Bearer" } },
   );
 
+/** Its presence, even without a value, makes a request one of a server that acts for a user. */
+export const ACTING_FOR = "keyframe-user";
+
 /** Authenticates the caller of the webhook paths: a user by session, or the project by its secret key. Throws unauthorized. */
 export type ManagerVerifier = (headers: Headers) => Promise<Caller>;
 
@@ -46,10 +49,10 @@ export function createManagerVerifier(verifySession: SessionVerifier, secretKey:
 /** Accepts only the project's secret key and returns it for the database call. Throws unauthorized. */
 export type ProjectVerifier = (headers: Headers) => Promise<string>;
 
-/** A session sent with the key is refused: it is a mistake of the caller. */
+/** A session sent with the key is refused: it is a mistake of the caller. So is a user, whom the figures are not for. */
 export function createProjectVerifier(secretKey: string): ProjectVerifier {
   return async (headers) => {
-    if (await isProject(headers, secretKey)) return secretKey;
+    if ((await isProject(headers, secretKey)) && !headers.has(ACTING_FOR)) return secretKey;
     throw new ApiError(
       "unauthorized",
       "This takes the project's secret key (sb_secret_…) and nothing else. Send it as apikey, or as Authorization: Bearer <key>.",
@@ -57,9 +60,6 @@ export function createProjectVerifier(secretKey: string): ProjectVerifier {
     );
   };
 }
-
-/** Its presence, even without a value, makes a request one of a server that acts for a user. */
-export const ACTING_FOR = "keyframe-user";
 
 /** Authenticates a server that acts for a user; Postgres decides whether there is one. Throws unauthorized, forbidden, invalid_request. */
 export type ServerVerifier = (headers: Headers) => Promise<{ ownerId: string; token: ActingServer }>;
