@@ -90,10 +90,8 @@ begin
   -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
   -- lanes wait for each other, and do not deadlock.
   insert into keyframe_private.lanes (id, due_at)
-  select distinct n.lane_id, 'infinity'::timestamptz from (
-    select a.lane_id from keyframe_private.lane_arrivals a
-    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by a.id limit most) n
-  order by 1
+  select a.lane_id, 'infinity' from (select distinct lane_id from keyframe_private.lane_arrivals) a
+  where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by 1 limit most
   on conflict do nothing;
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
@@ -101,7 +99,8 @@ begin
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
     order by a.id limit most) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
-  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at) where l.id = any (arrived_for) and l.token is null;
+  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
+  where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
   return coalesce(cardinality(arrived) = most, false);
 end
 $$;

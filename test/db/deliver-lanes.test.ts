@@ -220,6 +220,17 @@ describe("a lane", () => {
     expect((starts[1] ?? 0) - (starts[0] ?? 0)).toBeGreaterThan(10);
   });
 
+  test("a failure while a call brings more, at a max_in_flight of 1 → that is not sent before what waited: all keep their order", async () => {
+    let requests = 0;
+    const deliver = makeDeliver({
+      request: () => (requests++ === 1 ? { ms: 60, error: "timeout" } : 60),
+      callMs: () => 50,
+    });
+    const { deliveries } = await deliver.add("strict", null, 10, { max_in_flight: 1 });
+    await deliver.runUntil(deliver.kick());
+    expect([...deliver.startedAt.keys()]).toEqual(deliveries);
+  });
+
   test("its endpoint is disabled → what waits is not sent; what is open is recorded", async () => {
     const deliver = makeDeliver({ request: () => 400 });
     const { id } = await deliver.add("one", null, 50);

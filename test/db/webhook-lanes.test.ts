@@ -391,6 +391,14 @@ describe("turns", () => {
     expect((await exchange(db.sql)).deliveries).toHaveLength(16);
   });
 
+  test("the clock was set back after a worker took a lane and died → the next arrival makes it due", async () => {
+    const [endpoint = ""] = await addEndpoints(1);
+    await seedDeliveries(db.sql, endpoint, 1);
+    await exchange(db.sql, { at: fromNow(3600) });
+    await seedDeliveries(db.sql, endpoint, 1);
+    expect((await exchange(db.sql)).deliveries).toHaveLength(2);
+  });
+
   test("a lane is released → due when its next delivery is: now, in an hour, never", async () => {
     const [now = "", later = "", never = ""] = await addEndpoints(3);
     await seedDeliveries(db.sql, now, 17);

@@ -165,7 +165,11 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     for (const endpoint of endpointsOfAll()) endpoint.maxOpen = claim.max_open[endpoint.id] ?? 0;
     // Before the new endpoints: a lost lane may have been taken again, with a new token and without its old queue.
     for (const laneId of claim.lost) lanes.delete(laneId);
-    claim.endpoints.forEach(accept);
+    // A failure during the call has emptied the queue: what the call brought would overtake that.
+    const failed = new Set(
+      results.filter(({ from, result }) => from === 0 && result.error !== null).map((each) => each.result.endpoint_id),
+    );
+    for (const each of claim.endpoints) accept(failed.has(each.endpoint_id) ? { ...each, deliveries: [] } : each);
     const kept = new Set(claim.kept);
     for (const lane of lanes.values()) if (kept.has(lane.id)) lane.startUntil = calledAt + START_WITHIN_MS;
     return claim.others_wait;
