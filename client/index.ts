@@ -1,3 +1,4 @@
+import { filmMethods } from "./films.ts";
 import { generationMethods } from "./generation.ts";
 import { projectMethods } from "./projects.ts";
 import { type KeyframeOptions, resolveSettings } from "./settings.ts";
@@ -14,6 +15,9 @@ export type {
   CreatedWebhook,
   Delivery,
   DeliveryPage,
+  Film,
+  FilmPage,
+  FilmWithShots,
   ListedProject,
   Model,
   ModelControl,
@@ -26,6 +30,7 @@ export type {
   Project,
   ProjectPage,
   ProjectWithPredictions,
+  Shot,
   Step,
   Webhook,
 } from "./types.ts";
@@ -33,6 +38,8 @@ export type { PredictionRef, WaitOptions } from "./wait-for.ts";
 
 export type KeyframeClient = ReturnType<typeof projectMethods> &
   ReturnType<typeof generationMethods> & {
+    /** Ordered shots, each a project. */
+    films: ReturnType<typeof filmMethods>;
     /** Endpoints and their deliveries. With the project's secret key as token (on a server): the service-wide ones. */
     webhooks: ReturnType<typeof webhookMethods>;
   };
@@ -43,5 +50,10 @@ export type KeyframeClient = ReturnType<typeof projectMethods> &
  */
 export function createKeyframeClient(options: KeyframeOptions): KeyframeClient {
   const settings = resolveSettings(options);
-  return { ...projectMethods(settings), ...generationMethods(settings), webhooks: webhookMethods(settings) };
+  return {
+    ...projectMethods(settings),
+    ...generationMethods(settings),
+    films: filmMethods(settings),
+    webhooks: webhookMethods(settings),
+  };
 }

@@ -14,12 +14,12 @@ import type {
 
 export type ChangeOptions = CallOptions & {
   /**
-   * The project as it was read. The call is refused with `precondition_failed` when it has changed since; also when an earlier attempt
+   * The project or film as it was read. The call is refused with `precondition_failed` when it has changed since; also when an earlier attempt
    * of this call, whose answer was lost, has changed it.
    */
   unchangedSince?: Pick<Project, "updatedAt"> | undefined;
 };
-const ifMatch = (read: ChangeOptions["unchangedSince"]): Record<string, string> =>
+export const ifMatch = (read: ChangeOptions["unchangedSince"]): Record<string, string> =>
   read === undefined ? {} : { "if-match": `"${read.updatedAt}"` };
 
 /** 10 MiB over a slow line. */

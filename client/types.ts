@@ -149,6 +149,8 @@ export type Project = {
   referenceImagePath: string | null;
   /** Width to height of its frames and videos, such as 9:16. */
   aspectRatio: string;
+  /** The film whose shot it is; null: none. */
+  filmId: string | null;
   /** The take that stands for each step; the next video and last frame are made from the frames. Null: the latest that succeeded. */
   selected: Record<Step, string | null>;
   createdAt: string;
@@ -167,6 +169,21 @@ export type ListedProject = Project & { predictions?: LatestPredictions | undefi
 /** `nextCursor` is the `cursor` of the next page; null on the last one. */
 export type ProjectPage = { projects: ListedProject[]; nextCursor: string | null };
 export type PredictionPage = { predictions: Prediction[]; nextCursor: string | null };
+
+/** Ordered shots, each a project. */
+export type Film = {
+  filmId: string;
+  title: string;
+  description: string;
+  /** Its shots, in order. */
+  projectIds: string[];
+  createdAt: string;
+  /** Moves with every change of the texts, the shots or their order. */
+  updatedAt: string;
+};
+export type Shot = Project & { takes: ShownTakes };
+export type FilmWithShots = Film & { shots: Shot[] };
+export type FilmPage = { films: Film[]; nextCursor: string | null };
 
 export type EventType = "project.created" | "generation.succeeded" | "generation.failed";
 
@@ -260,7 +277,14 @@ type NoFields = Record<string, never>;
 /** What each operation takes and answers. */
 export type Operations = {
   createProject: {
-    body: { title: string; textPrompt: string; description?: string | undefined; aspectRatio?: string | undefined };
+    body: {
+      title: string;
+      textPrompt: string;
+      description?: string | undefined;
+      aspectRatio?: string | undefined;
+      /** The film whose last shot it becomes. */
+      filmId?: string | undefined;
+    };
     answer: Project;
   };
   listProjects: {
@@ -279,6 +303,8 @@ export type Operations = {
       description?: string | undefined;
       referenceImagePath?: string | null | undefined;
       aspectRatio?: string | undefined;
+      /** The film whose last shot it becomes; null: none. */
+      filmId?: string | null | undefined;
       /** A step that is absent stays as it is. */
       selected?: { [S in Step]?: string | null | undefined } | undefined;
     };
@@ -297,6 +323,19 @@ export type Operations = {
   };
   changePrediction: { body: { hidden: boolean }; answer: Prediction };
   deletePrediction: { answer: Prediction };
+  createFilm: { body: { title: string; description?: string | undefined }; answer: Film };
+  listFilms: { query: Page; answer: FilmPage };
+  readFilm: { answer: FilmWithShots };
+  changeFilm: {
+    body: {
+      title?: string | undefined;
+      description?: string | undefined;
+      /** The whole list: a project that is not in it leaves the film. */
+      projectIds?: string[] | undefined;
+    };
+    answer: Film;
+  };
+  deleteFilm: { query: { projects?: "delete" | undefined }; answer: Film };
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
   startFirstFrame: {

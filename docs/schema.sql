@@ -32,12 +32,17 @@ create table keyframe.projects (
   selected_video_id uuid,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  film_id uuid,
+  film_position integer,
   constraint projects_pkey PRIMARY KEY (id),
+  constraint one_shot_per_position_of_a_film UNIQUE (film_id, owner_id, film_position) DEFERRABLE,
   constraint projects_id_owner_id_key UNIQUE (id, owner_id),
+  constraint projects_film_fkey FOREIGN KEY (film_id, owner_id) REFERENCES keyframe.films(id, owner_id) ON DELETE SET NULL (film_id),
   constraint projects_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
   constraint aspect_ratio_is_width_to_height CHECK ((aspect_ratio ~ '^[1-9][0-9]?:[1-9][0-9]?$'::text)),
   constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
   constraint description_is_plain_text CHECK (keyframe_private.is_plain_text(description)),
+  constraint position_if_and_only_if_in_a_film CHECK (((film_position IS NULL) = (film_id IS NULL))),
   constraint reference_image_of_project_is_in_projects CHECK (keyframe_private.is_reference_path(reference_image_path)),
   constraint text_prompt_has_1_to_4000_characters CHECK (((char_length(text_prompt) >= 1) AND (char_length(text_prompt) <= 4000))),
   constraint text_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(text_prompt)),
@@ -54,6 +59,8 @@ comment on column keyframe.projects.aspect_ratio is 'Width to height of its fram
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
+comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
 CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 alter table keyframe.projects enable row level security;
@@ -68,16 +75,56 @@ create policy projects_update_owner on keyframe.projects for update to authentic
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
-grant insert (title, text_prompt, description, aspect_ratio) on keyframe.projects to authenticated;
-grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id) on keyframe.projects to authenticated;
-CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_projects();
-CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_project_changes();
+grant insert (title, text_prompt, description, aspect_ratio, film_id) on keyframe.projects to authenticated;
+grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) on keyframe.projects to authenticated;
+CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_creations();
+CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_changes();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_project();
+CREATE TRIGGER _250_change_film BEFORE UPDATE OF film_id ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS DISTINCT FROM old.film_id AND NOT new.film_position IS DISTINCT FROM old.film_position) EXECUTE FUNCTION keyframe_private.enter_film();
+CREATE TRIGGER _250_enter_film BEFORE INSERT ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS NOT NULL AND new.film_position IS NULL) EXECUTE FUNCTION keyframe_private.enter_film();
 CREATE TRIGGER _300_require_selected_takes BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id, selected_video_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_takes();
 CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference_of_project();
+CREATE TRIGGER _430_stamp_film AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.film_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.stamp_film_of_deleted_shot();
 CREATE TRIGGER _450_remove_deleted_reference AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.remove_deleted_reference();
 CREATE TRIGGER _700_emit_created AFTER INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_project_created();
+
+create table keyframe.films (
+  id uuid not null default gen_random_uuid(),
+  owner_id uuid not null default auth.uid(),
+  title text not null,
+  description text not null default ''::text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint films_pkey PRIMARY KEY (id),
+  constraint films_id_owner_id_key UNIQUE (id, owner_id),
+  constraint films_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
+  constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
+  constraint description_is_plain_text CHECK (keyframe_private.is_plain_text(description)),
+  constraint title_has_1_to_200_characters CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200))),
+  constraint title_has_a_visible_character CHECK (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line CHECK (keyframe_private.is_one_line(title))
+);
+comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
+CREATE INDEX films_owner_id_created_at_idx ON keyframe.films USING btree (owner_id, created_at DESC, id DESC);
+alter table keyframe.films enable row level security;
+create policy films_delete_owner on keyframe.films for delete to authenticated
+  using ((owner_id = ( SELECT auth.uid() AS uid)));
+create policy films_insert_owner on keyframe.films for insert to authenticated
+  with check ((owner_id = ( SELECT auth.uid() AS uid)));
+create policy films_select_owner on keyframe.films for select to authenticated
+  using ((owner_id = ( SELECT auth.uid() AS uid)));
+create policy films_update_owner on keyframe.films for update to authenticated
+  using ((owner_id = ( SELECT auth.uid() AS uid)))
+  with check ((owner_id = ( SELECT auth.uid() AS uid)));
+grant delete, select on keyframe.films to authenticated;
+grant select on keyframe.films to service_role;
+grant insert (title, description) on keyframe.films to authenticated;
+grant update (title, description) on keyframe.films to authenticated;
+CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.films FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_creations();
+CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.films FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_changes();
+CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.films FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_film();
 
 create table keyframe.models (
   step keyframe.generation_step not null,
@@ -442,7 +489,7 @@ $function$;
 comment on function keyframe.list_models() is 'The enabled models of each step, in order, with what each control takes.';
 grant execute on function keyframe.list_models() to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text, description text DEFAULT ''::text, aspect_ratio text DEFAULT '16:9'::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text, description text DEFAULT ''::text, aspect_ratio text DEFAULT '16:9'::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text, film_id uuid DEFAULT NULL::uuid)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -459,16 +506,17 @@ begin
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
   else
-    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio)
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id)
     values (
-      request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio)
+      request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio,
+      create_project.film_id)
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
 end
 $function$;
-comment on function keyframe.create_project(text,text,text,text,text,text) is 'Creates a project of the caller.';
-grant execute on function keyframe.create_project(text,text,text,text,text,text) to authenticated;
+comment on function keyframe.create_project(text,text,text,text,text,text,uuid) is 'Creates a project of the caller; with film_id, as the last shot of that film.';
+grant execute on function keyframe.create_project(text,text,text,text,text,text,uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyframe.generation_step, input jsonb DEFAULT '{}'::jsonb, model text DEFAULT NULL::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS json
@@ -735,9 +783,9 @@ declare
   changed keyframe.projects;
 begin
   update keyframe.projects p
-  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id) = (
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
     select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id,
-      c.selected_video_id
+      c.selected_video_id, c.film_id
     from jsonb_populate_record(p, changes) c)
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
@@ -822,6 +870,139 @@ end
 $function$;
 comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
 grant execute on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.create_film(title text, description text DEFAULT ''::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  created keyframe.films;
+begin
+  perform keyframe_private.require_user();
+  if request.replayed then
+    select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
+    if not found then
+      perform keyframe_private.raise_error('not_found', 'The film this Idempotency-Key created has been deleted since. Send a new key.');
+    end if;
+  else
+    insert into keyframe.films (id, title, description)
+    values (request.resource_id, create_film.title, create_film.description)
+    returning * into created;
+  end if;
+  return json_build_object(
+    'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+end
+$function$;
+comment on function keyframe.create_film(text,text,text,text) is 'Creates a film of the caller, without shots.';
+grant execute on function keyframe.create_film(text,text,text,text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.list_films(max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  page keyframe.films[] := array(
+    select f from keyframe.films f
+    where f.owner_id = auth.uid() and (f.created_at, f.id) < (first_time, first_id)
+    order by f.created_at desc, f.id desc
+    limit least(max_rows, 101));
+begin
+  return json_build_object(
+    'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
+    'rate', rate);
+end
+$function$;
+comment on function keyframe.list_films(integer,timestamp with time zone,uuid) is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
+grant execute on function keyframe.list_films(integer,timestamp with time zone,uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.read_film(film_id uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.films;
+begin
+  select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
+  end if;
+  return json_build_object(
+    'film', keyframe_private.film_json(wanted),
+    'shots', (
+      select coalesce(json_agg(
+        (select to_json(j) from (select p.*, keyframe_private.step_predictions(p) as predictions) j) order by p.film_position), '[]')
+      from keyframe.projects p where p.film_id = wanted.id),
+    'rate', rate);
+end
+$function$;
+comment on function keyframe.read_film(uuid) is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
+grant execute on function keyframe.read_film(uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.update_film(film_id uuid, changes jsonb DEFAULT '{}'::jsonb, project_ids uuid[] DEFAULT NULL::uuid[], versions timestamp with time zone[] DEFAULT NULL::timestamp with time zone[])
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  changed keyframe.films;
+begin
+  update keyframe.films f
+  set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
+  where f.id = update_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  returning f.* into changed;
+  if not found then
+    perform keyframe_private.refuse_changed_film(film_id);
+  end if;
+  if project_ids is not null then
+    perform keyframe_private.order_shots(changed, project_ids);
+    select f.* into changed from keyframe.films f where f.id = changed.id;
+  end if;
+  return json_build_object('film', keyframe_private.film_json(changed), 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.update_film(uuid,jsonb,uuid[],timestamp with time zone[]) is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
+grant execute on function keyframe.update_film(uuid,jsonb,uuid[],timestamp with time zone[]) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.delete_film(film_id uuid, with_projects boolean DEFAULT false, versions timestamp with time zone[] DEFAULT NULL::timestamp with time zone[])
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  token jsonb := keyframe_private.take_token('change'); -- before any lock
+  wanted keyframe.films;
+  deleted json;
+  shots uuid[];
+begin
+  select f.* into wanted from keyframe.films f
+  where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  for update;
+  if not found then
+    perform keyframe_private.refuse_changed_film(film_id);
+  end if;
+  deleted := keyframe_private.film_json(wanted);
+  shots := keyframe_private.shots_of(wanted.id);
+  delete from keyframe.films f where f.id = wanted.id;
+  if with_projects then
+    delete from keyframe.projects p where p.id = any (shots);
+  end if;
+  return json_build_object('film', deleted, 'rate', keyframe_private.rate_state('change'));
+end
+$function$;
+comment on function keyframe.delete_film(uuid,boolean,timestamp with time zone[]) is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';
+grant execute on function keyframe.delete_film(uuid,boolean,timestamp with time zone[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, description text DEFAULT ''::text, event_types text[] DEFAULT '{}'::text[], enabled boolean DEFAULT true, max_in_flight integer DEFAULT 8, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
@@ -2334,7 +2515,7 @@ $function$;
 grant execute on function keyframe_private.is_reference_path(text) to authenticated;
 grant execute on function keyframe_private.is_reference_path(text) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_private.limit_projects()
+CREATE OR REPLACE FUNCTION keyframe_private.limit_creations()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2346,14 +2527,18 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.limit_project_changes()
+CREATE OR REPLACE FUNCTION keyframe_private.limit_changes()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 begin
-  if pg_trigger_depth() = 1 then -- the deletion of an account takes no token
+  if pg_trigger_depth() = 1 -- the deletion of an account takes no token
+    and not exists (
+      select from keyframe_private.rate_buckets b
+      where b.owner_id = auth.uid() and b.route_class = 'change' and b.xmin = pg_current_xact_id()::xid)
+  then
     perform keyframe_private.take_token('change');
   end if;
   return null;
@@ -2366,9 +2551,74 @@ CREATE OR REPLACE FUNCTION keyframe_private.stamp_project()
  SET search_path TO ''
 AS $function$
 begin
+  old.film_position := new.film_position; -- the order of a film is the film's
+  if old is not distinct from new then
+    return new;
+  end if;
   -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
   new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.stamp_film()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.max_shots()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select 500
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.enter_film()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  shots record;
+begin
+  if tg_op = 'UPDATE' then
+    update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  end if;
+  new.film_position := null;
+  if new.film_id is null then
+    return new;
+  end if;
+  update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
+  end if;
+  select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
+  if shots.number >= keyframe_private.max_shots() then
+    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
+  end if;
+  new.film_position := shots.last + 1;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.stamp_film_of_deleted_shot()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  return null;
 end
 $function$;
 
@@ -3027,8 +3277,19 @@ begin
     select from storage.objects o
     where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
   ) then
-    perform keyframe_private.raise_error('not_found', format('There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+    perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
   end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.quote_value(value text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO ''
+AS $function$
+begin
+  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('of %s characters', char_length(value)) end;
 end
 $function$;
 
@@ -3087,7 +3348,8 @@ begin
       perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
     elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
       perform keyframe_private.refuse_input(chosen,
-        format('%s has no %s, and %s was asked for.', chosen.model, control.name, left(control.value #>> '{}', 100)), control.name, control.value);
+        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
+        control.name, control.value);
     end if;
   end loop;
 
@@ -3113,7 +3375,7 @@ begin
     end loop;
     if control.value is not null and not array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used
       and not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, left(control.value #>> '{}', 100), chosen.model,
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
         keyframe_private.describe_control(control.rule)), control.name, control.value);
     end if;
   end loop;
@@ -3147,6 +3409,7 @@ begin
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
     loop
       if complete -> forced.name <> forced.value then
+        -- Values that the model takes: no text of a caller is among them.
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
           chosen.model, control.name || coalesce(' ' || (complete ->> control.name), ''), forced.name, forced.value #>> '{}', complete ->> forced.name));
       end if;
@@ -3247,7 +3510,7 @@ begin
     and not exists (select from keyframe_private.known_controls() c where c.name = k and c.kind in ('text', 'choice'))
   limit 1;
   if unknown is not null then
-    perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
+    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
   select f.field into unknown
@@ -3266,10 +3529,12 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
   end if;
   if asked ->> 'referenceImagePath' is not null then
-    if asked ->> 'referenceImagePaths' is not null then
-      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not both.');
+    -- The input of an answer has both, with the first image in each.
+    if asked ->> 'referenceImagePaths' is null then
+      asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
+    elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
+      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not two different ones.');
     end if;
-    asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
   end if;
   if asked ->> 'referenceImagePaths' is null then
     asked := asked || '{"referenceImagePaths": []}';
@@ -3345,7 +3610,7 @@ begin
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
   if not found and named is not null then
-    perform keyframe_private.raise_error('unsupported_input', format('There is no model %s for the step %s. GET /api/models lists them.', left(named, 200), wanted));
+    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif not found then
     raise exception 'step_defaults has no enabled model for step %.', wanted;
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
@@ -4402,6 +4667,79 @@ end
 $function$;
 grant execute on function keyframe_private.refuse_changed_project(uuid) to authenticated;
 
+CREATE OR REPLACE FUNCTION keyframe_private.shots_of(film uuid)
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return array(select p.id from keyframe.projects p where p.film_id = film order by p.film_position);
+end
+$function$;
+grant execute on function keyframe_private.shots_of(uuid) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.film_json(film keyframe.films)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return json_build_object(
+    'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
+    'created_at', film.created_at, 'updated_at', film.updated_at);
+end
+$function$;
+grant execute on function keyframe_private.film_json(keyframe.films) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed_film(film_id uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe.films f where f.id = refuse_changed_film.film_id and f.owner_id = auth.uid()) then
+    perform keyframe_private.raise_error('precondition_failed', 'The film has changed since you read it. Read it again, then repeat your request with its new ETag.');
+  end if;
+  perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  unknown uuid;
+begin
+  if cardinality(project_ids) > keyframe_private.max_shots() then
+    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
+  elsif (select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids) then -- null is not counted
+    perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
+  end if;
+  select w.id into unknown from unnest(project_ids) w (id)
+  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id)
+  limit 1;
+  if found then
+    perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
+  elsif project_ids = keyframe_private.shots_of(film.id) then
+    return;
+  end if;
+
+  update keyframe.films f set updated_at = now()
+  where f.id = film.id or f.id in (select p.film_id from keyframe.projects p where p.id = any (project_ids));
+  -- First out, then in: a project that takes the same position in another film would not be known from one that only enters it.
+  update keyframe.projects p set film_id = null, film_position = null
+  where p.film_id = film.id and p.id <> all (project_ids) or p.id = any (project_ids) and p.film_id <> film.id;
+  update keyframe.projects p set film_id = film.id, film_position = w.position
+  from unnest(project_ids) with ordinality w (id, position)
+  where p.id = w.id and p.film_position is distinct from w.position;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.event_types()
  RETURNS text[]
  LANGUAGE plpgsql
@@ -4629,7 +4967,8 @@ AS $function$
 declare
   data jsonb := jsonb_build_object(
     'projectId', new.id, 'ownerId', new.owner_id, 'title', new.title, 'textPrompt', new.text_prompt,
-    'description', new.description, 'createdAt', keyframe_private.wire_time(new.created_at));
+    'description', new.description, 'createdAt', keyframe_private.wire_time(new.created_at))
+    || jsonb_strip_nulls(jsonb_build_object('filmId', new.film_id));
   characters integer := 4000;
 begin
   while octet_length(data::text) > 19000 loop
@@ -4654,7 +4993,8 @@ declare
   data jsonb := jsonb_build_object(
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
-    || jsonb_strip_nulls(jsonb_build_object('requestedModel', nullif(new.requested_model, new.model)));
+    || jsonb_strip_nulls(jsonb_build_object(
+      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
 begin
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,

@@ -1,11 +1,13 @@
 import { findStack } from "./demo/find-stack.ts";
+import type { DemoOptions } from "./demo/make-shot.ts";
 import { runDemo } from "./demo/run-demo.ts";
 import { oneLine, runMain, showStages, type Stage, stopSignals } from "../local/stack/command-line.ts";
 import { startStack } from "../local/stack/start-stack.ts";
 import { readStackSettings, type StackOptions } from "../local/stack/stack-settings.ts";
 
-const HELP = `npm run demo -- [options]   a film from project to video, as a new user would make it
+const HELP = `npm run demo -- [options]   a shot from project to video, as a new user would make it
 
+  --shots N     a film of N shots (1 to 20), each starting on the last frame of the one before
   --data DIR    the data whose stack is used (default .keyframe); when none runs on them, one is started for the demo
   --port N      the port of a stack that is started (default 54321; 0: any free one)
   --frame       only a first frame: with KEYFRAME_REPLICATE_API_TOKEN the cheapest run on the real Replicate, a few cents
@@ -20,16 +22,21 @@ const REAL_TIMEOUT_MS = 15 * 60_000;
 type Outcome = { ok: boolean; url: string | null; ms: number; steps: Stage[]; error: string | null };
 
 async function main(): Promise<number> {
-  const { stack: options, flags, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), ["json", "frame"]);
+  const environment = (name: string) => Deno.env.get(name);
+  const { stack: options, flags, text, help } = readStackSettings(Deno.args, environment, ["json", "frame"], "shots");
   if (help) {
     console.log(HELP);
     return 0;
+  }
+  const shots = text === undefined ? undefined : Number(text);
+  if (shots !== undefined && !(Number.isInteger(shots) && shots >= 1 && shots <= 20)) {
+    throw new Error(`--shots must be a number from 1 to 20, not "${text}".`);
   }
   const signal = stopSignals();
   const start = performance.now();
   const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
   try {
-    await perform(options, flags.frame, outcome, signal);
+    await perform(options, { onlyFrame: flags.frame, shots }, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
@@ -44,7 +51,7 @@ async function main(): Promise<number> {
 /** Fills in the outcome. Throws at the first failure, after stopping its own stack. */
 async function perform(
   options: StackOptions,
-  onlyFrame: boolean,
+  wanted: Pick<DemoOptions, "onlyFrame" | "shots">,
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<void> {
@@ -61,7 +68,7 @@ async function perform(
   try {
     const timeoutMs = stack.simulated ? SIMULATED_TIMEOUT_MS : REAL_TIMEOUT_MS;
     const { steps } = outcome;
-    await runDemo({ ...stack, timeoutMs, signal, display, steps, onlyFrame }).finally(display.end);
+    await runDemo({ ...stack, timeoutMs, signal, display, steps, ...wanted }).finally(display.end);
   } finally {
     await started?.stop();
   }

@@ -37,12 +37,14 @@ const DEFAULT_PORT = 54321;
  * The stack's options from the command line and the environment. Throws a one-line error that names a wrong option.
  *
  * @param names the command's own options: `--reset` of start, `--json` and `--frame` of demo
+ * @param text one with a value: `--shots` of demo
  */
 export function readStackSettings<Name extends string>(
   args: string[],
   environment: (name: string) => string | undefined,
   names: readonly Name[],
-): { stack: StackOptions; flags: Record<Name, boolean>; help: boolean } {
+  text?: string,
+): { stack: StackOptions; flags: Record<Name, boolean>; text: string | undefined; help: boolean } {
   const flag = { type: "boolean", default: false } as const;
   const { values } = parseOptions({
     args,
@@ -51,6 +53,7 @@ export function readStackSettings<Name extends string>(
       data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
       help: { ...flag, short: "h" },
       ...Object.fromEntries(names.map((name) => [name, flag])),
+      ...(text === undefined ? {} : { [text]: { type: "string" } as const }),
     },
   });
   const port = Number(values.port);
@@ -69,7 +72,8 @@ export function readStackSettings<Name extends string>(
   // parseArgs does not know the options whose names are computed.
   const given: Record<string, unknown> = values;
   const flags = Object.fromEntries(names.map((name) => [name, given[name] === true])) as Record<Name, boolean>;
-  return { stack, flags, help: values.help };
+  const said = text === undefined ? undefined : given[text];
+  return { stack, flags, text: typeof said === "string" ? said : undefined, help: values.help };
 }
 
 /** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN, by the function that reads them. */

@@ -12,6 +12,8 @@ export const projectCreated = z.strictObject({
   data: z.strictObject({
     projectId: id,
     ownerId: id,
+    /** Only when it was created as a shot of a film. */
+    filmId: id.optional(),
     title: z.string(),
     textPrompt: z.string(),
     description: z.string(),
@@ -26,6 +28,8 @@ const generation = {
   predictionId: id,
   projectId: id,
   ownerId: id,
+  /** Only when its project is a shot of a film at that time. */
+  filmId: id.optional(),
   step,
   /** The provider's name of the model: `owner/name`. */
   model: z.string(),

@@ -22,6 +22,7 @@ export const createProjectBody = z
     title,
     textPrompt,
     description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
+    filmId: id.optional().meta({ description: "The film whose last shot it becomes. Default: none." }),
     aspectRatio: projectRatio.optional(), // no default here: a retry by a client that does not know the field must stay the same request
   })
   .meta({ id: "CreateProject" });
@@ -40,6 +41,9 @@ export const changeProjectBody = z
     description: description.optional(),
     referenceImagePath: projectReference.optional(),
     aspectRatio: projectRatio.optional(),
+    filmId: id.nullable().optional().meta({
+      description: "The film whose last shot it becomes, or null: none. Its present film stays as it is.",
+    }),
     selected: z
       .strictObject({
         "first-frame": selectedTake.optional(),
@@ -50,7 +54,8 @@ export const changeProjectBody = z
       .meta({ description: `${selectedText} A step that is absent stays as it is.` }),
   })
   .refine((body) => Object.values(body).some((value) => value !== undefined), {
-    error: "Must hold at least one of title, textPrompt, description, referenceImagePath, aspectRatio, selected.",
+    error:
+      "Must hold at least one of title, textPrompt, description, referenceImagePath, aspectRatio, filmId, selected.",
   })
   .meta({ id: "ChangeProject", minProperties: 1 });
 
@@ -63,6 +68,7 @@ const fields = {
   description: z.string(),
   referenceImagePath: projectReference,
   aspectRatio: projectRatio,
+  filmId: id.nullable().meta({ description: "The film whose shot it is; null: none." }),
   selected: z
     .object({ "first-frame": selectedTake, "last-frame": selectedTake, video: selectedTake })
     .meta({ id: "SelectedTakes", description: selectedText }),
@@ -80,7 +86,7 @@ const ofEachStep = Object.fromEntries(STEPS.map((name) => [name, prediction.null
 const predictions = z
   .object(ofEachStep)
   .meta({ id: "LatestPredictions", description: "The latest prediction of each step; null where none was started." });
-const takes = z.object(ofEachStep).meta({
+export const takes = z.object(ofEachStep).meta({
   id: "ShownTakes",
   description:
     "The take that stands for each step: the selected one, otherwise the latest that succeeded and is not hidden, also when a later prediction failed. Null where there is none.",

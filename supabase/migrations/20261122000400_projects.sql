@@ -64,8 +64,8 @@ grant select, insert (title, text_prompt, description, aspect_ratio), delete,
   on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
 
--- Counts each insert by a user against the rate limit, from the functions and from the Data API.
-create function keyframe_private.limit_projects()
+-- Counts each insert of a project or film by a user against the rate limit, from the functions and from the Data API.
+create function keyframe_private.limit_creations()
 returns trigger
 language plpgsql
 volatile
@@ -78,10 +78,11 @@ begin
 end
 $$;
 create trigger _100_limit before insert on keyframe.projects
-  for each row execute function keyframe_private.limit_projects();
+  for each row execute function keyframe_private.limit_creations();
 
--- Counts each update or delete by a user, before any project is locked: a request that waits for its token holds no lock.
-create function keyframe_private.limit_project_changes()
+-- Counts each update or delete by a user, before any row is locked: a request that waits for its token holds no lock. A request that
+-- changes a film and its projects counts once: its transaction has written the bucket.
+create function keyframe_private.limit_changes()
 returns trigger
 language plpgsql
 volatile
@@ -89,14 +90,18 @@ security definer
 set search_path = ''
 as $$
 begin
-  if pg_trigger_depth() = 1 then -- the deletion of an account takes no token
+  if pg_trigger_depth() = 1 -- the deletion of an account takes no token
+    and not exists (
+      select from keyframe_private.rate_buckets b
+      where b.owner_id = auth.uid() and b.route_class = 'change' and b.xmin = pg_current_xact_id()::xid)
+  then
     perform keyframe_private.take_token('change');
   end if;
   return null;
 end
 $$;
 create trigger _100_limit_changes before update or delete on keyframe.projects
-  for each statement execute function keyframe_private.limit_project_changes();
+  for each statement execute function keyframe_private.limit_changes();
 
 create function keyframe_private.stamp_project()
 returns trigger
@@ -105,6 +110,10 @@ volatile
 set search_path = ''
 as $$
 begin
+  old.film_position := new.film_position; -- the order of a film is the film's
+  if old is not distinct from new then
+    return new;
+  end if;
   -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
   new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;

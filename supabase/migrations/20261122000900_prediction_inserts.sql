@@ -175,8 +175,22 @@ begin
     select from storage.objects o
     where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
   ) then
-    perform keyframe_private.raise_error('not_found', format('There is no uploaded image of yours at %s. Upload it first: POST /api/projects/reference-images.', path));
+    perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
   end if;
+end
+$$;
+
+-- A value of a caller for a sentence. Postgres logs refusals, and a prompt may stand in any field, so only what looks like a number, a
+-- size or a ratio is shown.
+create function keyframe_private.quote_value(value text)
+returns text
+language plpgsql
+immutable
+strict
+set search_path = ''
+as $$
+begin
+  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('of %s characters', char_length(value)) end;
 end
 $$;
 
@@ -240,7 +254,8 @@ begin
       perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
     elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
       perform keyframe_private.refuse_input(chosen,
-        format('%s has no %s, and %s was asked for.', chosen.model, control.name, left(control.value #>> '{}', 100)), control.name, control.value);
+        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
+        control.name, control.value);
     end if;
   end loop;
 
@@ -266,7 +281,7 @@ begin
     end loop;
     if control.value is not null and not array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used
       and not keyframe_private.control_takes(control.rule, control.value) then
-      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, left(control.value #>> '{}', 100), chosen.model,
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
         keyframe_private.describe_control(control.rule)), control.name, control.value);
     end if;
   end loop;
@@ -302,6 +317,7 @@ begin
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
     loop
       if complete -> forced.name <> forced.value then
+        -- Values that the model takes: no text of a caller is among them.
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
           chosen.model, control.name || coalesce(' ' || (complete ->> control.name), ''), forced.name, forced.value #>> '{}', complete ->> forced.name));
       end if;
@@ -409,7 +425,7 @@ begin
     and not exists (select from keyframe_private.known_controls() c where c.name = k and c.kind in ('text', 'choice'))
   limit 1;
   if unknown is not null then
-    perform keyframe_private.raise_error('invalid_request', format('input has no field %s.', left(unknown, 100)));
+    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
   select f.field into unknown
@@ -428,10 +444,12 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
   end if;
   if asked ->> 'referenceImagePath' is not null then
-    if asked ->> 'referenceImagePaths' is not null then
-      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not both.');
+    -- The input of an answer has both, with the first image in each.
+    if asked ->> 'referenceImagePaths' is null then
+      asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
+    elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
+      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not two different ones.');
     end if;
-    asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
   end if;
   if asked ->> 'referenceImagePaths' is null then
     asked := asked || '{"referenceImagePaths": []}';
@@ -509,7 +527,7 @@ begin
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
   if not found and named is not null then
-    perform keyframe_private.raise_error('unsupported_input', format('There is no model %s for the step %s. GET /api/models lists them.', left(named, 200), wanted));
+    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif not found then
     raise exception 'step_defaults has no enabled model for step %.', wanted;
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then

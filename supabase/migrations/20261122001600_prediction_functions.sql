@@ -73,7 +73,7 @@ $$;
 -- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
 create function keyframe.create_project(
   title text, text_prompt text, description text default '', aspect_ratio text default '16:9',
-  idempotency_key text default null, request_hash text default null
+  idempotency_key text default null, request_hash text default null, film_id uuid default null
 )
 returns jsonb
 language plpgsql
@@ -92,15 +92,16 @@ begin
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
   else
-    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio)
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id)
     values (
-      request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio)
+      request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio,
+      create_project.film_id)
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
 end
 $$;
-comment on function keyframe.create_project is 'Creates a project of the caller.';
+comment on function keyframe.create_project is 'Creates a project of the caller; with film_id, as the last shot of that film.';
 
 -- Definer, like create_project; the insert checks whose project it is.
 create function keyframe.start_prediction(
@@ -310,7 +311,7 @@ $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 
 grant execute on function
-  keyframe.create_project(text, text, text, text, text, text),
+  keyframe.create_project(text, text, text, text, text, text, uuid),
   keyframe.start_prediction(uuid, keyframe.generation_step, jsonb, text, text, text),
   keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
   keyframe.cancel_prediction(uuid, uuid, text, text),

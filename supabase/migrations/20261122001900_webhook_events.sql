@@ -171,7 +171,8 @@ as $$
 declare
   data jsonb := jsonb_build_object(
     'projectId', new.id, 'ownerId', new.owner_id, 'title', new.title, 'textPrompt', new.text_prompt,
-    'description', new.description, 'createdAt', keyframe_private.wire_time(new.created_at));
+    'description', new.description, 'createdAt', keyframe_private.wire_time(new.created_at))
+    || jsonb_strip_nulls(jsonb_build_object('filmId', new.film_id));
   characters integer := 4000;
 begin
   while octet_length(data::text) > 19000 loop
@@ -200,7 +201,8 @@ declare
   data jsonb := jsonb_build_object(
     'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
-    || jsonb_strip_nulls(jsonb_build_object('requestedModel', nullif(new.requested_model, new.model)));
+    || jsonb_strip_nulls(jsonb_build_object(
+      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
 begin
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,

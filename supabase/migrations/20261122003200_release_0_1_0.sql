@@ -3,22 +3,24 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "foundation": "ac3db65efae6463de0512813d80c8192f8be283a798c654efac5dc92023a3ed5",
   "rate_limits": "b7b799c66ef26ea525bc63d5ce0df1b76e64d0f1b7b5b37e7bb880ef1fa5aae6",
   "idempotency": "d9a5a8cb3b1ac069ddee566741693d677319a171669c32c07c86af4b4a2807be",
-  "projects": "3500c8d6ec9d2e3da8fc271fbf14f6e0288b89c44af080099262b21ec4012b6f",
+  "projects": "7bdaa17d1c82bc794c31c124bcbe39ae755a1b1590c10775e987d22b2ae050ff",
+  "films": "d12eddaf1a3ba156a0c5f3da2cb1ee6788d24f30b29bb56818a3f5a2f9b0c303",
   "models": "7c4247d60d5474db6b003dfebe32d5a93b38914a3c39947c2b4fddd50c7d3555",
   "storage_buckets": "2b520eea9507bbc55f43c2b253dcee885c3ca2dee189a48095cda10dfb1b5891",
   "predictions": "f70953af27fa9ef323bbff2c69097c8c33bb8d5e90b8e6a688738d2522be68e2",
   "prediction_slots": "64b253c1dd5b5203c333ddd0ec8fca6a6e2ba4bfb0e8c44ffb4a5b87dd3fd47c",
-  "prediction_inserts": "5eac2d202a0061f41ad1eeda343b62b20e224179eeeb71b78bc1bf57508209f9",
+  "prediction_inserts": "1bbeac05c71e97c34adf95d96addeff68f25e36e91a41f7d2a9779609439cf8c",
   "prediction_transitions": "942fc2fa9ee97b49b9d399008d092cd23165d05f3adb20efc3d3fba2f0f950c0",
   "unanswered_submits": "64dcf66b9e982f5c2d83187a1b33ef123b5e2f9f05b43ddfc8bad9b5ee4f48c0",
   "provider_states": "3adfc0f840b61463513827cf12ce4c65a81a6aebde6109ef87bfb0f508d63ef8",
   "kicks": "9779f59f55ec7cc9493977e17e6063f98a030973a3d552bfbd13a5ba6acf4035",
   "file_removals": "31f99936ab253ec0841fde05216b6a102cf0f486f1221733b47130af5eb5d185",
   "task_claims": "16e95d66d94047be0c93e1eeda8c68b026f067d60aa7ad8a750715b9c7b35062",
-  "prediction_functions": "6f674a045642eeaab55d827e53a70f7a020436a0ba6efa6aced5c107cf2df99a",
-  "project_functions": "c9699d5599dcdde69319c597da16f01d1e3b8f951e716985f1652c56458ba1fa",
+  "prediction_functions": "3ec79afec496886400a6543f959800b4e0fd9e7989fa3f5b4b5a6058ebcf79fd",
+  "project_functions": "1e92168cbe96d92a64e1e2f75ca353301016dbe3407aeac24dd25949826df198",
+  "film_functions": "e3e7bfd6324eac99bdaccfff369d94e00bd3755ae5d7ddbfb2a2a87068e375fd",
   "webhook_endpoints": "7a521cb8c991d926c0266802c087067a36ba2703d995b1dcdc13cbb9dc47ca1a",
-  "webhook_events": "95d7d496812209a95fcb0011e0fcd1ed960a5e6e414a699163df583686b80703",
+  "webhook_events": "db68ff7c82a7109c8136e98912474a04fe56d3b0b564468f8819257116feff2d",
   "used_ids": "82b106c8f8ebfa91edd2654c3a76c6b722c79aa2d3b12aa93c5f38c366d960c1",
   "webhook_hours": "bb656ce33046c0cf3380d096f6499faddb569cb26d121b4b792d2ebdcf7174ed",
   "lanes": "548fc8d3595f1d553ae490028359c8be05acc04b67f4c00e141cf0234158dc0c",
@@ -44,7 +46,10 @@ to authenticated, service_role;
 grant usage on schema
   keyframe_worker
 to service_role;
-grant delete, insert (title, text_prompt, description, aspect_ratio), select, update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id) on table
+grant delete, insert (title, description), select, update (title, description) on table
+  keyframe.films
+to authenticated;
+grant delete, insert (title, text_prompt, description, aspect_ratio, film_id), select, update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) on table
   keyframe.projects
 to authenticated;
 grant insert (project_id, step, input, model), select on table
@@ -59,6 +64,7 @@ grant select on table
   keyframe.webhook_events
 to authenticated, service_role;
 grant select on table
+  keyframe.films,
   keyframe.predictions,
   keyframe.projects
 to service_role;
@@ -68,21 +74,28 @@ to anon, authenticated, service_role;
 grant execute on function
   keyframe.admit_upload(text, text),
   keyframe.cancel_prediction(uuid, uuid, text, text),
-  keyframe.create_project(text, text, text, text, text, text),
+  keyframe.create_film(text, text, text, text),
+  keyframe.create_project(text, text, text, text, text, text, uuid),
+  keyframe.delete_film(uuid, boolean, timestamp with time zone[]),
   keyframe.delete_prediction(uuid, uuid),
   keyframe.delete_project(uuid, timestamp with time zone[]),
+  keyframe.list_films(integer, timestamp with time zone, uuid),
   keyframe.list_models(),
   keyframe.list_predictions(uuid, keyframe.generation_step, integer, timestamp with time zone, uuid, boolean, boolean),
   keyframe.list_projects(integer, timestamp with time zone, uuid, boolean, text),
+  keyframe.read_film(uuid),
   keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
   keyframe.read_project(uuid),
   keyframe.start_prediction(uuid, keyframe.generation_step, jsonb, text, text, text),
+  keyframe.update_film(uuid, jsonb, uuid[], timestamp with time zone[]),
   keyframe.update_prediction(uuid, uuid, boolean),
   keyframe.update_project(uuid, jsonb, timestamp with time zone[]),
   keyframe.webhook_health(uuid),
+  keyframe_private.film_json(keyframe.films),
   keyframe_private.rate_state(text),
   keyframe_private.refuse_changed_project(uuid),
   keyframe_private.set_request_hash(text, text),
+  keyframe_private.shots_of(uuid),
   keyframe_private.step_predictions(keyframe.projects),
   keyframe_private.take_token(text)
 to authenticated;

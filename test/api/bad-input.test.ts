@@ -166,7 +166,7 @@ test.each<[what: string, json: unknown, path: string]>([
   ["nothing", {}, ""],
   ["a reference image of another shape", { referenceImagePath: "keyframe-outputs/a.png" }, "referenceImagePath"],
   ["an aspect ratio of another shape", { aspectRatio: "16/9" }, "aspectRatio"],
-  ["a selected video", { selected: { video: crypto.randomUUID() } }, "selected.video"],
+  ["a selected step that there is not", { selected: { film: crypto.randomUUID() } }, "selected.film"],
   ["a selected frame that is no identifier", { selected: { "first-frame": "latest" } }, "selected.first-frame"],
 ])("PATCH of a project with %s → 400 that names the field, and nothing changed", async (_what, json, path) => {
   expect(await refused(`/api/projects/${projectId}`, { method: "PATCH", json })).toEqual([
@@ -174,6 +174,17 @@ test.each<[what: string, json: unknown, path: string]>([
     "invalid_request",
     [path],
   ]);
+});
+
+test.each<[json: unknown, path: string]>([
+  [{}, "hidden"],
+  [{ hidden: null }, "hidden"],
+  [{ hidden: "true" }, "hidden"],
+  [{ hidden: true, status: "succeeded" }, "status"],
+])("PATCH of a prediction with %j → 400 that names the field, and nothing changed", async (json, path) => {
+  const options = { method: "PATCH", json };
+  const answer = await refused(`/api/projects/${projectId}/predictions/${crypto.randomUUID()}`, options);
+  expect(answer).toEqual([400, "invalid_request", [path]]);
 });
 
 // Which characters a text may have: test/db/texts.test.ts.
@@ -198,6 +209,8 @@ test.each([
   ["first-frame", { firstFramePredictionId: crypto.randomUUID() }, "firstFramePredictionId"],
   ["first-frame", { durationSeconds: 5 }, "durationSeconds"],
   ["last-frame", { lastFramePredictionId: crypto.randomUUID() }, "lastFramePredictionId"],
+  ["first-frame", { firstFrameImagePath: "projects/a.png" }, "firstFrameImagePath"],
+  ["last-frame", { lastFrameImagePath: "projects/a.png" }, "lastFrameImagePath"],
   ["last-frame", { durationSeconds: 5 }, "durationSeconds"],
   ["last-frame", { audio: false }, "audio"],
   ["first-frame", { aspectRatio: "wide" }, "aspectRatio"],
@@ -213,6 +226,8 @@ test.each([
   ["video", { durationSeconds: 5.5 }, "durationSeconds"],
   ["video", { durationSeconds: "5" }, "durationSeconds"],
   ["video", { firstFramePredictionId: "latest" }, "firstFramePredictionId"],
+  ["video", { firstFrameImagePath: "keyframe-outputs/a.png" }, "firstFrameImagePath"],
+  ["video", { lastFrameImagePath: "projects/../a.png" }, "lastFrameImagePath"],
   ["video", { prompt: "x".repeat(4001) }, "prompt"],
   ["video", { status: "succeeded" }, "status"],
   ["cancel", {}, "predictionId"],
@@ -280,6 +295,8 @@ test.each<[path: () => string, name: string]>([
   [() => `/api/projects/${projectId}/predictions?step=third-frame`, "step"],
   [() => `/api/projects/${projectId}/predictions?step=First-Frame`, "step"],
   [() => `/api/projects/${projectId}/predictions?step=`, "step"],
+  [() => `/api/projects/${projectId}/predictions?status=failed`, "status"],
+  [() => `/api/projects/${projectId}/predictions?hidden=1`, "hidden"],
   [() => FRAME, "projectId"],
   [() => `${FRAME}?predictionId=${ID}`, "projectId"],
   [() => `${FRAME}?projectId=${projectId}&project_id=${projectId}`, "project_id"],

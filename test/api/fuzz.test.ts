@@ -71,6 +71,7 @@ beforeAll(async () => {
   reals = {
     cancelPrediction: [await scene.freshRun(), {}],
     deleteProject: await some(() => scene.freshProject()),
+    deleteFilm: await some(() => scene.freshFilm()),
     // One that may be switched off gets no tests.
     changeWebhook: webhooks.slice(1, 2),
     deleteWebhook: webhooks.slice(2),

@@ -98,7 +98,7 @@ describe("what the model does not take → 422 before any charge", () => {
     ["a length", "video", { durationSeconds: 59 }, "59"],
     ["a resolution", "first-frame", { resolution: "999p" }, "999p"],
     ["an aspect ratio", "first-frame", { aspectRatio: "32:9" }, "32:9"],
-    ["a model", "video", { model: "nobody/nothing" }, "nobody/nothing"],
+    ["a model", "video", { model: "nobody/nothing" }, "GET /api/models lists them"],
   ])("%s that there is not → named in the message", async (_what, step, body, value) => {
     expect(await refused(step, body)).toEqual([422, "unsupported_input", expect.stringContaining(value)]);
   });

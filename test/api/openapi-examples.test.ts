@@ -21,6 +21,7 @@ afterAll(() => scene?.receiver.close());
 
 /** What a request uses up, and so has to be made for it. */
 const PREPARE: Record<string, () => Promise<Real>> = {
+  deleteFilm: () => scene.freshFilm(),
   deleteProject: () => scene.freshProject(),
   cancelPrediction: () => scene.freshRun(),
   changeWebhook: () => scene.freshWebhook(),

@@ -39,6 +39,7 @@ const SIGN = "POST /storage/v1/object/sign/keyframe-outputs";
 /** What an operation needs of Storage beside its one call of the database. */
 const STORES: Partial<Record<OperationId, RegExp>> = {
   readProject: new RegExp(`^${SIGN}$`),
+  readFilm: new RegExp(`^${SIGN}$`),
   readFirstFrame: new RegExp(`^${SIGN}$`),
   changePrediction: new RegExp(`^${SIGN}$`),
   uploadReferenceImage: /^POST \/storage\/v1\/object\/projects\//,

@@ -24,7 +24,15 @@ beforeAll(async () => {
 const id = () => crypto.randomUUID();
 const unknown = (scene: Scene): Scene => ({
   ...scene,
-  ...{ projectId: id(), finishedId: id(), runningId: id(), failedId: id(), webhookId: id(), deliveryId: id() },
+  ...{
+    projectId: id(),
+    filmId: id(),
+    finishedId: id(),
+    runningId: id(),
+    failedId: id(),
+    webhookId: id(),
+    deliveryId: id(),
+  },
 });
 
 /** Operations about something that somebody owns, by its identifier. */
@@ -111,11 +119,12 @@ test("a prediction of another project of the caller, or of another step → 404:
 
 test.each(["", "1", "null", "../", "' or 1=1 --", "00000000-0000-0000-0000-00000000000g", "{}"])(
   "the identifier %j → 400 that names projectId in a query or a body, 404 in a path",
-  async (projectId) => {
+  async (given) => {
     for (const one of RESOURCES.filter((each) => OPERATIONS[each].caller === "session")) {
       const inPath = isInPath(one);
-      if (inPath && projectId === "") continue; // another path
-      const about = { ...owned, projectId: inPath ? encodeURIComponent(projectId) : projectId };
+      if (inPath && given === "") continue; // another path
+      const projectId = inPath ? encodeURIComponent(given) : given;
+      const about = { ...owned, projectId, filmId: projectId };
       const { path, options } = REQUESTS[one];
       const { method } = OPERATIONS[one];
       const { status, error } = await owned.user.call(path(about), { method, ...(await options?.(about)) });

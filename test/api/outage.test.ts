@@ -55,7 +55,7 @@ function apiBefore(platformUrl: string) {
 
 /** Each operation of the contract, about what there may be. */
 const id = crypto.randomUUID();
-const ids = { projectId: id, finishedId: id, runningId: id, failedId: id, webhookId: id, deliveryId: id };
+const ids = { projectId: id, filmId: id, finishedId: id, runningId: id, failedId: id, webhookId: id, deliveryId: id };
 const requests = async (but?: OperationId) =>
   await Promise.all(
     OPERATION_IDS.filter((one) => one !== but).map(async (one) => {

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
+import { listFilms } from "../support/api/films.ts";
 import { listPredictions, listProjects } from "../support/api/projects.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { listDeliveries, register } from "../support/api/webhooks.ts";
@@ -27,6 +28,18 @@ async function projectsOf(user: User): Promise<List> {
     },
     inDatabase: () =>
       sql`select id from keyframe.projects where owner_id = ${user.id} order by created_at desc, id desc`,
+  };
+}
+
+async function filmsOf(user: User): Promise<List> {
+  return {
+    add: (at) => sql`
+      insert into keyframe.films (owner_id, title, created_at) values (${user.id}, 't', ${at}::text::timestamptz)`,
+    read: async (query) => {
+      const { films, nextCursor } = await listFilms(user, query);
+      return { ids: films.map(({ filmId }) => filmId), nextCursor };
+    },
+    inDatabase: () => sql`select id from keyframe.films where owner_id = ${user.id} order by created_at desc, id desc`,
   };
 }
 
@@ -81,6 +94,7 @@ const MOMENTS = [1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3].map((micro) => `2026-01-
 
 test.each<[what: string, make: () => Promise<List>]>([
   ["projects", () => projectsOf(user)],
+  ["films", () => filmsOf(user)],
   ["predictions of a project", () => predictionsOf(user)],
   ["predictions of one step", () => predictionsOf(user, { step: "first-frame" })],
   ["deliveries", () => deliveriesOf(user)],

@@ -37,6 +37,7 @@ describe("reading", () => {
       ...FIELDS,
       referenceImagePath: null,
       aspectRatio: "16:9",
+      filmId: null,
       selected: NONE_OF_EACH_STEP,
       predictions: NONE_OF_EACH_STEP,
       takes: NONE_OF_EACH_STEP,

@@ -11,12 +11,13 @@ type Granted = { schema?: string; roles: string[]; definer?: true; names: string
 const GRANTED: Granted[] = [
   { roles: ["anon", ...BOTH], definer: true, names: "health" },
   // What the api function calls with the caller's own token, and the dashboard through the Data API.
-  { roles: USER, names: "admit_upload read_project update_project delete_project" },
+  { roles: USER, names: "admit_upload read_project update_project delete_project read_film" },
   {
     ...{ roles: USER, definer: true },
     names:
       "create_project list_projects list_models start_prediction read_prediction list_predictions cancel_prediction " +
-      "update_prediction delete_prediction webhook_health",
+      "update_prediction delete_prediction webhook_health " +
+      "create_film list_films update_film delete_film",
   },
   // The same for webhooks; with the secret key they manage the service-wide endpoints.
   {
@@ -40,7 +41,7 @@ const GRANTED: Granted[] = [
     names:
       "raise_error has_visible_character is_one_line is_plain_text is_reference_path prediction_json queue_position",
   },
-  { schema: "keyframe_private", roles: USER, names: "refuse_changed_project" },
+  { schema: "keyframe_private", roles: USER, names: "refuse_changed_project shots_of film_json" },
   { schema: "keyframe_private", roles: BOTH, definer: true, names: "reserve_idempotency_key" },
   {
     ...{ schema: "keyframe_private", roles: USER, definer: true },

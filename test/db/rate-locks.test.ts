@@ -19,7 +19,13 @@ beforeEach(async () => {
 });
 
 const TABLES = [
-  ...["keyframe.projects", "keyframe.predictions", "keyframe.webhook_endpoints", "keyframe.webhook_deliveries"],
+  ...[
+    "keyframe.projects",
+    "keyframe.films",
+    "keyframe.predictions",
+    "keyframe.webhook_endpoints",
+    "keyframe.webhook_deliveries",
+  ],
   ...["keyframe.webhook_events", "keyframe_private.webhook_secrets"],
 ];
 
@@ -36,7 +42,7 @@ const NONE = Object.fromEntries(TABLES.map((table) => [table, 0]));
 
 describe.each(Object.entries(REQUESTS))("%s, while another request of its owner has the token", (name, { takes }) => {
   test("→ waits with no row and no advisory lock in its hands, then goes through", async () => {
-    if (name === "delete_project") await makeRequest(db, scene, "cancel_prediction");
+    if (name === "delete_project" || name === "delete_prediction") await makeRequest(db, scene, "cancel_prediction");
     const waited = await db.sql.begin(async (sql) => {
       await sql`
         insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${scene.owner}, ${takes}, 100, now())

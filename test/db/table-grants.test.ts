@@ -22,6 +22,7 @@ const writeOwn: Access = { select: "own", insert: "goes in", change: "own" };
 /** The specification for the tables that the Data API exposes. */
 const EXPECTED: Record<string, Record<Who, Access>> = {
   projects: { anon: NOTHING, owner: writeOwn, other: writeOwn, service_role: ALL },
+  films: { anon: NOTHING, owner: writeOwn, other: writeOwn, service_role: ALL },
   predictions: {
     anon: NOTHING,
     owner: { ...OWN, insert: "goes in" },
@@ -42,6 +43,7 @@ let other: World;
 beforeAll(async () => {
   owner = await addWorld(db);
   other = await addWorld(db);
+  await db.sql`insert into keyframe.films (owner_id, title) values (${owner.owner}, 't'), (${other.owner}, 't')`;
   await seedPrediction(db.sql, owner, { status: "succeeded" });
   await seedPrediction(db.sql, owner, { status: "failed" });
   await seedPrediction(db.sql, other, { status: "canceled" });
@@ -65,6 +67,7 @@ async function outcomeOf(sql: TransactionSql, statement: string): Promise<string
 
 const INSERTS: Record<string, () => string> = {
   projects: () => `insert into keyframe.projects (title, text_prompt) values ('t', 'p')`,
+  films: () => `insert into keyframe.films (title) values ('t')`,
   predictions: () => `insert into keyframe.predictions (project_id, step) values ('${owner.project}', 'first-frame')`,
 };
 
@@ -82,7 +85,7 @@ describe.each(Object.entries(EXPECTED))("keyframe.%s", (name, access) => {
       await sql`select set_config('request.jwt.claims', ${JSON.stringify({ role, sub })}, true)`;
       await sql.unsafe(`set local role ${role}`);
       expect(await outcomeOf(sql, `select * from ${table}`)).toBe(rows[select]);
-      const column = { projects: "title", models: "model", step_defaults: "model" }[name] ?? "owner_id";
+      const column = { projects: "title", films: "title", models: "model", step_defaults: "model" }[name] ?? "owner_id";
       expect(await outcomeOf(sql, `update ${table} set ${column} = ${column} where true`)).toBe(rows[change]);
       expect(await outcomeOf(sql, `delete from ${table} where true`)).toBe(rows[change]);
       const row = INSERTS[name]?.() ?? `insert into ${table} default values`;
@@ -111,6 +114,10 @@ test("the policies → are these and no others", async () => {
     select tablename || '.' || policyname as policy, cmd, roles::text[] as roles from pg_policies
     where schemaname in ('keyframe', 'keyframe_worker', 'keyframe_private', 'storage') order by 1`;
   expect(rows.map(({ policy, cmd, roles }) => `${policy} ${cmd} ${roles}`)).toEqual([
+    "films.films_delete_owner DELETE authenticated",
+    "films.films_insert_owner INSERT authenticated",
+    "films.films_select_owner SELECT authenticated",
+    "films.films_update_owner UPDATE authenticated",
     "models.models_select_everyone SELECT authenticated",
     "objects.keyframe_outputs_select_owner SELECT authenticated",
     "objects.keyframe_references_insert_owner INSERT authenticated",

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
+import { createFilmBody } from "../../shared/contract/films.ts";
 import { startVideoBody } from "../../shared/contract/predictions.ts";
 import { createProjectBody } from "../../shared/contract/projects.ts";
 import { createWebhookBody } from "../../shared/contract/webhooks.ts";
@@ -18,6 +19,7 @@ beforeAll(async () => {
 
 type Schema = { safeParse(value: unknown): { success: boolean } };
 const project = createProjectBody.shape;
+const film = createFilmBody.shape;
 const lines = { description: createWebhookBody.shape.description };
 
 const inProject = (texts: string) =>
@@ -40,6 +42,17 @@ const TEXTS: Record<string, { schema: Schema; insert: (value: string) => string;
     insert: (value) => inProject(`'t', 'p', ${value}`),
     checks: /^description_/,
   },
+  "a film's title": {
+    schema: film.title,
+    insert: (value) => `insert into keyframe.films (owner_id, title) values ('${world.owner}', ${value})`,
+    checks: /^title_/,
+  },
+  "a film's description": {
+    schema: film.description,
+    insert: (value) =>
+      `insert into keyframe.films (owner_id, title, description) values ('${world.owner}', 't', ${value})`,
+    checks: /^description_/,
+  },
   "a step's prompt": {
     schema: startVideoBody.shape.prompt,
     insert: (value) =>
@@ -54,13 +67,13 @@ const TEXTS: Record<string, { schema: Schema; insert: (value: string) => string;
   },
 };
 
-const PROJECT_TITLE = "a project's title";
+const TITLES = ["a project's title", "a film's title"];
 const ENDPOINT = "an endpoint's description";
-const MUST_BE_SEEN = ["a project's title", "a project's textPrompt", "a step's prompt"];
+const MUST_BE_SEEN = [...TITLES, "a project's textPrompt", "a step's prompt"];
 const ALL = Object.keys(TEXTS);
 const NONE: string[] = [];
 const MAY_BE_EMPTY = ALL.filter((name) => !MUST_BE_SEEN.includes(name));
-const SEVERAL_LINES = ALL.filter((name) => name !== PROJECT_TITLE && name !== ENDPOINT);
+const SEVERAL_LINES = ALL.filter((name) => !TITLES.includes(name) && name !== ENDPOINT);
 
 test.each<[what: string, value: string, takenBy: string[]]>([
   ["nothing", "", MAY_BE_EMPTY],

@@ -246,6 +246,8 @@ function expectJourney(report: JourneyReport): void {
   expect(again[1]?.predictionId).toBe(again[0]?.predictionId);
   expect([ended.predictionId, ended.status]).toEqual([again[0]?.predictionId, "succeeded"]);
   expect(report.reads).toEqual(["succeeded", "succeeded", "succeeded", "succeeded"]);
+  expect(report.hidden).toEqual({ ...ended, hidden: true, output: expect.anything() });
+  expect(report.removed.predictionId).toBe(ended.predictionId);
   expect(report.listed).toEqual([ended, video, last, first].map(({ predictionId }) => predictionId));
   expect(report.projects).toEqual([projectId]);
   expect(report.changed).toMatchObject({ projectId, title: "Harbour, second draft", textPrompt: "A harbour at dawn" });

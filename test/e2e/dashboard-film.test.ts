@@ -226,3 +226,54 @@ test("more starts than slots → the card says its number in line, and moves up 
   await user.post("/api/projects/generate/cancel", { projectId: busy, predictionId: ahead.predictionId });
   await card.getByText("Queued, number 1 in line").first().waitFor();
 });
+
+test("a film → the next shot is made from this one's last frame, without a first frame; the order can be changed; a deleted film leaves its shots", async () => {
+  const { session, keyframe } = await newPerson();
+  const { page } = await visit({ session });
+  await page.goto("/#/films");
+  await page.getByRole("button", { name: "New film" }).click();
+  await page.getByRole("dialog", { name: "New film" }).getByLabel("Title").fill("The pier");
+  await page.getByRole("button", { name: "Create film" }).click();
+  await page.getByRole("heading", { level: 1, name: "The pier" }).waitFor();
+
+  const fillShot = async (title: string) => {
+    const form = page.getByRole("dialog", { name: "New shot" });
+    await form.getByLabel("Title").fill(title);
+    await form.getByLabel("Prompt").fill(`${title}, a harbour at dawn`);
+    await form.getByRole("button", { name: "Create project" }).click();
+    await page.getByRole("heading", { level: 1, name: title }).waitFor();
+  };
+  await page.getByRole("button", { name: "New shot" }).click();
+  await fillShot("The boat leaves");
+  await runStep(page, "First frame");
+  await runStep(page, "Last frame");
+  await page.getByRole("button", { name: "Next shot" }).click();
+  await fillShot("Open sea");
+  await stepCard(page, "Video").getByAltText("Last frame of the shot before").waitFor();
+  await runStep(page, "Video");
+
+  const [film] = (await keyframe.films.list()).films;
+  const { shots } = await keyframe.films.read(film?.filmId ?? "");
+  expect(shots.map(({ title }) => title)).toEqual(["The boat leaves", "Open sea"]);
+  expect(shots[1]?.takes.video?.input.firstFramePredictionId).toBe(shots[0]?.takes["last-frame"]?.predictionId);
+
+  await page.getByRole("link", { name: "Film", exact: true }).click();
+  const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
+  await page.getByRole("listitem").filter({ hasText: "Open sea" }).getByText("Video").waitFor();
+  await page.getByRole("button", { name: "Move Open sea up" }).click();
+  await until("the order is shown", async () => (await titles()).join() === "Open sea,The boat leaves");
+  await until("and saved", async () => {
+    const [saved] = (await keyframe.films.list()).films;
+    return (
+      saved?.projectIds.join() ===
+      shots
+        .toReversed()
+        .map(({ projectId }) => projectId)
+        .join()
+    );
+  });
+  await page.getByRole("button", { name: "Delete the film" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete film" }).click();
+  await page.getByRole("heading", { name: "No films yet" }).waitFor();
+  expect((await keyframe.listProjects()).projects.map(({ filmId }) => filmId)).toEqual([null, null]);
+});

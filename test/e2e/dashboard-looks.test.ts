@@ -74,6 +74,8 @@ const signedOutTour: Stop[] = [
 /** The pages of somebody who has just signed up. */
 const emptyTour: Stop[] = [
   at("no projects", "/projects", "No projects yet"),
+  at("no films", "/films", "No films yet"),
+  opened("new film", "New film", "Create film"),
   at("no endpoints", "/webhooks", "No endpoints yet"),
   at("new password", "/new-password", "Set a new password"),
 ];
@@ -152,6 +154,20 @@ function studioTour({ projectId, emptyProjectId, changeElsewhere }: Belongings):
   ];
 }
 
+function filmTour({ filmId }: Belongings): Stop[] {
+  return [
+    at("films", "/films", "The pier"),
+    [
+      "a film",
+      async (page) => {
+        await page.goto(`/#/films/${filmId}`);
+        await page.getByRole("list", { name: "Shots" }).waitFor();
+      },
+    ],
+    opened("deletion of a film", "Delete the film", "Keep film"),
+  ];
+}
+
 function endpointTour({ webhookId }: Belongings): Stop[] {
   return [
     at("endpoints", "/webhooks", "The edit suite"),
@@ -178,7 +194,7 @@ const docsTour: Stop[] = [
 ];
 
 /** Pages whose data cannot be had: the service has a fault, or is not there. Not for pages that are signed out. */
-function brokenTour({ projectId, webhookId }: Belongings): Stop[] {
+function brokenTour({ projectId, filmId, webhookId }: Belongings): Stop[] {
   const API = "**/functions/v1/api/**";
   const failing = (name: string, path: string, shows: string): Stop => [
     `${name}, broken`,
@@ -193,6 +209,7 @@ function brokenTour({ projectId, webhookId }: Belongings): Stop[] {
   return [
     failing("projects", "/projects", "Could not load projects"),
     failing("studio", `/projects/${projectId}`, "Could not load the project"),
+    failing("film", `/films/${filmId}`, "Could not load the film"),
     failing("endpoint", `/webhooks/${webhookId}`, "Could not load the endpoint"),
     [
       "projects while the service is away",
@@ -213,6 +230,7 @@ const TOURS: Record<string, () => Tour> = {
   "with nothing yet": () => ({ who: newcomer, stops: emptyTour, isWhole: true }),
   "of the projects": () => ({ who: owner, stops: projectsTour, isWhole: true }),
   "of the studio": () => ({ who: owner, stops: studioTour(belongings), isWhole: true }),
+  "of films": () => ({ who: owner, stops: filmTour(belongings), isWhole: true }),
   "of an endpoint": () => ({ who: owner, stops: endpointTour(belongings), isWhole: true }),
   "of the docs": () => ({ who: owner, stops: docsTour, isWhole: true }),
   "while the service fails": () => ({ who: owner, stops: brokenTour(belongings), isWhole: false }),
@@ -288,7 +306,7 @@ test("a phone → the burger opens the pages, following one closes it and puts t
   expect(await burger.getAttribute("aria-expanded")).toBe("false");
   await burger.click();
   const pages = page.getByRole("navigation", { name: "Pages" });
-  expect(await pages.getByRole("link").allTextContents()).toEqual(["Projects", "Webhooks", "Docs"]);
+  expect(await pages.getByRole("link").allTextContents()).toEqual(["Projects", "Films", "Webhooks", "Docs"]);
   expect(await axeFindings(page)).toEqual([]);
   await pages.getByRole("link", { name: "Webhooks" }).click();
   await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor();

@@ -144,7 +144,13 @@ test("every body of docs/receive-webhooks.md → the part that it describes; fie
   expect(read.map((one) => one && [one.part, one.fields])).toEqual([
     ["project", { title: "Harbour", textPrompt: "A harbour at dawn, fog, one red boat", description: "" }],
     ["video", { video: "succeeded" }],
-    ["first-frame", { firstFrame: "failed: The provider refused the input: the prompt was flagged." }],
+    [
+      "first-frame",
+      {
+        firstFrame:
+          "failed: The provider rejected the content of the input. Change the prompt or the images. It said: flagged.",
+      },
+    ],
     null,
   ]);
   expect(readEvent({ type: "project.sold", data: {} })).toBeNull();

@@ -2,6 +2,8 @@ import { loadImage } from "@napi-rs/canvas";
 import { decodeJwt } from "jose";
 import { createFile, MP4BoxBuffer } from "mp4box";
 import { afterAll, expect, inject, test } from "vitest";
+import { runDemo } from "../../tools/demo/run-demo.ts";
+import { showStages, type Stage } from "../../local/stack/command-line.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import { type Prediction, uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { download, expectSoundEnd } from "../support/film/ending.ts";
@@ -86,4 +88,50 @@ test("reference image, first frame, last frame, video → three files as documen
     return (exp ?? Number.NaN) - (iat ?? Number.NaN);
   });
   expect(lifetimes).toEqual(Array(5).fill(3600));
+});
+
+test("the demo with three shots → each starts on the last frame of the one before, all files, the film and the events checked; one progress line per shot", {
+  timeout: 180_000,
+}, async () => {
+  const steps: Stage[] = [];
+  let written = "";
+  await runDemo({
+    ...stack,
+    shots: 3,
+    timeoutMs: 60_000,
+    signal: new AbortController().signal,
+    display: showStages((text) => {
+      written += text;
+    }, false),
+    steps,
+  });
+  const shots = ["shot 1", "shot 2", "shot 3"];
+  expect(steps.map(({ name }) => name)).toEqual(["sign up", "webhook", "film", ...shots, "read film", "events"]);
+  expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
+    "  shot 1: 5.0 s, begins with its first frame, ends with its last",
+    "  shot 2: 5.0 s, begins with the last frame of shot 1, ends with its last",
+    "  shot 3: 5.0 s, begins with the last frame of shot 2, ends with its last",
+  ]);
+
+  // What the provider was asked for, beside what the demo has checked itself.
+  const made = await sql<{ shot: number; step: string; id: string; first: string | null; last: string | null }[]>`
+    select s.film_position as shot, p.step, p.id, p.input ->> 'firstFramePredictionId' as first, p.input ->> 'lastFramePredictionId' as last
+    from keyframe.projects s join keyframe.predictions p on p.project_id = s.id
+    where s.film_id = ${steps.find(({ name }) => name === "film")?.result ?? ""}
+    order by s.film_position, p.created_at`;
+  const [first, last1, video1, last2, video2, last3, video3] = made;
+  expect(made).toHaveLength(7);
+  expect([first?.step, last1?.first, video1]).toEqual([
+    "first-frame",
+    first?.id,
+    expect.objectContaining({ shot: 1, first: first?.id, last: last1?.id }),
+  ]);
+  expect([last2?.first, video2]).toEqual([
+    last1?.id,
+    expect.objectContaining({ shot: 2, step: "video", first: last1?.id, last: last2?.id }),
+  ]);
+  expect([last3?.first, video3]).toEqual([
+    last2?.id,
+    expect.objectContaining({ shot: 3, step: "video", first: last2?.id, last: last3?.id }),
+  ]);
 });

@@ -27,12 +27,22 @@ const TABLES: Record<string, TableRights> = {
   "keyframe.projects": {
     columns:
       "id owner_id title text_prompt description reference_image_path aspect_ratio selected_first_frame_id selected_last_frame_id " +
-      "selected_video_id created_at updated_at",
+      "selected_video_id created_at updated_at film_id film_position",
     authenticated: {
       select: "*",
-      insert: "title text_prompt description aspect_ratio",
+      insert: "title text_prompt description aspect_ratio film_id",
       update:
-        "title text_prompt description reference_image_path aspect_ratio selected_first_frame_id selected_last_frame_id selected_video_id",
+        "title text_prompt description reference_image_path aspect_ratio selected_first_frame_id selected_last_frame_id selected_video_id film_id",
+      delete: true,
+    },
+    service_role: { select: "*" },
+  },
+  "keyframe.films": {
+    columns: "id owner_id title description created_at updated_at",
+    authenticated: {
+      select: "*",
+      insert: "title description",
+      update: "title description",
       delete: true,
     },
     service_role: { select: "*" },

@@ -170,7 +170,7 @@ async function playTheFilm(): Promise<Record<string, Canary>> {
     description: { word: description, allowed: ["keyframe.projects.description", ...words] },
     prompt: {
       word: prompt,
-      allowed: ["keyframe.projects.text_prompt", "keyframe.predictions.prompt", ...words],
+      allowed: ["keyframe.projects.text_prompt", "keyframe.predictions.input", ...words],
     },
     "Idempotency-Key": { word: key, allowed: ["keyframe_private.idempotency_keys.key"] },
     "the receiver's own address": { word: path, allowed: ["keyframe.webhook_endpoints.url"] },
@@ -250,8 +250,21 @@ async function makeMistakes(token: string, projectId: string, prompt: string): P
   };
   for (const [path, body] of [
     ["/rest/v1/projects", { title: prompt, text_prompt: prompt, owner_id: crypto.randomUUID() }],
-    ["/rest/v1/predictions", { prompt, project_id: crypto.randomUUID(), step: "first-frame" }],
-    ["/rest/v1/rpc/start_prediction", { project_id: crypto.randomUUID(), step: "first-frame", prompt }],
+    ["/rest/v1/predictions", { input: { prompt }, project_id: crypto.randomUUID(), step: "first-frame" }],
+    [
+      "/rest/v1/predictions",
+      { input: { prompt, [prompt]: 1, resolution: prompt }, project_id: projectId, step: "first-frame" },
+    ],
+    [
+      "/rest/v1/predictions",
+      { input: { prompt: prompt.repeat(300), resolution: prompt }, project_id: projectId, step: "first-frame" },
+    ],
+    ["/rest/v1/rpc/start_prediction", { project_id: crypto.randomUUID(), step: "first-frame", input: { prompt } }],
+    [
+      "/rest/v1/rpc/start_prediction",
+      { project_id: projectId, step: "first-frame", input: { negativePrompt: prompt } },
+    ],
+    ["/rest/v1/rpc/start_prediction", { project_id: projectId, step: "first-frame", model: prompt }],
     ["/rest/v1/rpc/take_token", { route_class: prompt }],
     ["/auth/v1/token?grant_type=password", { email: "nobody@keyframe.local", password: prompt }],
   ] as const) {

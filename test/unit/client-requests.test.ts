@@ -35,6 +35,18 @@ test("changeProject and deleteProject with unchangedSince → If-Match with the 
   expect(server.seen.map(({ headers }) => headers["if-match"])).toEqual([tag, undefined, tag, undefined]);
 });
 
+test("films.change and films.delete with unchangedSince → If-Match; films.delete with its projects → in the query", async () => {
+  server.play({ data: {} }, { data: {} });
+  const unchangedSince = { updatedAt: "2026-11-21T12:00:00.000Z" };
+  await keyframe.films.change(projectId, { projectIds: [projectId] }, { unchangedSince });
+  await keyframe.films.delete(projectId, { projects: "delete" }, { unchangedSince });
+  const path = `/functions/v1/api/films/${projectId}`;
+  expect(server.seen.map(({ url, headers }) => [url, headers["if-match"]])).toEqual([
+    [path, '"2026-11-21T12:00:00.000Z"'],
+    [`${path}?projects=delete`, '"2026-11-21T12:00:00.000Z"'],
+  ]);
+});
+
 test("an idempotencyKey → sent as it is; two calls without one → two keys", async () => {
   server.play(...Array.from({ length: 3 }, () => ({ status: 201, data: project })));
   await keyframe.createProject(project, { idempotencyKey: "draft-1" });

@@ -43,6 +43,9 @@ describe("what does not fit the contract does not compile", () => {
 
   test("bodies and queries of the others", () => {
     later(() => keyframe.createProject({ title: "a", textPrompt: "b" }));
+    later(() => keyframe.changeProject(projectId, { filmId: null }));
+    // @ts-expect-error an order is a list of identifiers
+    later(() => keyframe.films.change(projectId, { projectIds: [{ projectId }] }));
     // @ts-expect-error there is no such field
     later(() => keyframe.changeProject(projectId, { name: "a" }));
     // @ts-expect-error a page is asked for by number

@@ -63,6 +63,7 @@ describe("only the documented fields", () => {
     ["generation.failed", "error.stack", "at …"],
     ["generation.failed", "error.stage", "queue"],
     ["generation.failed", "data.error", { code: "x" }],
+    ["project.created", "data.filmId", null],
     ["webhook.test", "data.endpointId", undefined],
   ])("%s with %s = %j → refused", (type, path, value) => {
     expect(webhookEvent.safeParse(changed(type, path, value)).success).toBe(false);
@@ -74,6 +75,9 @@ describe("only the documented fields", () => {
     ["generation.succeeded", "data.output.hasAudio", true],
     ["generation.succeeded", "data.requestedModel", "google/veo-3.1"],
     ["generation.failed", "data.step", "video"],
+    ["project.created", "data.filmId", crypto.randomUUID()],
+    ["generation.succeeded", "data.filmId", crypto.randomUUID()],
+    ["generation.failed", "data.filmId", crypto.randomUUID()],
     ["generation.failed", "error.stage", "output"],
   ])("%s with %s = %j → accepted, also by a receiver of the first version", (type, path, value) => {
     const event = changed(type, path, value);

@@ -196,7 +196,9 @@ test("openapi-typescript → a field that a body may leave out is optional, and 
       ...sent.map((json) => `${json} satisfies Body<"${id}">;`),
     ];
   });
-  expect(uses).toContain('true satisfies Same<OptionalOf<Body<"createProject">>, "description" | "aspectRatio">;');
+  expect(uses).toContain(
+    'true satisfies Same<OptionalOf<Body<"createProject">>, "description" | "filmId" | "aspectRatio">;',
+  );
   expect(uses).toContain('{"url":"https://crm.example.com/keyframe"} satisfies Body<"createWebhook">;');
 
   const folder = await Deno.makeTempDir({ prefix: "keyframe-openapi-types-" });

@@ -42,6 +42,18 @@ const refusal = (error: unknown) => {
   return { status, statusCode, message };
 };
 
+test("an upload with metadata of its own, as bytes and in a form → kept beside the object", async () => {
+  const { client } = await platform.signedIn();
+  const options = { ...text, metadata: { width: 48, height: 27 } };
+  for (const content of [new TextEncoder().encode("hello"), new Blob(["hello"], { type: "text/plain" })]) {
+    const name = path();
+    const { error } = await client.storage.from("pictures").upload(name, content, options);
+    expect(error).toBeNull();
+    const rows = await platform.migrate`select user_metadata from storage.objects where name = ${name}`;
+    expect(rows).toEqual([{ user_metadata: options.metadata }]);
+  }
+});
+
 test("a signed address → the file with type, length and ETag, or a part of it, for any caller, without a key", async () => {
   const { files, name } = await uploaded();
   const { data } = await files.createSignedUrl(name, 60);

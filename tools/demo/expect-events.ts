@@ -6,8 +6,8 @@ const FAREWELL_MS = 5_000;
 
 /** A receiver on this machine with a registered endpoint; it accepts only what is signed with the endpoint's secret. */
 export type EventReceiver = {
-  /** Resolves with the events of a film when they are of these types; throws when they do not arrive. */
-  filmEvents(projectId: string, expected: readonly string[]): Promise<ReceivedEvent[]>;
+  /** Resolves with the events of a project when they are of these types; throws when they do not arrive, or are not of the film. */
+  eventsOf(projectId: string, expected: readonly string[], filmId?: string): Promise<ReceivedEvent[]>;
   stop(): Promise<void>;
 };
 
@@ -21,27 +21,29 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
   });
   receiver.setSecrets([secret]);
   return {
-    async filmEvents(projectId, expected) {
+    async eventsOf(projectId, expected, filmId) {
       const isWhole = (events: ReceivedEvent[]) =>
         events
           .map(({ event }) => event.type)
           .sort()
           .join() === [...expected].sort().join();
-      const ofFilm = () =>
+      const ofProject = () =>
         receiver.events.filter(
           ({ event, duplicate }) => !duplicate && "projectId" in event.data && event.data.projectId === projectId,
         );
       const end = performance.now() + TIMEOUT_MS;
-      while (!isWhole(ofFilm()) && performance.now() < end) {
+      while (!isWhole(ofProject()) && performance.now() < end) {
         signal.throwIfAborted();
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      const arrived = ofFilm();
+      const arrived = ofProject();
       if (!isWhole(arrived)) {
         throw new Error(
           `Of the events ${expected.join(", ")} only these arrived: ${arrived.map(({ event }) => event.type).join(", ") || "none"}.`,
         );
       }
+      const foreign = arrived.find(({ event }) => "projectId" in event.data && event.data.filmId !== filmId);
+      if (foreign) throw new Error(`The event ${foreign.event.type} does not have the film ${filmId}.`);
       return arrived;
     },
     async stop() {

@@ -19,6 +19,7 @@ import {
   IconLogout,
   IconMoon,
   IconMovie,
+  IconPhoto,
   IconSun,
   IconUser,
   IconWebhook,
@@ -102,7 +103,8 @@ export function Layout() {
 }
 
 const PAGES = [
-  { to: "/projects", label: "Projects", Icon: IconMovie },
+  { to: "/projects", label: "Projects", Icon: IconPhoto },
+  { to: "/films", label: "Films", Icon: IconMovie },
   { to: "/webhooks", label: "Webhooks", Icon: IconWebhook },
   { to: "/docs", label: "Docs", Icon: IconBook2 },
 ];

@@ -13,6 +13,8 @@ const SignUp = page(() => import("../session/SignUpPage.tsx"));
 const ResetPassword = page(() => import("../session/ResetPasswordPage.tsx"));
 const NewPassword = page(() => import("../session/NewPasswordPage.tsx"));
 const Projects = page(() => import("../projects/ProjectsPage.tsx"));
+const Films = page(() => import("../films/FilmsPage.tsx"));
+const Film = page(() => import("../films/FilmPage.tsx"));
 const Studio = page(() => import("../studio/StudioPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
@@ -43,6 +45,8 @@ export function Pages() {
               <Route index element={<Navigate to="/projects" replace />} />
               <Route path="/projects" element={<Projects />} />
               <Route path="/projects/:projectId" element={<Studio />} />
+              <Route path="/films" element={<Films />} />
+              <Route path="/films/:filmId" element={<Film />} />
               <Route path="/webhooks" element={<Webhooks />} />
               <Route path="/webhooks/:webhookId" element={<Webhook />} />
               <Route path="/docs" element={<Docs />} />

@@ -2,24 +2,32 @@ import { Modal, Skeleton } from "@mantine/core";
 import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense } from "react";
 import { useNavigate } from "react-router";
-import type { ProjectPage } from "../../../client/index.ts";
+import type { KeyframeClient, ProjectPage } from "../../../client/index.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
 import type { ProjectTexts } from "./ProjectForm.tsx";
 import { eachStep, projectKeys } from "./prediction-cache.ts";
+import { isChangedElsewhere } from "./project-queries.ts";
 
 const ProjectForm = lazy(() => import("./ProjectForm.tsx"));
 
 /** The form's height, so that the modal does not grow. */
 const FORM_HEIGHT = 430;
 
-type NewProjectProps = { isOpen: boolean; onClose: () => void };
+type NewProjectProps = {
+  isOpen: boolean;
+  onClose: () => void;
+  /** The film whose shot it becomes. */
+  filmId?: string | undefined;
+  /** The shot that it follows. Default: the film's last one. */
+  after?: string | undefined;
+};
 
 /** Creates a project and opens its studio. The form and its schema load when the modal first opens. */
-export function NewProject({ isOpen, onClose }: NewProjectProps) {
+export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) {
   const navigate = useNavigate();
   const [typed, setTyped] = useDraft("new project", NO_TEXTS);
-  const create = useCreateProject((projectId) => {
+  const create = useCreateProject({ filmId, after }, (projectId) => {
     setTyped(NO_TEXTS);
     void navigate(`/projects/${projectId}`);
   });
@@ -32,7 +40,7 @@ export function NewProject({ isOpen, onClose }: NewProjectProps) {
     close();
   };
   return (
-    <Modal opened={isOpen} onClose={close} title="New project" size="lg">
+    <Modal opened={isOpen} onClose={close} title={filmId === undefined ? "New project" : "New shot"} size="lg">
       <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
         <ProjectForm
           initial={typed}
@@ -49,13 +57,34 @@ export function NewProject({ isOpen, onClose }: NewProjectProps) {
 
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
+/** Puts the last shot of a film behind another one. When somebody else changes the film at this moment, it stays the last. */
+async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: string, after: string): Promise<void> {
+  const film = await keyframe.films.read(filmId);
+  const others = film.projectIds.filter((id) => id !== projectId);
+  const place = others.indexOf(after) + 1;
+  if (place === 0 || place === others.length) return;
+  await keyframe.films
+    .change(filmId, { projectIds: others.toSpliced(place, 0, projectId) }, { unchangedSince: film })
+    .catch((error: unknown) => {
+      if (!isChangedElsewhere(error)) throw error;
+    });
+}
+
 /** Creates a project. The same texts keep their idempotency key, so a retry creates no second one. */
-function useCreateProject(onCreated: (projectId: string) => void) {
+function useCreateProject(
+  { filmId, after }: Pick<NewProjectProps, "filmId" | "after">,
+  onCreated: (projectId: string) => void,
+) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const { keyFor, forget } = useRepeatKey();
   return useMutation({
-    mutationFn: (texts: ProjectTexts) => keyframe.createProject(texts, { idempotencyKey: keyFor(texts) }),
+    mutationFn: async (texts: ProjectTexts) => {
+      const body = { ...texts, ...(filmId === undefined ? {} : { filmId }) };
+      const project = await keyframe.createProject(body, { idempotencyKey: keyFor(body) });
+      if (filmId !== undefined && after !== undefined) await moveBehind(keyframe, filmId, project.projectId, after);
+      return project;
+    },
     onSuccess: (project) => {
       forget();
       queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
@@ -65,6 +94,7 @@ function useCreateProject(onCreated: (projectId: string) => void) {
         return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
       });
       void queries.invalidateQueries({ queryKey: projectKeys.lists });
+      void queries.invalidateQueries({ queryKey: ["film", filmId] });
       onCreated(project.projectId);
     },
   });

@@ -37,6 +37,7 @@ export function storePrediction(queries: QueryClient, given: Prediction): void {
     projectKeys.prediction(prediction.predictionId),
     (known) => known && (laterPrediction(known, prediction) ?? known),
   );
+  if (prediction.output !== null) void queries.invalidateQueries({ queryKey: ["film"] }); // it may be a take of a shot
 }
 
 export function withPrediction<Given extends Pick<ProjectWithPredictions, "selected" | "predictions" | "takes">>(
@@ -159,12 +160,14 @@ export const eachStep = <Value>(make: (step: Step) => Value): Record<Step, Value
   video: make("video"),
 });
 
+export const steadyTakes = (all: ProjectWithPredictions["takes"]): ProjectWithPredictions["takes"] =>
+  eachStep((step) => all[step] && steadyPrediction(all[step]));
+
 export function steadyProject<Given extends Pick<ListedProject, "predictions" | "takes">>(project: Given): Given {
   const { predictions, takes } = project;
-  const steady = (all: ProjectWithPredictions["takes"]) => eachStep((step) => all[step] && steadyPrediction(all[step]));
   return predictions === undefined || takes === undefined
     ? project
-    : { ...project, predictions: steady(predictions), takes: steady(takes) };
+    : { ...project, predictions: steadyTakes(predictions), takes: steadyTakes(takes) };
 }
 
 /** For a file that fails to load: its URL may have expired, so it is read once more. `isBroken`: that failed too. */

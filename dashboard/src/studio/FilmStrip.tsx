@@ -1,5 +1,6 @@
 import { lazy, Suspense, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
+import { useFrameBefore } from "../films/film-queries.ts";
 import { isRunning, selectionOf } from "../projects/prediction-cache.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
 import { nounOf, STEP_NAME } from "../projects/status-words.ts";
@@ -25,6 +26,9 @@ export function FilmStrip({ project, texts }: Props) {
     "last-frame": useTake(project, "last-frame"),
   };
   const { "first-frame": first, video, "last-frame": last } = takes;
+  const before = useFrameBefore(project);
+  // A shot without a first frame of its own starts on the last frame of the one before.
+  const startsOn = first.isNone ? (before ?? null) : null;
   const poster = usePrediction(project, "first-frame", video.prediction?.input.firstFramePredictionId ?? null);
   const [options, setOptions] = useDraft(`settings ${project.projectId}`, NO_SETTINGS);
   const select = useChangeProject(project.projectId);
@@ -40,6 +44,7 @@ export function FilmStrip({ project, texts }: Props) {
     models: models[step],
     options: optionsFor(step),
     onOptions: (next: StepOptions) => setOptions({ ...options, [step]: next }),
+    startsOn: step === "first-frame" ? null : startsOn,
     onHistory: () => setHistory({ step, isOpen: true }),
     onUseLatest: () => select.mutate({ change: { selected: { [step]: null } } }),
   });
@@ -76,12 +81,17 @@ export function FilmStrip({ project, texts }: Props) {
         <StepCard
           {...card("video")}
           poster={poster?.output?.url}
-          notYet={whyNotYet(project.predictions["first-frame"], first)}
+          notYet={startsOn === null ? whyNotYet(project.predictions["first-frame"], first) : null}
         >
-          {first.prediction !== null && (
+          {(first.prediction ?? startsOn) !== null && (
             <Sources
               label="Next video from"
-              sources={[sourceOf("first frame", first), ...(endsAtLast ? [sourceOf("last frame", last)] : [])]}
+              sources={[
+                startsOn === null
+                  ? sourceOf("first frame", first)
+                  : { alt: "Last frame of the shot before", prediction: startsOn },
+                ...(endsAtLast ? [sourceOf("last frame", last)] : []),
+              ]}
               more={last.prediction === null ? "Add a last frame to set how it ends." : undefined}
             />
           )}

@@ -28,13 +28,26 @@ type Props = {
   onOptions: (options: StepOptions) => void;
   poster?: string | undefined;
   notYet?: string | null;
+  /** The frame of another shot that it starts on or looks like. */
+  startsOn: Prediction | null;
   /** Of this step only. */
   children?: ReactNode;
   onHistory: () => void;
   onUseLatest: () => void;
 };
 
-export function StepCard({ project, step, take, texts, models, options, poster, notYet = null, ...props }: Props) {
+export function StepCard({
+  project,
+  step,
+  take,
+  texts,
+  models,
+  options,
+  poster,
+  notYet = null,
+  startsOn,
+  ...props
+}: Props) {
   const { projectId, title, predictions, referenceImagePath } = project;
   const isVideo = step === "video";
   const latest = predictions[step];
@@ -79,7 +92,12 @@ export function StepCard({ project, step, take, texts, models, options, poster, 
           isUnsaved={texts.isDirty}
           isStarting={isStarting}
           isCanceling={isCanceling}
-          onStart={() => start(choicesOf(model, options, given))}
+          onStart={() =>
+            start({
+              ...choicesOf(model, options, given),
+              ...(startsOn === null ? {} : { firstFramePredictionId: startsOn.predictionId }),
+            })
+          }
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}

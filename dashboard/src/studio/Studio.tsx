@@ -1,7 +1,8 @@
-import { Anchor, VisuallyHidden } from "@mantine/core";
-import { IconArrowLeft } from "@tabler/icons-react";
+import { Anchor, Button, Group, VisuallyHidden } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconArrowLeft, IconPlus } from "@tabler/icons-react";
 import { useQueries, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
@@ -16,20 +17,37 @@ import classes from "./studio.module.css";
 import { TextsPanel } from "./texts/TextsPanel.tsx";
 import { useTexts } from "./texts/use-texts.ts";
 
+const NewProject = lazy(async () => ({ default: (await import("../projects/NewProject.tsx")).NewProject }));
+
 export function Studio({ project }: { project: ProjectWithPredictions }) {
-  const { title, predictions } = project;
+  const { projectId, title, predictions, takes, filmId } = project;
+  const [isNext, next] = useDisclosure(false);
   const navigate = useNavigate();
   const texts = useTexts(project);
   useWatchPredictions(project);
   return (
     <>
       <div className={classes.head}>
-        <Anchor component={Link} to="/projects" size="sm" className={classes.back}>
-          <IconArrowLeft size={16} aria-hidden /> Projects
+        <Anchor
+          component={Link}
+          to={filmId === null ? "/projects" : `/films/${filmId}`}
+          size="sm"
+          className={classes.back}
+        >
+          <IconArrowLeft size={16} aria-hidden /> {filmId === null ? "Projects" : "Film"}
         </Anchor>
         <PageHead
           title={title}
-          actions={<ProjectMenu project={project} onDeleted={() => void navigate("/projects")} />}
+          actions={
+            <Group gap="xs" wrap="nowrap">
+              {filmId !== null && takes["last-frame"] !== null && (
+                <Button variant="default" leftSection={<IconPlus size={18} aria-hidden />} onClick={next.open}>
+                  Next shot
+                </Button>
+              )}
+              <ProjectMenu project={project} onDeleted={() => void navigate("/projects")} />
+            </Group>
+          }
         />
       </div>
       <div className={classes.about}>
@@ -41,6 +59,11 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
         <ReferencePanel project={project} />
       </div>
       <FilmStrip project={project} texts={texts} />
+      {filmId !== null && isNext && (
+        <Suspense>
+          <NewProject isOpen onClose={next.close} filmId={filmId} after={projectId} />
+        </Suspense>
+      )}
       <StatusAnnouncer predictions={predictions} />
     </>
   );

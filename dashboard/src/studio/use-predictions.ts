@@ -1,6 +1,7 @@
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { projectKeys, selectedOf, steadyPrediction } from "../projects/prediction-cache.ts";
+import { useFrameBefore } from "../films/film-queries.ts";
 import { useKeyframe } from "../services.ts";
 
 const A_PAGE = 10;
@@ -26,19 +27,21 @@ const RENEW_MS = 30 * 60_000;
 
 /** The prediction of this id; null without an id, and until it is read. */
 export function usePrediction(
-  { projectId, predictions, takes }: ProjectWithPredictions,
+  project: ProjectWithPredictions,
   step: Step,
   predictionId: string | null,
 ): Prediction | null {
+  const { projectId, predictions, takes } = project;
   const keyframe = useKeyframe();
-  const known = [predictions[step], takes[step]].find((one) => one?.predictionId === predictionId);
+  const before = useFrameBefore(project);
+  const known = [predictions[step], takes[step], before].find((one) => one?.predictionId === predictionId);
   const { data } = useQuery({
     queryKey: projectKeys.prediction(predictionId),
     queryFn: async ({ signal }) =>
       steadyPrediction(
         await keyframe.readPrediction({ projectId, step, predictionId: predictionId ?? undefined }, { signal }),
       ),
-    enabled: predictionId !== null && known == null,
+    enabled: predictionId !== null && known == null && before !== undefined,
     staleTime: RENEW_MS,
     refetchInterval: RENEW_MS,
   });

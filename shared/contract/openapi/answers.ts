@@ -1,5 +1,5 @@
 import type { OperationId } from "../operations/index.ts";
-import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
+import { SAMPLE, SAMPLE_DELIVERY, SAMPLE_FILM, SAMPLE_PREDICTION, SAMPLE_PROJECT, SAMPLE_WEBHOOK } from "../samples.ts";
 
 const { projectId, firstFrameId, lastFrameId, videoId, ownerId, referenceImagePath } = SAMPLE;
 
@@ -98,6 +98,11 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   listPredictions: { predictions: [video, lastFrame, firstFrame], nextCursor: null },
   changePrediction: { ...firstFrame, hidden: true },
   deletePrediction: { ...firstFrame, output: null },
+  createFilm: { ...SAMPLE_FILM, projectIds: [] },
+  listFilms: { films: [SAMPLE_FILM], nextCursor: null },
+  readFilm: { ...SAMPLE_FILM, shots: [{ ...SAMPLE_PROJECT, takes: predictions }] },
+  changeFilm: { ...SAMPLE_FILM, title: "The pier, second draft" },
+  deleteFilm: SAMPLE_FILM,
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
   startFirstFrame: queued(firstFrame),

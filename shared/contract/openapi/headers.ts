@@ -118,7 +118,7 @@ const ifMatch = z
   .string()
   .optional()
   .meta({
-    description: "The ETag of the project as you read it. The answer is 412 when it has changed since.",
+    description: "The ETag of the project or film as you read it. The answer is 412 when it has changed since.",
     param: { id: "IfMatch" },
   });
 const waitForEnd = z

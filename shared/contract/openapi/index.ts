@@ -13,6 +13,7 @@ Requests are limited per user and kind; \`RateLimit\` and \`RateLimit-Policy\` s
 const TAGS = {
   Projects:
     "A project is one shot: a title, the prompt of a scene, and what is generated for it. Nothing here is charged by the provider.",
+  Films: "A film is ordered shots, up to 500. Everything works without a film: a project need not be in one.",
   Generation:
     "Starts a step of a project (first frame, last frame or video) and follows it. Generation runs in the background: a start returns a prediction, and you poll it or receive an event. Only starts are charged by the provider.",
   Webhooks:

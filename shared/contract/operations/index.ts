@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { health, healthQuery } from "../service.ts";
+import { filmOperations } from "./films.ts";
 import { generationOperations } from "./generation.ts";
 import type { Operation } from "./operation.ts";
 import { projectOperations } from "./projects.ts";
@@ -26,6 +27,7 @@ const serviceOperations = {
 /** Every operation of the API, by operationId. */
 export const OPERATIONS = {
   ...projectOperations,
+  ...filmOperations,
   ...generationOperations,
   ...webhookOperations,
   ...serviceOperations,

@@ -23,7 +23,7 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Create a project",
     description:
-      "Saves a title, the prompt of the scene and an optional description. No generation starts, so nothing is charged by the provider. Sends `project.created` to webhook endpoints.\n\n" +
+      "Saves a title, the prompt of the scene and an optional description; with `filmId`, as the last shot of that film. No generation starts, so nothing is charged by the provider. Sends `project.created` to webhook endpoints.\n\n" +
       "After a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: one project is created.",
     caller: "session",
     body: createProjectBody,
@@ -38,6 +38,10 @@ export const projectOperations = {
           textPrompt: "A harbour at dawn, fog, one red boat",
           description: "Keep the colours of the reference image.",
         },
+      },
+      {
+        summary: "As the last shot of a film",
+        body: { title: "The boat leaves", textPrompt: "A red boat leaves the harbour", filmId: SAMPLE.filmId },
       },
       { summary: "Required fields only", body: { title: "Harbour", textPrompt: "A harbour at dawn" } },
     ],
@@ -97,6 +101,7 @@ export const projectOperations = {
     errors: ["not_found", "frame_not_ready", "precondition_failed"],
     examples: [
       { summary: "Another title", path, body: { title: "Harbour, second draft" } },
+      { summary: "Out of its film", path, body: { filmId: null } },
       { summary: "Another first frame", path, body: { selected: { "first-frame": SAMPLE.firstFrameId } } },
       { summary: "Another video", path, body: { selected: { video: SAMPLE.videoId } } },
     ],

@@ -7,13 +7,16 @@ import { startStuck } from "./stuck.ts";
 import { signUp, type User } from "./user.ts";
 import { exactDelivery, type Manager, register } from "./webhooks.ts";
 
-/** What requests are about: a project with a first frame, a last frame that runs, a video that failed, and an endpoint with a delivery. */
+/** What requests are about: a project with a first frame, a last frame that runs, a video that failed, a film, and an endpoint with a delivery. */
 export type Scene = Ids & {
   user: User;
   /** Who may do all that is asked for: the user, or for webhooks the project. */
   manager: Manager;
 };
-type Ids = Record<"projectId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId", string>;
+type Ids = Record<
+  "projectId" | "filmId" | "finishedId" | "runningId" | "failedId" | "webhookId" | "deliveryId",
+  string
+>;
 
 export const RATE_CLASSES = ["read", "change", "create", "generate", "upload"] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
@@ -77,6 +80,30 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
     path: ({ projectId }) => `/api/projects/${projectId}/predictions?step=last-frame`,
     calls: "list_predictions",
     takes: "read",
+  },
+  createFilm: {
+    path: () => "/api/films",
+    options: () => ({ json: { title: "The pier" } }),
+    calls: "create_film",
+    takes: "create",
+  },
+  listFilms: { path: () => "/api/films?limit=2", calls: "list_films", takes: "read" },
+  readFilm: { path: ({ filmId }) => `/api/films/${filmId}`, calls: "read_film", takes: "read" },
+  changeFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}`,
+    options: ({ projectId }) => ({ json: { title: "Quay", projectIds: [projectId] } }),
+    calls: "update_film",
+    takes: "change",
+  },
+  deleteFilm: {
+    path: ({ filmId }) => `/api/films/${filmId}?projects=delete`,
+    uses: async ({ user }) => {
+      const filmId = await user.createFilm();
+      await user.createProject({ filmId });
+      return { filmId };
+    },
+    calls: "delete_film",
+    takes: "change",
   },
   changePrediction: {
     path: prediction,
@@ -167,7 +194,8 @@ export const OPERATION_IDS = Object.keys(OPERATIONS) as OperationId[];
 export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scene> {
   const user = await signUp();
   const manager = given ?? user;
-  const projectId = await user.createProject();
+  const filmId = await user.createFilm();
+  const projectId = await user.createProject({ filmId });
   const [finished, running, { webhookId }] = await Promise.all([
     user.start("first-frame", { projectId }).then(user.finish),
     startStuck(sql, user, "last-frame", projectId),
@@ -180,6 +208,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
     user,
     manager,
     projectId,
+    filmId,
     finishedId: finished.predictionId,
     runningId: running.predictionId,
     failedId: failed.predictionId,

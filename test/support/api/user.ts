@@ -1,6 +1,7 @@
 import { inject } from "vitest";
 import { z } from "zod";
 import type { Step } from "../../../shared/contract/fields.ts";
+import { film } from "../../../shared/contract/films.ts";
 import type { BodyInput } from "../../../shared/contract/operations/index.ts";
 import { type Prediction, prediction, uploadedReferenceImage } from "../../../shared/contract/predictions.ts";
 import { project } from "../../../shared/contract/projects.ts";
@@ -11,9 +12,10 @@ import { until } from "../until.ts";
 
 // As the contract has it, and nothing more: a field that leaks out of the row fails the test.
 export const exactPrediction = z.strictObject(prediction.shape);
+export const exactFilm = z.strictObject(film.shape);
 export const exactProject = z.strictObject(project.shape);
 
-/** Somebody who is signed in, and what they do with the API. Each of the last five fails the test unless it succeeds. */
+/** Somebody who is signed in, and what they do with the API. Each of the last six fails the test unless it succeeds. */
 export type User = {
   id: string;
   token: string;
@@ -21,6 +23,7 @@ export type User = {
   call(path: string, options?: CallOptions): Promise<Reply>;
   post(path: string, json: unknown, headers?: Record<string, string>): Promise<Reply>;
   createProject(fields?: Partial<BodyInput<"createProject">>): Promise<string>;
+  createFilm(title?: string): Promise<string>;
   start(step: Step, body: { projectId: string; [field: string]: unknown }): Promise<Prediction>;
   read(step: Step, projectId: string, predictionId?: string): Promise<Prediction>;
   finish(started: Prediction): Promise<Prediction>;
@@ -48,6 +51,7 @@ export async function signUp(): Promise<User> {
       const body = { title: "Harbour", textPrompt: "A harbour at dawn, one red boat", ...fields };
       return exactProject.parse(dataOf(await post("/api/projects", body), 201)).projectId;
     },
+    createFilm: async (title = "The pier") => exactFilm.parse(dataOf(await post("/api/films", { title }), 201)).filmId,
     start: async (step, body) => exactPrediction.parse(dataOf(await post(`/api/projects/generate/${step}`, body), 202)),
     finish: (started) =>
       until(`the end of the ${started.step}`, async () => {

@@ -59,6 +59,12 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const changed = await keyframe.changeProject(projectId, { title: "Harbour, second draft" });
   const whole = await keyframe.readProject(projectId);
   const models = await keyframe.models();
+  const film = await keyframe.films.create({ title: "The pier" });
+  const ordered = await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
+  const films: string[][] = [];
+  for await (const one of keyframe.films.each({ limit: 1 })) films.push(one.projectIds);
+  const shots = (await keyframe.films.read(film.filmId)).shots.map(({ takes }) => takes.video?.predictionId);
+  const deletedFilm = await keyframe.films.delete(film.filmId);
 
   const test = await keyframe.webhooks.test(webhookId);
   const paused = await keyframe.webhooks.change(webhookId, { enabled: false });
@@ -86,6 +92,8 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
     wait: await refusal(keyframe.waitFor({ ...ref, predictionId: elsewhere })),
     aborted: await refusal(keyframe.waitFor(ref, { signal: AbortSignal.abort("left") })),
   };
+  const hidden = await keyframe.hidePrediction(ref);
+  const removed = await keyframe.deletePrediction(ref);
   const deleted = await keyframe.deleteProject(projectId);
   const afterwards = await refusal(keyframe.readProject(projectId));
   return {
@@ -104,8 +112,11 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       changed,
       whole,
       models,
+      hidden,
+      removed,
     },
     ...{ hook, test, paused, shown, rotated, deliveries, redelivered, recovered, hooks, readHook, deletedHook },
+    ...{ film, ordered, films, shots, deletedFilm },
     ...{ readDelivery, refusals, deleted, afterwards },
   };
 }

@@ -1,9 +1,9 @@
-import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 import { Buffer } from "node:buffer";
 import { createServer, type ServerResponse } from "node:http";
 import { afterAll } from "vitest";
 import { type KeyframeOptions, createKeyframeClient } from "../../../client/index.ts";
 import type { Prediction } from "../../../shared/contract/predictions.ts";
+import { SAMPLE_PREDICTION } from "../../../shared/contract/samples.ts";
 import { makeClientClock } from "./clock.ts";
 
 /** A request as it came; `at` by the client's clock. */

@@ -29,6 +29,8 @@ export async function fillCredentials(
 export type Belongings = {
   projectId: string;
   emptyProjectId: string;
+  /** Of both projects. */
+  filmId: string;
   webhookId: string;
   /** Saves another prompt, as another tab does. */
   changeElsewhere: () => Promise<unknown>;
@@ -43,6 +45,8 @@ export async function furnish({ keyframe }: Person, receiverUrl: string): Promis
   for (const step of ["first-frame", "first-frame", "last-frame", "video"] as const) {
     await keyframe.waitFor(await keyframe.generate(step, { projectId }));
   }
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  await keyframe.films.change(filmId, { projectIds: [projectId, empty.projectId] });
   const changeElsewhere = () => keyframe.changeProject(projectId, { textPrompt: `A harbour, ${crypto.randomUUID()}` });
-  return { projectId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId, changeElsewhere };
+  return { projectId, filmId, emptyProjectId: empty.projectId, webhookId: webhook.webhookId, changeElsewhere };
 }

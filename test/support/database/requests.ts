@@ -2,8 +2,8 @@ import type { ClonedDatabase } from "./clone-database.ts";
 import { seedPrediction, type World } from "./predictions.ts";
 import { addEndpoint, type Caller, call, seedDeliveries } from "./webhooks.ts";
 
-/** What requests are about: a project with a running prediction, and an endpoint with a delivery. */
-export type Scene = World & { caller: Caller; prediction: string; endpoint: string; delivery: string };
+/** What requests are about: a project with a running prediction, a film, and an endpoint with a delivery. */
+export type Scene = World & { caller: Caller; prediction: string; film: string; endpoint: string; delivery: string };
 type Args = Record<string, string | number | boolean | object>;
 
 /** A function that the api function calls for a caller: which token it takes, and whether it serves a POST. */
@@ -14,6 +14,7 @@ export type RequestOf = {
 };
 
 const ofProject = ({ project }: Scene) => ({ project_id: project });
+const ofFilm = ({ film }: Scene) => ({ film_id: film });
 const ofEndpoint = ({ endpoint }: Scene) => ({ endpoint_id: endpoint });
 const ofDelivery = ({ delivery }: Scene) => ({ delivery_id: delivery });
 const none = () => ({});
@@ -26,6 +27,11 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   read_project: { takes: "read", args: ofProject },
   update_project: { takes: "change", args: (of) => ({ ...ofProject(of), changes: { title: "Harbour II" } }) },
   delete_project: { takes: "change", args: ofProject },
+  create_film: { takes: "create", post: true, args: () => ({ title: "The pier" }) },
+  list_films: { takes: "read", args: none },
+  read_film: { takes: "read", args: ofFilm },
+  update_film: { takes: "change", args: (of) => ({ ...ofFilm(of), project_ids: [of.project] }) },
+  delete_film: { takes: "change", args: ofFilm },
   list_predictions: { takes: "read", args: ofProject },
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_prediction: { takes: "read", args: (of) => ({ ...ofProject(of), ...FRAME }) },
@@ -66,12 +72,14 @@ export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene
   const project = crypto.randomUUID();
   await db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${project}, ${owner}, 't', 'p')`;
   const { id } = await seedPrediction(db.sql, { owner, project }, { status: "processing" });
-  return { caller: owner, owner, project, prediction: id, ...(await addReceiver(db, owner)) };
+  const film = crypto.randomUUID();
+  await db.sql`insert into keyframe.films (id, owner_id, title) values (${film}, ${owner}, 't')`;
+  return { caller: owner, owner, project, prediction: id, film, ...(await addReceiver(db, owner)) };
 }
 
 /** A service-wide endpoint, and the secret key as its caller. Only for the requests of webhooks. */
 export async function addServiceScene(db: ClonedDatabase): Promise<Scene> {
-  const nothing = { owner: "", project: "", prediction: "" };
+  const nothing = { owner: "", project: "", prediction: "", film: "" };
   return { caller: "service_role", ...nothing, ...(await addReceiver(db, null)) };
 }
 

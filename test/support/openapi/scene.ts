@@ -20,6 +20,7 @@ export type Scene = {
   receiver: FlowReceiver;
   /** A project that nothing depends on. */
   freshProject(): Promise<Real>;
+  freshFilm(): Promise<Real>;
   freshWebhook(): Promise<Real>;
   /** A prediction that the provider is still at, in the place of the video. */
   freshRun(): Promise<Real>;
@@ -32,7 +33,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     signUp(),
     startFlowReceiver((response) => response.writeHead(204).end()),
   ]);
-  const projectId = await user.createProject();
+  const [filmId, projectId] = [await user.createFilm(), await user.createProject()];
   const run = async (step: Step) => {
     const ended = await user.finish(await user.start(step, { projectId }));
     if (ended.status !== "succeeded") throw new Error(`The ${step} of the examples ended as ${ended.status}.`);
@@ -50,6 +51,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     newcomer,
     receiver,
     real: {
+      filmId,
       projectId,
       firstFrameId,
       lastFrameId,
@@ -60,6 +62,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
       eventId: test.eventId,
       ownerId: user.id,
     },
+    freshFilm: async () => ({ filmId: await user.createFilm() }),
     freshProject: async () => ({ projectId: await user.createProject() }),
     freshWebhook: async () => ({ webhookId: (await register(user, fields)).webhookId }),
     freshRun: async () => {

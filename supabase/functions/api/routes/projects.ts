@@ -20,8 +20,9 @@ const wholeProjectAnswer = projectAnswer.extend({ predictions: stepRows });
 
 /** POST /api/projects → 201 with the project. */
 export const createProject: Handler<"createProject"> = async ({ body, idempotency, token }, { database }) => {
-  const { title, textPrompt, description, aspectRatio } = body;
-  const args = { title, text_prompt: textPrompt, description, aspect_ratio: aspectRatio, ...idempotency };
+  const { title, textPrompt, description, aspectRatio, filmId } = body;
+  const fields = { title, text_prompt: textPrompt, description, aspect_ratio: aspectRatio, film_id: filmId };
+  const args = { ...fields, ...idempotency };
   return versioned(await database("create_project", args, token, projectAnswer));
 };
 
@@ -37,7 +38,7 @@ export const readProject: Handler<"readProject"> = async (call, { database, stor
 
 /** PATCH /api/projects/:projectId → 200 with the changed project; 412 when it is no longer what If-Match names. */
 export const changeProject: Handler<"changeProject"> = async ({ path, body, token, headers }, { database }) => {
-  const { title, textPrompt, description, referenceImagePath, aspectRatio, selected } = body;
+  const { title, textPrompt, description, referenceImagePath, aspectRatio, selected, filmId } = body;
   const changes = {
     title,
     text_prompt: textPrompt,
@@ -47,6 +48,7 @@ export const changeProject: Handler<"changeProject"> = async ({ path, body, toke
     selected_first_frame_id: selected?.["first-frame"],
     selected_last_frame_id: selected?.["last-frame"],
     selected_video_id: selected?.video,
+    film_id: filmId,
   };
   const args = { project_id: path("projectId"), changes, versions: readVersions(headers.get("if-match")) };
   return versioned(await database("update_project", args, token, projectAnswer));

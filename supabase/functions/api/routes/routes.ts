@@ -1,5 +1,6 @@
 import { type OperationId, OPERATIONS } from "../../../../shared/contract/operations/index.ts";
 import type { Handler } from "../call.ts";
+import { changeFilm, createFilm, deleteFilm, listFilms, readFilm } from "./films.ts";
 import {
   cancelPrediction,
   changePrediction,
@@ -37,6 +38,11 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   changePrediction,
   deletePrediction,
   uploadReferenceImage,
+  createFilm,
+  listFilms,
+  readFilm,
+  changeFilm,
+  deleteFilm,
   startFirstFrame: startPrediction("first-frame"),
   startLastFrame: startPrediction("last-frame"),
   startVideo: startPrediction("video"),

@@ -15,6 +15,7 @@ export const projectRow = z.object({
   selected_first_frame_id: z.string().nullable(),
   selected_last_frame_id: z.string().nullable(),
   selected_video_id: z.string().nullable(),
+  film_id: z.string().nullable(),
   created_at: z.iso.datetime({ offset: true }),
   updated_at: isoTime,
 });
@@ -30,6 +31,7 @@ export const mapProject = (row: z.infer<typeof projectRow>): Project => ({
   description: row.description,
   referenceImagePath: row.reference_image_path,
   aspectRatio: row.aspect_ratio,
+  filmId: row.film_id,
   selected: {
     "first-frame": row.selected_first_frame_id,
     "last-frame": row.selected_last_frame_id,

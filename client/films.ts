@@ -1,0 +1,44 @@
+import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
+import { type ChangeOptions, ifMatch } from "./projects.ts";
+import type { Settings } from "./settings.ts";
+import type { BodyOf, Film, FilmPage, FilmWithShots, QueryOf } from "./types.ts";
+
+export function filmMethods(settings: Settings) {
+  const list = async (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): Promise<FilmPage> =>
+    (await operate("listFilms", {}, { ...options, query }, settings)).data;
+
+  return {
+    create: async (json: BodyOf<"createFilm">, options: StartOptions = {}): Promise<Film> =>
+      (await operate("createFilm", {}, { ...options, json }, settings)).data,
+
+    /** One page, newest first; `nextCursor` is the `cursor` of the next one. */
+    list,
+
+    each: (query: QueryOf<"listFilms"> = {}, options: CallOptions = {}): AsyncGenerator<Film, void, undefined> =>
+      eachRow(
+        (cursor) => list({ ...query, cursor }, options),
+        ({ films }) => films,
+        query.cursor,
+      ),
+
+    /** With its shots in order, each with the shown take of each step: all that a player needs. */
+    read: async (filmId: string, options: CallOptions = {}): Promise<FilmWithShots> =>
+      (await operate("readFilm", { filmId }, options, settings)).data,
+
+    /** `projectIds` orders the shots: pass `unchangedSince`, so that no shot is lost that somebody else has added. */
+    change: async (
+      filmId: string,
+      json: BodyOf<"changeFilm">,
+      { unchangedSince, ...options }: ChangeOptions = {},
+    ): Promise<Film> =>
+      (await operate("changeFilm", { filmId }, { ...options, json, headers: ifMatch(unchangedSince) }, settings)).data,
+
+    /** Its projects stay, unless `projects: "delete"`: then they and their files are deleted, which cannot be undone. */
+    delete: async (
+      filmId: string,
+      query: QueryOf<"deleteFilm"> = {},
+      { unchangedSince, ...options }: ChangeOptions = {},
+    ): Promise<Film> =>
+      (await operate("deleteFilm", { filmId }, { ...options, query, headers: ifMatch(unchangedSince) }, settings)).data,
+  };
+}

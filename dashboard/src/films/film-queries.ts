@@ -1,0 +1,95 @@
+import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
+import { projectKeys, steadyTakes } from "../projects/prediction-cache.ts";
+import { isChangedElsewhere, isGone } from "../projects/project-queries.ts";
+import { useKeyframe, useRepeatKey } from "../services.ts";
+
+export const filmKeys = { lists: ["films"] as const, one: (filmId: string | null) => ["film", filmId] as const };
+
+const A_PAGE = 30;
+const LOOK_MS = 10_000;
+
+export function useFilms() {
+  const keyframe = useKeyframe();
+  return useInfiniteQuery({
+    queryKey: filmKeys.lists,
+    queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
+    initialPageParam: undefined as string | undefined, // the first page has no cursor
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+  });
+}
+
+/** A film with its shots; without an id nothing is read. */
+export function useFilm(filmId: string | null) {
+  const keyframe = useKeyframe();
+  return useQuery({
+    queryKey: filmKeys.one(filmId),
+    queryFn: async ({ signal }): Promise<FilmWithShots> => {
+      const film = await keyframe.films.read(filmId ?? "", { signal });
+      return { ...film, shots: film.shots.map((shot) => ({ ...shot, takes: steadyTakes(shot.takes) })) };
+    },
+    enabled: filmId !== null,
+    refetchInterval: ({ state }) => (isGone(state.error) ? false : LOOK_MS),
+  });
+}
+
+/** The shown last frame of the shot before. Null: there is none. Undefined: the film is not read yet. */
+export function useFrameBefore({ filmId, projectId }: ProjectWithPredictions): Prediction | null | undefined {
+  const { data, isLoading } = useFilm(filmId);
+  if (isLoading) return undefined;
+  const place = data?.projectIds.indexOf(projectId) ?? -1;
+  return data?.shots[place - 1]?.takes["last-frame"] ?? null;
+}
+
+export function useCreateFilm(onCreated: (film: Film) => void) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const { keyFor, forget } = useRepeatKey();
+  return useMutation({
+    mutationFn: (title: string) => keyframe.films.create({ title }, { idempotencyKey: keyFor(title) }),
+    onSuccess: (film) => {
+      forget();
+      void queries.invalidateQueries({ queryKey: filmKeys.lists });
+      onCreated(film);
+    },
+  });
+}
+
+/** Changes a film as it was read; when somebody else has changed it since, it is read again. */
+export function useChangeFilm(film: Film) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (change: Parameters<KeyframeClient["films"]["change"]>[1]) =>
+      keyframe.films.change(film.filmId, change, { unchangedSince: film }),
+    onSuccess: async (changed) => {
+      await queries.cancelQueries({ queryKey: filmKeys.one(film.filmId) });
+      queries.setQueryData<FilmWithShots>(filmKeys.one(film.filmId), (known) => known && withOrder(known, changed));
+      void queries.invalidateQueries({ queryKey: filmKeys.lists });
+    },
+    onError: (error) => {
+      if (isChangedElsewhere(error)) void queries.invalidateQueries({ queryKey: filmKeys.one(film.filmId) });
+    },
+  });
+}
+
+const withOrder = (known: FilmWithShots, changed: Film): FilmWithShots => ({
+  ...known,
+  ...changed,
+  shots: changed.projectIds.flatMap((id) => known.shots.find(({ projectId }) => projectId === id) ?? []),
+});
+
+/** Deletes a film; its projects stay. */
+export function useDeleteFilm(film: Film, onDeleted: () => void) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: () => keyframe.films.delete(film.filmId),
+    onSuccess: () => {
+      onDeleted();
+      queries.removeQueries({ queryKey: filmKeys.one(film.filmId) });
+      void queries.invalidateQueries({ queryKey: filmKeys.lists });
+      void queries.invalidateQueries({ queryKey: projectKeys.lists });
+    },
+  });
+}

@@ -1,0 +1,74 @@
+import { z } from "zod";
+import { id, line, text, time } from "./fields.ts";
+import { nextCursor, pageQuery } from "./pages.ts";
+import { project, takes } from "./projects.ts";
+import { SAMPLE_FILM } from "./samples.ts";
+
+const title = line(1, 200).meta({ description: "One line with at least one visible character." });
+const descriptionText = "Free text, for example what happens in the film.";
+const description = text(0, 4000).meta({ description: descriptionText });
+
+export const createFilmBody = z
+  .strictObject({
+    title,
+    description: description.default("").meta({ description: `${descriptionText} Default: empty.` }),
+  })
+  .meta({ id: "CreateFilm" });
+
+const projectIds = z
+  .array(id)
+  .max(500, "A film has at most 500 shots.")
+  .refine(
+    (ids) => new Set(ids.map((one) => one.toLowerCase())).size === ids.length,
+    "A project can be in it only once.",
+  )
+  .meta({ uniqueItems: true });
+
+export const changeFilmBody = z
+  .strictObject({
+    title: title.optional(),
+    description: description.optional(),
+    projectIds: projectIds.optional().meta({
+      description:
+        "The projects that are the film's shots from now on, in this order. A shot that is left out stays as a project without a film; a project of another film leaves that film.",
+    }),
+  })
+  .refine((body) => Object.values(body).some((value) => value !== undefined), {
+    error: "Must hold at least one of title, description, projectIds.",
+  })
+  .meta({ id: "ChangeFilm", minProperties: 1 });
+
+export const filmPath = z.strictObject({ filmId: id });
+
+export const listFilmsQuery = z.strictObject(pageQuery);
+
+export const deleteFilmQuery = z.strictObject({
+  projects: z
+    .literal("delete", { error: "Must be delete." })
+    .optional()
+    .meta({ description: "delete: deletes the film's projects too, with their predictions and files." }),
+});
+
+const fields = {
+  filmId: id,
+  title: z.string(),
+  description: z.string(),
+  projectIds: z.array(id).meta({ description: "The film's shots, in order." }),
+  createdAt: time,
+  updatedAt: time.meta({
+    description: "Moves with every change of the texts, the shots or their order; the ETag is this in quotes.",
+  }),
+};
+
+export const film = z.object(fields).meta({ id: "Film", examples: [SAMPLE_FILM] });
+export type Film = z.infer<typeof film>;
+
+const shot = z.object({ ...project.shape, takes }).meta({ id: "Shot" });
+
+export const filmWithShots = z
+  .object({ ...fields, shots: z.array(shot).meta({ description: "The projects of projectIds with their takes." }) })
+  .meta({ id: "FilmWithShots" });
+export type FilmWithShots = z.infer<typeof filmWithShots>;
+
+export const filmPage = z.object({ films: z.array(film), nextCursor }).meta({ id: "FilmPage" });
+export type FilmPage = z.infer<typeof filmPage>;

@@ -1,0 +1,82 @@
+import { z } from "zod";
+import type { Film } from "../../../../shared/contract/films.ts";
+import type { Handler } from "../call.ts";
+import { answerHeaders } from "../http/answer-headers.ts";
+import { cutPage, pageArguments } from "../http/cursor.ts";
+import { readVersions, versionOf } from "../http/entity-tag.ts";
+import type { Answer } from "../http/respond.ts";
+import { answerBase } from "../rows/database.ts";
+import { isoTime, outputPaths, toIso } from "../rows/map-prediction.ts";
+import { mapProject, mapSteps, projectRow, stepRows } from "../rows/map-project.ts";
+
+/** From keyframe_private.film_json. `created_at` keeps the format of Postgres, because a cursor needs its microseconds. */
+const filmRow = z.object({
+  id: z.string(),
+  title: z.string(),
+  description: z.string(),
+  project_ids: z.array(z.string()),
+  created_at: z.iso.datetime({ offset: true }),
+  updated_at: isoTime,
+});
+const mapFilm = (row: z.infer<typeof filmRow>): Film => ({
+  filmId: row.id,
+  title: row.title,
+  description: row.description,
+  projectIds: row.project_ids,
+  createdAt: toIso(row.created_at),
+  updatedAt: row.updated_at,
+});
+
+const filmAnswer = answerBase.extend({ film: filmRow });
+const filmsAnswer = answerBase.extend({ films: z.array(filmRow) });
+const wholeFilmAnswer = filmAnswer.extend({ shots: z.array(projectRow.extend({ predictions: stepRows })) });
+
+/** The film with its ETag. */
+function versioned(answer: z.infer<typeof filmAnswer>): Answer<Film> {
+  const data = mapFilm(answer.film);
+  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
+}
+
+/** POST /api/films → 201 with the film. */
+export const createFilm: Handler<"createFilm"> = async ({ body, idempotency, token }, { database }) =>
+  versioned(await database("create_film", { ...body, ...idempotency }, token, filmAnswer));
+
+/** GET /api/films → 200 { films, nextCursor }, newest first. */
+export const listFilms: Handler<"listFilms"> = async ({ query, token }, { database }) => {
+  const answer = await database("list_films", pageArguments(query), token, filmsAnswer);
+  const { rows, nextCursor } = cutPage(answer.films, query.limit);
+  return { data: { films: rows.map(mapFilm), nextCursor }, headers: answerHeaders(answer) };
+};
+
+/** GET /api/films/:filmId → 200 with the film and its shots in order, each with its takes. */
+export const readFilm: Handler<"readFilm"> = async (call, { database, storage }) => {
+  const answer = await database("read_film", { film_id: call.path("filmId") }, call.token, wholeFilmAnswer);
+  const takes = answer.shots.flatMap(({ predictions }) => predictions.filter(({ is_take }) => is_take));
+  const files = await storage.signGenerated(outputPaths(takes.map(({ prediction }) => prediction)), call);
+  const shots = answer.shots.map((row) => ({ ...mapProject(row), takes: mapSteps(row.predictions, files).takes }));
+  const data = { ...mapFilm(answer.film), shots };
+  return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
+};
+
+/** PATCH /api/films/:filmId → 200 with the changed film; 412 when it is no longer what If-Match names. */
+export const changeFilm: Handler<"changeFilm"> = async ({ path, body, token, headers }, { database }) => {
+  const { projectIds, ...changes } = body;
+  const args = {
+    film_id: path("filmId"),
+    changes,
+    project_ids: projectIds,
+    versions: readVersions(headers.get("if-match")),
+  };
+  return versioned(await database("update_film", args, token, filmAnswer));
+};
+
+/** DELETE /api/films/:filmId → 200 with the deleted film, as it was. 412 as for PATCH. */
+export const deleteFilm: Handler<"deleteFilm"> = async ({ path, query, token, headers }, { database }) => {
+  const args = {
+    film_id: path("filmId"),
+    with_projects: query.projects === "delete",
+    versions: readVersions(headers.get("if-match")),
+  };
+  const answer = await database("delete_film", args, token, filmAnswer);
+  return { data: mapFilm(answer.film), headers: answerHeaders(answer) };
+};

@@ -1,0 +1,122 @@
+-- A film: ordered shots. A project is one shot, in one film or in none.
+
+create table keyframe.films (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null default auth.uid() references auth.users on delete cascade,
+  title text not null constraint title_has_1_to_200_characters check (char_length(title) between 1 and 200),
+  description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line check (keyframe_private.is_one_line(title)),
+  constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
+  constraint films_id_owner_id_key unique (id, owner_id)
+);
+comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
+create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
+
+alter table keyframe.films enable row level security;
+create policy films_select_owner on keyframe.films for select to authenticated
+  using (owner_id = (select auth.uid()));
+create policy films_insert_owner on keyframe.films for insert to authenticated
+  with check (owner_id = (select auth.uid()));
+create policy films_update_owner on keyframe.films for update to authenticated
+  using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
+create policy films_delete_owner on keyframe.films for delete to authenticated
+  using (owner_id = (select auth.uid()));
+grant select, insert (title, description), update (title, description), delete on keyframe.films to authenticated;
+grant select on keyframe.films to service_role;
+
+-- The owner is in the key, so that nobody's project is in another's film.
+alter table keyframe.projects
+  add column film_id uuid,
+  add column film_position integer,
+  add constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
+  -- Deferrable, so that it is checked after the statement that orders a film, not after each row.
+  add constraint one_shot_per_position_of_a_film unique (film_id, owner_id, film_position) deferrable,
+  add constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null));
+comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
+comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
+grant insert (film_id), update (film_id) on keyframe.projects to authenticated;
+
+create trigger _100_limit before insert on keyframe.films
+  for each row execute function keyframe_private.limit_creations();
+create trigger _100_limit_changes before update or delete on keyframe.films
+  for each statement execute function keyframe_private.limit_changes();
+
+create function keyframe_private.stamp_film()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  return new;
+end
+$$;
+create trigger _200_stamp before update on keyframe.films
+  for each row when (old is distinct from new) execute function keyframe_private.stamp_film();
+
+create function keyframe_private.max_shots()
+returns integer
+language sql
+immutable
+set search_path = ''
+as $$
+  select 500
+$$;
+
+-- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so no two shots get one place.
+create function keyframe_private.enter_film()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  shots record;
+begin
+  if tg_op = 'UPDATE' then
+    update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  end if;
+  new.film_position := null;
+  if new.film_id is null then
+    return new;
+  end if;
+  update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
+  end if;
+  select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
+  if shots.number >= keyframe_private.max_shots() then
+    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
+  end if;
+  new.film_position := shots.last + 1;
+  return new;
+end
+$$;
+-- Not where update_film has set the position.
+create trigger _250_enter_film before insert on keyframe.projects
+  for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.enter_film();
+create trigger _250_change_film before update of film_id on keyframe.projects
+  for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
+  execute function keyframe_private.enter_film();
+
+-- A shot is deleted: the film's version moves.
+create function keyframe_private.stamp_film_of_deleted_shot()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  return null;
+end
+$$;
+create trigger _430_stamp_film after delete on keyframe.projects
+  for each row when (old.film_id is not null) execute function keyframe_private.stamp_film_of_deleted_shot();

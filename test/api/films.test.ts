@@ -1,0 +1,129 @@
+import { beforeAll, describe, expect, test } from "vitest";
+import { openDatabase } from "../support/api/database.ts";
+import { changeFilm, listFilms, readFilm } from "../support/api/films.ts";
+import { changeProject, readProject } from "../support/api/projects.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
+import { startStuck } from "../support/api/stuck.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { download } from "../support/film/ending.ts";
+
+// Order under two writers, moves, rights and limits: test/db/films.test.ts.
+
+const sql = openDatabase();
+let user: User;
+beforeAll(async () => {
+  user = await signUp();
+});
+
+/** A film with this many shots. */
+async function filmOf(shots: number) {
+  const filmId = await user.createFilm();
+  const projectIds = [];
+  while (projectIds.length < shots) projectIds.push(await user.createProject({ filmId }));
+  return { filmId, projectIds };
+}
+
+test("a film, its shots and what is generated for one → one read has all of it in order, with files that can be played", async () => {
+  const { filmId, projectIds } = await filmOf(2);
+  const [projectId = "", bare = ""] = projectIds;
+  const frame = await user.finish(await user.start("first-frame", { projectId }));
+  const video = await user.finish(await user.start("video", { projectId }));
+  const failed = await user.finish(await user.start("video", { projectId, prompt: uniquePrompt("[[fault:failed]]") }));
+  expect([frame.status, video.status, failed.status]).toEqual(["succeeded", "succeeded", "failed"]);
+
+  const { createdAt, updatedAt, shots, ...rest } = await readFilm(user, filmId.toUpperCase());
+  expect(rest).toEqual({ filmId, title: "The pier", description: "", projectIds });
+  expect(updatedAt > createdAt).toBe(true); // two shots were added
+  const { predictions: _, ...project } = await readProject(user, projectId);
+  expect(shots).toEqual([project, expect.objectContaining({ projectId: bare, filmId })]);
+  expect(shots[0]?.takes).toMatchObject({ "last-frame": null, video: { predictionId: video.predictionId } });
+  if (shots[0]?.takes.video) await download(shots[0].takes.video);
+});
+
+test("PATCH of a film → its order and texts; of a project → in, out, and into another film; a project without a film has null", async () => {
+  const { filmId, projectIds } = await filmOf(2);
+  const another = await user.createFilm("The quay");
+  const [a = "", b = ""] = projectIds;
+  expect((await changeFilm(user, filmId, { projectIds: [b.toUpperCase(), a] })).projectIds).toEqual([b, a]);
+  expect((await changeProject(user, a, { filmId: another })).filmId).toBe(another);
+  expect((await changeProject(user, b, { filmId: null })).filmId).toBe(null);
+  expect(await readFilm(user, filmId)).toMatchObject({ projectIds: [], shots: [] });
+  const texts = { title: "The pier, second draft", description: "Three shots" };
+  expect(await changeFilm(user, another, { ...texts, projectIds: [b, a] })).toMatchObject({
+    ...texts,
+    projectIds: [b, a],
+  });
+  expect((await listFilms(user, { limit: "2" })).films.map((one) => [one.filmId, one.projectIds])).toEqual([
+    [another, [b, a]],
+    [filmId, []],
+  ]);
+});
+
+describe("versions", () => {
+  const send = (method: string, filmId: string, ifMatch: string, json?: object) =>
+    user.call(`/api/films/${filmId}`, { method, headers: { "if-match": ifMatch }, ...(json ? { json } : {}) });
+
+  test("POST, GET and PATCH → the film's ETag; a shot that is added moves it; PATCH and DELETE with the old one → 412, and nothing changed", async () => {
+    const created = await user.post("/api/films", { title: "The pier" });
+    const { filmId, updatedAt } = Object(created.data);
+    const tag = created.headers.get("etag") ?? "";
+    expect(tag).toBe(`"${updatedAt}"`);
+    const projectId = await user.createProject({ filmId });
+    for (const refused of [await send("PATCH", filmId, tag, { projectIds: [] }), await send("DELETE", filmId, tag)]) {
+      expect([refused.status, refused.error?.code]).toEqual([412, "precondition_failed"]);
+      expect(refused.error?.message).toContain("Read it again");
+    }
+    const read = await user.call(`/api/films/${filmId}`);
+    expect(Object(read.data).projectIds).toEqual([projectId]);
+    const changed = await send("PATCH", filmId, read.headers.get("etag") ?? "", { projectIds: [] });
+    expect([changed.status, Object(changed.data).projectIds]).toEqual([200, []]);
+    expect((await send("DELETE", filmId, changed.headers.get("etag") ?? "")).status).toBe(200);
+    expect((await user.call(`/api/films/${filmId}`)).error?.code).toBe("not_found");
+  });
+});
+
+describe("deletion", () => {
+  const remove = (filmId: string, query = "") => user.call(`/api/films/${filmId}${query}`, { method: "DELETE" });
+
+  test("of a film → 200 with what it was; its project stays and is in no film", async () => {
+    const { filmId, projectIds } = await filmOf(1);
+    const { status, data } = await remove(filmId);
+    expect([status, Object(data).projectIds]).toEqual([200, projectIds]);
+    expect((await readProject(user, projectIds[0] ?? "")).filmId).toBe(null);
+  });
+
+  test("with ?projects=delete while a shot is generated → 409, and all stays; after its end → its projects are gone too", async () => {
+    const { filmId, projectIds } = await filmOf(2);
+    const projectId = projectIds[1] ?? "";
+    const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
+    const { status, error } = await remove(filmId, "?projects=delete");
+    expect([status, error?.code]).toEqual([409, "generation_in_progress"]);
+    expect((await readFilm(user, filmId)).projectIds).toEqual(projectIds);
+    await user.post("/api/projects/generate/cancel", { projectId, predictionId });
+    expect((await remove(filmId, "?projects=delete")).status).toBe(200);
+    for (const id of projectIds) expect((await user.call(`/api/projects/${id}`)).status).toBe(404);
+  });
+});
+
+const ID = crypto.randomUUID();
+test.each<[what: string, json: unknown, path: string]>([
+  ["nothing", {}, ""],
+  ["an empty title", { title: "" }, "title"],
+  ["a project twice", { projectIds: [ID, ID.toUpperCase()] }, "projectIds"],
+  ["501 projects", { projectIds: Array.from({ length: 501 }, () => crypto.randomUUID()) }, "projectIds"],
+  ["what is no identifier", { projectIds: ["1"] }, "projectIds.0"],
+  ["no list", { projectIds: null }, "projectIds"],
+])("PATCH of a film with %s → 400 that names the field", async (_what, json, path) => {
+  const filmId = await user.createFilm();
+  const { status, error } = await user.call(`/api/films/${filmId}`, { method: "PATCH", json });
+  expect([status, error?.code, error?.details?.map((one) => one.path)]).toEqual([400, "invalid_request", [path]]);
+});
+
+test("an order with a project that never was → 404 that names it; a project for a film that never was → 404", async () => {
+  const { filmId, projectIds } = await filmOf(1);
+  const json = { projectIds: [...projectIds, ID] };
+  const { status, error } = await user.call(`/api/films/${filmId}`, { method: "PATCH", json });
+  expect([status, error?.code, error?.message]).toEqual([404, "not_found", expect.stringContaining(ID)]);
+  const made = await user.post("/api/projects", { title: "t", textPrompt: "p", filmId: ID });
+  expect([made.status, made.error?.message]).toEqual([404, "There is no film of yours with this filmId."]);
+});

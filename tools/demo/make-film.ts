@@ -1,0 +1,75 @@
+import { type KeyframeClient, mustSucceed, type StepBody, type SucceededPrediction } from "../../client/index.ts";
+import type { Step } from "../../shared/contract/fields.ts";
+import { checkVideo } from "./check-video.ts";
+import type { EventReceiver } from "./expect-events.ts";
+import { type DemoOptions, downloadOutput, type Timed } from "./make-shot.ts";
+
+const SCENE = "A lighthouse on a cliff, waves below, slow camera move towards the sea";
+const TIMES = ["at dusk", "in the deep blue of night", "at sunrise", "in a storm", "at noon"];
+
+/** A prediction with its file. */
+type Made = { prediction: SucceededPrediction; file: Uint8Array };
+type Shot = { projectId: string; events: string[]; last: Made; video: Made; result: string };
+
+/** A film whose shots each start on the last frame of the one before; checks every file, the film and every event. */
+export async function makeFilm(
+  keyframe: KeyframeClient,
+  receiver: EventReceiver,
+  timed: Timed,
+  options: DemoOptions & { shots: number },
+): Promise<void> {
+  const { shots: count, signal } = options;
+  const { filmId } = await timed(
+    "film",
+    () => keyframe.films.create({ title: "Lighthouse" }, { signal }),
+    (made) => made.filmId,
+  );
+  const shots: Shot[] = [];
+  while (shots.length < count) {
+    const number = shots.length + 1;
+    const make = () => makeShotOf(filmId, number, shots.at(-1)?.last, keyframe, options);
+    shots.push(await timed(`shot ${number}`, make, ({ result }) => result));
+  }
+  await timed(
+    "read film",
+    async () => {
+      const film = await keyframe.films.read(filmId, { signal });
+      const read = film.shots.map(({ projectId, takes }) => `${projectId} ${takes.video?.predictionId}`);
+      const made = shots.map(({ projectId, video }) => `${projectId} ${video.prediction.predictionId}`);
+      if (read.join() !== made.join()) throw new Error("The film does not have its shots and videos in order.");
+    },
+    () => `${count} shots in order, each with its video, in one answer`,
+  );
+  await timed(
+    "events",
+    () => Promise.all(shots.map(({ projectId, events }) => receiver.eventsOf(projectId, events, filmId))),
+    (arrived) => `${arrived.flat().length} arrived, each signed and of this film`,
+  );
+}
+
+/** Makes one shot. The first one has a first frame of its own. */
+async function makeShotOf(
+  filmId: string,
+  number: number,
+  before: Made | undefined,
+  keyframe: KeyframeClient,
+  { signal, timeoutMs }: DemoOptions,
+): Promise<Shot> {
+  const prompt = (at: number) => `${SCENE}, ${TIMES[at % TIMES.length]}`;
+  const fields = { title: `Shot ${number}`, textPrompt: prompt(number - 1), filmId };
+  const { projectId } = await keyframe.createProject(fields, { signal });
+  const events = ["project.created"];
+  const run = async <S extends Step>(step: S, body: StepBody[S]): Promise<Made> => {
+    const started = await keyframe.generate(step, body, { signal });
+    const prediction = mustSucceed(await keyframe.waitFor(started, { signal, timeoutMs }));
+    events.push("generation.succeeded");
+    return { prediction, file: await downloadOutput(prediction, signal) };
+  };
+  const first = before ?? (await run("first-frame", { projectId }));
+  const firstFramePredictionId = first.prediction.predictionId;
+  const last = await run("last-frame", { projectId, firstFramePredictionId, prompt: prompt(number) });
+  const video = await run("video", { projectId, firstFramePredictionId });
+  const said = await checkVideo(video.file, first.file, last.file, video.prediction, signal);
+  const result = before === undefined ? said : said.replace("its first frame", `the last frame of shot ${number - 1}`);
+  return { projectId, events, last, video, result };
+}

@@ -1,0 +1,91 @@
+import { type KeyframeClient, mustSucceed, type SucceededPrediction } from "../../client/index.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
+import type { Stage, StageDisplay } from "../../local/stack/command-line.ts";
+import type { EventReceiver } from "./expect-events.ts";
+
+const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
+
+export type DemoOptions = {
+  url: string;
+  publishableKey: string;
+  /** How long one step may take, in ms. */
+  timeoutMs: number;
+  /** Aborts the demo, which then rejects. */
+  signal: AbortSignal;
+  display?: Pick<StageDisplay, "onStageStart" | "onStage">;
+  /** Ends after the first frame. */
+  onlyFrame?: boolean;
+  /** A film of so many shots. Default: one project without a film. */
+  shots?: number | undefined;
+  /** Each step is added when it has succeeded. */
+  steps: Stage[];
+};
+
+/** Does one step and notes how long it took. */
+export type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
+
+/** From project to video; checks every file and every event. */
+export async function makeShot(
+  keyframe: KeyframeClient,
+  receiver: EventReceiver,
+  timed: Timed,
+  { signal, timeoutMs, onlyFrame = false }: DemoOptions,
+): Promise<void> {
+  const { projectId } = await timed(
+    "project",
+    () =>
+      keyframe.createProject(
+        {
+          title: "Lighthouse",
+          textPrompt: PROMPT,
+          description: "Keep the evening light of the reference image.",
+        },
+        { signal },
+      ),
+    (made) => made.projectId,
+  );
+  const photo = drawReferencePhoto(projectId);
+  const { referenceImagePath } = await timed(
+    "reference",
+    () => keyframe.uploadReferenceImage(photo, { signal }),
+    (made) => made.referenceImagePath,
+  );
+
+  const run = async (...[step, body]: Parameters<typeof keyframe.generate>) => {
+    const make = async () => {
+      const started = await keyframe.generate(step, body, { signal });
+      const made = mustSucceed(await keyframe.waitFor(started, { signal, timeoutMs }));
+      await downloadOutput(made, signal);
+      return made;
+    };
+    await timed(step, make, ({ output }) => {
+      const size = `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB`;
+      return `${size}${output.durationSeconds ? `, ${output.durationSeconds} s` : ""}, downloaded: sha256 as stated`;
+    });
+  };
+  await run("first-frame", { projectId, referenceImagePath });
+  if (!onlyFrame) {
+    const night = `${PROMPT}, now in the deep blue of night`;
+    await run("last-frame", { projectId, referenceImagePath, prompt: night });
+    await run("video", { projectId });
+  }
+  const generated = Array(onlyFrame ? 1 : 3).fill("generation.succeeded");
+  await timed(
+    "events",
+    () => receiver.eventsOf(projectId, ["project.created", ...generated]),
+    (arrived) => `${arrived.length} arrived, each signed: project.created and ${generated.length} generation.succeeded`,
+  );
+}
+
+/** Downloads the output. Throws when it is not the file that the API names. */
+export async function downloadOutput({ step, output }: SucceededPrediction, signal: AbortSignal): Promise<Uint8Array> {
+  const response = await fetch(output.url, { signal }).catch(() => {
+    throw new Error(`The ${step} cannot be downloaded: no answer from ${new URL(output.url).host}.`);
+  });
+  if (!response.ok) throw new Error(`The ${step} cannot be downloaded: ${response.status}`);
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
+  if (digest !== output.sha256 || bytes.length !== output.bytes)
+    throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
+  return bytes;
+}
