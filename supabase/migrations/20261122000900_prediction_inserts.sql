@@ -317,9 +317,9 @@ begin
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
     loop
       if complete -> forced.name <> forced.value then
-        -- Values that the model takes: no text of a caller is among them.
         perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
-          chosen.model, control.name || coalesce(' ' || (complete ->> control.name), ''), forced.name, forced.value #>> '{}', complete ->> forced.name));
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name, forced.value #>> '{}',
+          keyframe_private.quote_value(complete ->> forced.name)));
       end if;
       complete := complete || jsonb_build_object(forced.name, forced.value);
     end loop;

@@ -101,6 +101,7 @@ test("a page of predictions or projects, one of whose files is gone → its outp
   const project = {
     ...{ id: PROJECT, title: "Harbour", text_prompt: "Dawn", description: "", reference_image_path: null },
     aspect_ratio: "16:9",
+    film_id: null,
     ...{ selected_first_frame_id: null, selected_last_frame_id: null, selected_video_id: null },
     ...{ created_at: time, updated_at: time },
   };
