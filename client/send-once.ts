@@ -49,11 +49,10 @@ async function askForToken({ getToken }: Settings): Promise<string | null> {
 
 async function request(call: Call, token: string, signal: AbortSignal, settings: Settings): Promise<Response> {
   const { method, path, headers, body } = call;
-  const apikey = settings.apikey === null ? {} : { apikey: settings.apikey };
   return await settings
     .fetch(settings.base + path, {
       method,
-      headers: { ...headers, ...apikey, authorization: `Bearer ${token}` },
+      headers: { ...headers, ...settings.headers, authorization: `Bearer ${token}` },
       ...(body === undefined ? {} : { body }),
       // With our own If-None-Match a browser bypasses its cache, and its cache of preflights: each poll would cost two requests. The
       // service's answers are no-store, so force-cache finds nothing stale. Only on a page: Cloudflare Workers refuse it, and Next.js would

@@ -1,16 +1,9 @@
 import { type Clock, systemClock } from "./clock.ts";
 import { randomKey } from "./random-key.ts";
 
-export type KeyframeOptions = {
+export type KeyframeOptions = (SessionOptions | ServerOptions) & {
   /** The project's Supabase URL, as createClient of supabase-js takes it; not the address of the functions. */
   url: string;
-  /**
-   * The session's access token, or null when nobody is signed in. Called before each request, so a refreshed session is used.
-   * When it rejects, the call is repeated as after a network failure.
-   */
-  getToken: () => string | null | Promise<string | null>;
-  /** The publishable key, sent as the header `apikey` that some gateways ask for. */
-  apikey?: string;
   /** The name under which the function `api` is deployed. Default: api. */
   functionName?: string;
   /** How often a call is repeated after a transient failure (default 3; 0: never). */
@@ -26,33 +19,75 @@ export type KeyframeOptions = {
   randomKey?: () => string;
 };
 
+/** For an app: the signed-in user calls. */
+type SessionOptions = {
+  /**
+   * The session's access token, or null when nobody is signed in. Called before each request, so a refreshed session is used.
+   * When it rejects, the call is repeated as after a network failure.
+   */
+  getToken: () => string | null | Promise<string | null>;
+  /** The publishable key, sent as the header `apikey` that some gateways ask for. */
+  apikey?: string;
+  secretKey?: never;
+  userId?: never;
+};
+
+/** For a server: it acts for one user, with that user's rights, limits and rows, and nothing more. */
+type ServerOptions = {
+  /** The project's secret key (sb_secret_…). Never in a browser or an app. */
+  secretKey: string;
+  /** The user's id in Supabase Auth. */
+  userId: string;
+  getToken?: never;
+  apikey?: never;
+};
+
 /** The options with their defaults. `base` is the URL before the paths of the contract. */
-export type Settings = Required<Omit<KeyframeOptions, "url" | "apikey" | "functionName">> & {
+export type Settings = Required<Omit<KeyframeOptions, "url" | "functionName" | keyof ServerOptions>> & {
   base: string;
-  apikey: string | null;
+  getToken: SessionOptions["getToken"];
+  /** Of every request, beside Authorization. */
+  headers: Record<string, string>;
 };
 
 /** Throws a TypeError for an invalid option. */
 export function resolveSettings(options: KeyframeOptions): Settings {
-  const { retries = 3, requestTimeoutMs = 30_000, apikey = null, functionName = "api" } = options;
+  const { retries = 3, requestTimeoutMs = 30_000, functionName = "api" } = options;
   if (!Number.isInteger(retries) || retries < 0) throw new TypeError("retries must be a whole number, 0 or more.");
   if (!(requestTimeoutMs > 0)) throw new TypeError("requestTimeoutMs must be more than 0.");
-  if (apikey !== null && !/^[\x21-\x7e]+$/.test(apikey))
-    throw new TypeError("apikey must be visible ASCII characters.");
   if (!/^[a-z][\w-]*$/i.test(functionName)) throw new TypeError("functionName must be the name of an Edge Function.");
   const mount = functionName === "api" ? "" : `/${functionName}`;
   return {
     base: `${supabaseUrl(options.url)}/functions/v1${mount}/api`,
-    apikey,
+    ...callerOf(options),
     retries,
     requestTimeoutMs,
-    getToken: options.getToken,
     // A browser's fetch must be called without `this`.
     fetch: options.fetch ?? ((url, init) => fetch(url, init)),
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
     randomKey: options.randomKey ?? randomKey,
   };
+}
+
+function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "headers"> {
+  if (options.secretKey === undefined) {
+    const { getToken, apikey } = options;
+    if (apikey !== undefined && !/^[\x21-\x7e]+$/.test(apikey))
+      throw new TypeError("apikey must be visible ASCII characters.");
+    return { getToken, headers: apikey === undefined ? {} : { apikey } };
+  }
+  const { secretKey, userId } = options;
+  // React Native has a window and no document.
+  if ("window" in globalThis || "document" in globalThis)
+    throw new TypeError(
+      "secretKey is for servers only: in a browser or an app everybody could read it. Give getToken.",
+    );
+  if (!/^sb_secret_[\x21-\x7e]+$/.test(secretKey))
+    throw new TypeError("secretKey must be the project's secret key, sb_secret_….");
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(userId))
+    throw new TypeError("userId must be the id of a user of Supabase Auth, a UUID.");
+  return { getToken: () => secretKey, headers: { apikey: secretKey, "keyframe-user": userId } };
 }
 
 function supabaseUrl(given: string): string {

@@ -215,6 +215,7 @@ create table keyframe.predictions (
   output_duration_seconds double precision,
   output_has_audio boolean,
   hidden boolean not null default false,
+  started_by_server boolean not null default COALESCE(((auth.jwt() ->> 'keyframe_actor'::text) = 'server'::text), false),
   created_at timestamp with time zone not null default now(),
   started_at timestamp with time zone,
   completed_at timestamp with time zone,
@@ -277,6 +278,7 @@ comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
+comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
@@ -1390,6 +1392,22 @@ $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 grant execute on function keyframe.service_figures() to service_role;
 
+CREATE OR REPLACE FUNCTION keyframe.assign_upload(user_id uuid, file_name text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update storage.objects o set owner_id = user_id::text
+  where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'The uploaded image is gone. Upload it again.');
+  end if;
+end
+$function$;
+comment on function keyframe.assign_upload(uuid,text) is 'Gives an image that a server has uploaded to the user for whom it acts.';
+grant execute on function keyframe.assign_upload(uuid,text) to service_role;
+
 -- Schema keyframe_worker
 
 create schema keyframe_worker;
@@ -1765,6 +1783,46 @@ end
 $function$;
 comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
 grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_worker.act_as(user_id uuid, function_name text, args jsonb DEFAULT '{}'::jsonb)
+ RETURNS json
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  claims constant jsonb := keyframe_private.claims_for_server(user_id);
+  statement text;
+  answer json;
+begin
+  select format(
+      'select to_json(keyframe.%I(%s))%s', p.proname,
+      string_agg(format('%1$I => given.%1$I', a.name), ', ') filter (where a.name is not null),
+      ' from jsonb_to_record($1) as given (' || string_agg(format('%I %s', a.name, a.type::regtype), ', ') filter (where a.name is not null) || ')')
+  into statement
+  from pg_proc p
+  left join unnest(p.proargnames, p.proargtypes::oid[]) as a (name, type) on args ? a.name
+  where p.pronamespace = 'keyframe'::regnamespace and p.proname = function_name and p.prokind = 'f'
+    and p.prorettype in ('json'::regtype, 'jsonb'::regtype) and not p.proretset
+    and has_function_privilege('authenticated', p.oid, 'execute')
+  group by p.oid, p.proname
+  having count(a.name) = (select count(*) from jsonb_object_keys(args));
+  if statement is null then
+    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
+  end if;
+  -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
+  perform
+    set_config('request.jwt.claims', claims::text, true),
+    set_config('request.jwt.claim', '', true),
+    set_config('request.jwt.claim.sub', user_id::text, true),
+    set_config('request.jwt.claim.role', 'authenticated', true),
+    set_config('request.jwt.claim.email', coalesce(claims ->> 'email', ''), true),
+    set_config('role', 'authenticated', true);
+  execute statement into answer using args;
+  return answer;
+end
+$function$;
+comment on function keyframe_worker.act_as(uuid,text,jsonb) is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
+grant execute on function keyframe_worker.act_as(uuid,text,jsonb) to service_role;
 
 -- Schema keyframe_private
 
@@ -3356,7 +3414,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.quote_value(value text)
  SET search_path TO ''
 AS $function$
 begin
-  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('of %s characters', char_length(value)) end;
+  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 end
 $function$;
 
@@ -6009,6 +6067,31 @@ AS $function$
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())
 $function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claims_for_server(user_id uuid)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  claims jsonb;
+begin
+  select jsonb_build_object(
+    'sub', u.id, 'role', 'authenticated', 'aud', 'authenticated', 'email', u.email, 'phone', u.phone,
+    'app_metadata', u.raw_app_meta_data, 'user_metadata', u.raw_user_meta_data, 'is_anonymous', u.is_anonymous,
+    'keyframe_actor', 'server') into claims
+  from auth.users u
+  where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
+    and (u.banned_until is null or u.banned_until <= now());
+  if not found then
+    perform keyframe_private.raise_error(
+      'user_not_found', 'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
+  end if;
+  return claims;
+end
+$function$;
+grant execute on function keyframe_private.claims_for_server(uuid) to service_role;
 
 -- Outside our schemas
 

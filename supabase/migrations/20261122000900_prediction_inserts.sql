@@ -190,7 +190,7 @@ strict
 set search_path = ''
 as $$
 begin
-  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('of %s characters', char_length(value)) end;
+  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 end
 $$;
 

@@ -7,9 +7,9 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "films": "d12eddaf1a3ba156a0c5f3da2cb1ee6788d24f30b29bb56818a3f5a2f9b0c303",
   "models": "62e1209241aa2633103219c3ede477540f2b3d3ce15957bbb1123b57b35486c1",
   "storage_buckets": "2b520eea9507bbc55f43c2b253dcee885c3ca2dee189a48095cda10dfb1b5891",
-  "predictions": "f70953af27fa9ef323bbff2c69097c8c33bb8d5e90b8e6a688738d2522be68e2",
+  "predictions": "b4ffca21d8a9221db70156824b923f63c0016db53b3003c5fc03ef1c4fdb29d3",
   "prediction_slots": "64b253c1dd5b5203c333ddd0ec8fca6a6e2ba4bfb0e8c44ffb4a5b87dd3fd47c",
-  "prediction_inserts": "e5b0f366fb7b0ec7ede36f963acc6201357247fbec2268c62f80f1e446d1db49",
+  "prediction_inserts": "2bf6253a453eded2d031d235feebe1cc0ba97b7494c9a768215c02b4beb40000",
   "prediction_transitions": "942fc2fa9ee97b49b9d399008d092cd23165d05f3adb20efc3d3fba2f0f950c0",
   "unanswered_submits": "64dcf66b9e982f5c2d83187a1b33ef123b5e2f9f05b43ddfc8bad9b5ee4f48c0",
   "provider_states": "3adfc0f840b61463513827cf12ce4c65a81a6aebde6109ef87bfb0f508d63ef8",
@@ -32,6 +32,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "sweep": "3271d1eb97a80503bb2fd524cda8bf6840dfc1f422fdbf6c06d5005413164f46",
   "admin_views": "4bd2199f09b2684f940af84db93c33e2b94c23068f8eee42d76d2d05c807ebc7",
   "observability": "e00f7093bc521192d9046caa3c76fd2eafc3b19e7342d81207c3cacbc3d30de5",
+  "acting_servers": "3069810740fa714af2b11a1643d222afeb6b53c42af67cdcd91f6d9da75963aa",
   "realtime": "05058dbac67f6b55ff731ab783a8cb5332d2d8bdf608db05768bda21858af7c8",
   "storage_policies": "2e05a2441b5e06391eabf67f5df4bcddb7a765f3f23c9952b6d856d2b88f39cd"
 }');
@@ -122,7 +123,10 @@ grant execute on function
   keyframe_private.reserve_idempotency_key(text, text)
 to authenticated, service_role;
 grant execute on function
+  keyframe.assign_upload(uuid, text),
   keyframe.service_figures(),
+  keyframe_private.claims_for_server(uuid),
+  keyframe_worker.act_as(uuid, text, jsonb),
   keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb),
   keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision, boolean),
   keyframe_worker.discard_output(uuid),

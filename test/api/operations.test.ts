@@ -56,6 +56,7 @@ const requestLine = z.strictObject({
   route: z.string().optional(),
   status: z.int(),
   ownerId: z.uuid().optional(),
+  actor: z.literal("server").optional(),
   duration_ms: z.number().nonnegative().max(30_000), // a preflight may take less than the precision
   code: z.string().optional(),
   cause: z.unknown().optional(),
@@ -89,7 +90,30 @@ test.each(OPERATION_IDS)(
     const line = requestLine.parse(JSON.parse(app.log[0] ?? ""));
     const { method, at, caller } = OPERATIONS[id];
     expect(line).toMatchObject({ level: "info", requestId: `log-${id}`, method, route: `/api${at}`, status });
-    expect(line.ownerId).toBe(caller === "nobody" ? undefined : scene.user.id);
+    expect([line.ownerId, line.actor]).toEqual([caller === "nobody" ? undefined : scene.user.id, undefined]);
+  },
+);
+
+const actsFor = (id: string) => ({ apikey: inject("stack").secretKey, "keyframe-user": id });
+
+test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].caller !== "nobody"))(
+  "%s by a server that acts for the user → the user's success, by one call of the database, for one token of the user; the log says that a server acted",
+  async (id) => {
+    const { takes } = REQUESTS[id];
+    const app = startApp();
+    const { path, options } = await prepare(id, scene);
+    await fillBuckets(sql, scene.user.id);
+    calls.length = 0;
+    const init = requestInit({ ...options, headers: { ...options.headers, ...actsFor(scene.user.id) } });
+    const { status } = await readReply(await app.fetch(new Request(`http://api.test${path}`, init)));
+    // The owner of a file is not known to Storage, which is told afterwards.
+    const more = id === "uploadReferenceImage" ? [rpc("assign_upload")] : [];
+    const ofDatabase = calls.filter((call) => !call.startsWith("POST /storage/"));
+    expect([status, ofDatabase]).toEqual([OPERATIONS[id].status, [rpc("act_as"), ...more]]);
+    const taken = await Promise.all(RATE_CLASSES.map((one) => tokensTaken(sql, scene.user.id, one)));
+    expect(taken).toEqual(RATE_CLASSES.map((one) => (one === takes ? 1 : 0)));
+    const lines = app.log.map((text) => requestLine.parse(JSON.parse(text)));
+    expect(lines).toMatchObject([{ level: "info", status, ownerId: scene.user.id, actor: "server" }]);
   },
 );
 

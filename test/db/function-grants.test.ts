@@ -29,6 +29,10 @@ const GRANTED: Granted[] = [
   },
   // What is called with the secret key, by the api function and by the workers.
   { roles: SERVICE, definer: true, names: "service_figures" },
+  // What it calls for a server that acts for a user. act_as calls as the user what users may execute.
+  { schema: "keyframe_worker", roles: SERVICE, names: "act_as" },
+  { roles: SERVICE, names: "assign_upload" },
+  { schema: "keyframe_private", roles: SERVICE, definer: true, names: "claims_for_server" },
   {
     ...{ schema: "keyframe_worker", roles: SERVICE, definer: true },
     names:

@@ -201,13 +201,13 @@ describe("what the model does not take is refused before any charge, with the va
       /^durationSeconds 99: .* No other model of this step takes it\.$/,
     ],
     ["a length as text", { durationSeconds: "5" }, /^durationSeconds 5: test\/video takes 5, 10\./],
-    ["a length in a list", { durationSeconds: [5] }, /^durationSeconds of 3 characters: /],
+    ["a length in a list", { durationSeconds: [5] }, /^durationSeconds 3 characters: /],
     ["a seed beyond the range", { seed: 101 }, /^seed 101: test\/video takes 0 to 100\./],
     ["half a seed", { seed: 1.5 }, /^seed 1\.5: /],
     [
       "too long a text",
       { negativePrompt: "x".repeat(11) },
-      /^negativePrompt of 11 characters: test\/video takes at most 10 characters\./,
+      /^negativePrompt 11 characters: test\/video takes at most 10 characters\./,
     ],
     [
       "a control of other models",
@@ -245,6 +245,12 @@ describe("what the model does not take is refused before any charge, with the va
         expect([step, input, await codeOf(insert)]).toEqual([step, input, "invalid_request"]);
       }
     }
+  });
+
+  test("a text where a value belongs → refused without it: Postgres logs refusals", async () => {
+    expect(await refusal({ resolution: "x".repeat(100_000) })).toMatch(
+      /^test\/video has no resolution \(sent: 100000 characters\)\./,
+    );
   });
 
   test("more reference images than the model takes → refused, with both numbers", async () => {

@@ -127,6 +127,23 @@ function studioTour({ projectId, emptyProjectId, changeElsewhere }: Belongings):
     opened("description", "Description", "Notes for yourself."),
     opened("history", "History of the first frame", "Use these inputs"),
     opened("history of the video", "History of the video", "Use these inputs"),
+    inside("actions of a take", "More actions", "Hide"),
+    [
+      "deletion of a take",
+      async (page) => {
+        await page.getByRole("menuitem", { name: "Delete" }).click();
+        await page.getByText("It and its file will be deleted.").waitFor();
+      },
+    ],
+    [
+      "settings of the video",
+      async (page) => {
+        await closeAll(page);
+        await closeAll(page);
+        await page.getByRole("article", { name: "Video" }).getByRole("button", { name: "Settings" }).click();
+        await page.getByRole("button", { name: "Use an image" }).first().waitFor();
+      },
+    ],
     [
       "a frame is selected, a text is not saved, and the project changes elsewhere",
       async (page) => {
@@ -135,6 +152,8 @@ function studioTour({ projectId, emptyProjectId, changeElsewhere }: Belongings):
         await page.getByRole("button", { name: "Use for the next video" }).click();
         await page.keyboard.press("Escape");
         await page.getByRole("button", { name: "Use the new one" }).waitFor();
+        await page.getByText("Outdated").first().focus();
+        await page.getByRole("tooltip").getByText("Made from a first frame that is no longer shown.").waitFor();
         await page.getByLabel("Prompt", { exact: true }).fill("A harbour at noon");
         await page.getByText("Not saved").waitFor();
         await changeElsewhere();

@@ -35,13 +35,21 @@ const untilGenerateIsInWindow = (page: Page) =>
     return (await Promise.all(boxes)).every((box) => box !== null && box.y + box.height <= 800);
   });
 
-async function newFilm() {
-  const person = await newPerson();
+const newFilm = async () => await newFilmOf(await newPerson());
+
+async function newFilmOf(person: Person) {
   const { keyframe } = person;
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const make = async (step: Step, more = {}) =>
     await keyframe.waitFor(await keyframe.generate(step, { projectId, ...more }));
   return { person, projectId, make };
+}
+
+async function startStuckBy({ keyframe }: Person, step: Step, projectId: string): Promise<void> {
+  const read = (_step: Step, _projectId: string, predictionId?: string) =>
+    keyframe.readPrediction({ projectId, step, predictionId });
+  const start = (_step: Step, body: object) => keyframe.generate(step, { projectId, ...body });
+  await startStuck(openDatabase(), { start, read }, step, projectId);
 }
 
 /** A person's project with a first frame, a video made of it, and a newer first frame. Two tests look at it. */
@@ -144,10 +152,7 @@ test("a frame fails again and a video is canceled → both earlier takes stay, s
   const frame = await make("first-frame");
   await make("video");
   await make("first-frame", { prompt: uniquePrompt("[[fault:failed]]") });
-  const read = (step: Step, _projectId: string, predictionId?: string) =>
-    person.keyframe.readPrediction({ projectId, step, predictionId });
-  const start = (step: Step, body: object) => person.keyframe.generate(step, { projectId, ...body });
-  await startStuck(openDatabase(), { start, read }, "video", projectId);
+  await startStuckBy(person, "video", projectId);
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const card = stepCard(page, "First frame");
@@ -271,6 +276,126 @@ test("“End at the last frame” is taken back → the next video has none; the
     "16:9",
   ]);
   expect(portrait?.predictionId).toBeDefined();
+});
+
+test("an earlier video is used as the shot, hidden and shown again → the card and the project follow; a frame that is used by a run is not deleted, later it is, and its video is outdated", async () => {
+  const { person, projectId, make } = await newFilm();
+  const frame = await make("first-frame");
+  const older = await make("video");
+  const newer = await make("video");
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 409/);
+  await openStudio(page, projectId);
+  const card = stepCard(page, "Video");
+  const shows = ({ predictionId }: Prediction) =>
+    until("the video", async () => (await card.locator("video").getAttribute("src"))?.includes(predictionId));
+  await shows(newer);
+  const historyOf = async (name: string) => {
+    await page.getByRole("button", { name: `History of the ${name}` }).click();
+    return page.getByRole("dialog", { name: `History of the ${name}` });
+  };
+  const more = async (history: Locator, action: string) => {
+    await history.getByRole("button", { name: "More actions" }).first().click();
+    await page.getByRole("menuitem", { name: action }).click();
+  };
+
+  const videos = await historyOf("video");
+  await videos.getByRole("button", { name: "Use as the shot" }).click();
+  await shows(older);
+  await card.getByText("Used as the shot").waitFor();
+  expect((await person.keyframe.readProject(projectId)).selected.video).toBe(older.predictionId);
+  await more(videos, "Hide");
+  await until("one is left", async () => (await videos.locator("video").count()) === 1);
+  await videos.getByLabel("Show hidden").check();
+  await videos.getByText("Hidden", { exact: true }).waitFor();
+  await more(videos, "Show again");
+  await videos.getByText("Hidden", { exact: true }).waitFor({ state: "detached" });
+  await page.keyboard.press("Escape");
+
+  await startStuckBy(person, "video", projectId);
+  const frames = await historyOf("first frame");
+  await more(frames, "Delete");
+  const dialog = page.getByRole("dialog", { name: "Delete this picture?" });
+  await dialog.getByText("It and its file will be deleted.").waitFor();
+  await dialog.getByRole("button", { name: "Delete picture" }).click();
+  await dialog.getByText("A generation that uses this frame is still running.").waitFor();
+  await dialog.getByRole("button", { name: "Keep picture" }).click();
+  await page.keyboard.press("Escape");
+  await card.getByRole("button", { name: "Cancel" }).click();
+  await card.getByText("Done, last run canceled").waitFor();
+  await more(await historyOf("first frame"), "Delete");
+  await dialog.getByRole("button", { name: "Delete picture" }).click();
+  await frames.getByText("Nothing here").waitFor();
+  await page.keyboard.press("Escape");
+  await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
+  await card.getByText("First frame of this video was deleted").waitFor();
+  await card.getByText("Outdated").hover();
+  await page.getByRole("tooltip").getByText("Its first frame was deleted. Generate again").waitFor();
+  const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame", hidden: "true" });
+  expect([predictions, newer.input.firstFramePredictionId]).toEqual([[], frame.predictionId]);
+});
+
+test("a video of an uploaded image and of another project's frame → both show; its inputs are used again, alike", async () => {
+  const { person, projectId, make } = await newFilm();
+  const before = await newFilmOf(person);
+  const shot = await before.make("first-frame");
+  const { referenceImagePath: image } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
+  const video = await make("video", { firstFrameImagePath: image, lastFramePredictionId: shot.predictionId });
+  expect(video.status).toBe("succeeded");
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const card = stepCard(page, "Video");
+  const loaded = (name: string) =>
+    until(name, () => card.getByRole("img", { name }).evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
+  await loaded("First frame of this video");
+  await untilShows(card.getByRole("img", { name: "Last frame of this video" }), shot);
+  await until("the poster", async () => (await card.locator("video").getAttribute("poster"))?.includes("projects/"));
+  await card.getByText("Generate the first frame first.").waitFor();
+
+  await card.getByRole("button", { name: "History of the video" }).click();
+  await page.getByRole("button", { name: "Use these inputs" }).click();
+  await page.getByText("The inputs are set, with the first frame and the last frame of that video.").waitFor();
+  await loaded("Chosen first frame");
+  await untilShows(card.getByRole("img", { name: "Chosen last frame" }), shot);
+  await card.getByRole("button", { name: "Generate again" }).click();
+  const again = await until("the second video", async () => {
+    const { predictions } = await person.keyframe.listPredictions(projectId, { step: "video" });
+    return predictions.length === 2 ? predictions[0] : undefined;
+  });
+  expect(again.input).toEqual(video.input);
+});
+
+test("an uploaded image is chosen as first frame → the video starts; of another ratio, or its content rejected → said in words", async () => {
+  const { person, projectId } = await newFilm();
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 422/);
+  await openStudio(page, projectId);
+  const card = stepCard(page, "Video");
+  await card.getByText("Generate the first frame first.").waitFor();
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.locator("input[type=file]").first().setInputFiles(photoFile(person.email));
+  await card.getByRole("button", { name: "Remove first frame" }).waitFor();
+  await card.getByRole("button", { name: "Generate" }).click();
+  await card.getByText("Done").waitFor();
+  const { predictions } = await person.keyframe.readProject(projectId);
+  expect(predictions.video?.input.firstFrameImagePath).toMatch(/^projects\//);
+
+  await card.getByLabel("Prompt for this step").fill(uniquePrompt("[[fault:content_rejected=input]]"));
+  await card.getByRole("button", { name: "Generate again" }).click();
+  const alert = card.getByRole("alert");
+  await alert.getByText("Prompt or image rejected").waitFor();
+  await alert.getByText("The provider rejected the content of the input. Change the prompt or the images.").waitFor();
+
+  await page.getByLabel("Aspect ratio").selectOption("9:16");
+  await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");
+  await card.getByRole("button", { name: "Generate again" }).click();
+  await alert
+    .getByText(
+      "The frame has 1024 × 576 pixels, and the aspect ratio is 9:16. Generate the frame in 9:16, choose another, or change the aspect ratio.",
+    )
+    .waitFor();
+  await card.getByRole("button", { name: "Remove first frame" }).click();
+  await card.getByText("Generate the first frame first.").waitFor();
 });
 
 test("an upload is canceled while its answer is on the way → the project stays; once the project changes, it cannot be", async () => {

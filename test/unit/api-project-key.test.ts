@@ -1,5 +1,9 @@
 import { describe, expect, test } from "vitest";
-import { createManagerVerifier, createProjectVerifier } from "../../supabase/functions/api/auth/project-key.ts";
+import {
+  createManagerVerifier,
+  createProjectVerifier,
+  createServerVerifier,
+} from "../../supabase/functions/api/auth/project-key.ts";
 
 const KEY = "sb_secret_of_the_project";
 const OF_USER = { ownerId: "anna", token: "session", expiresAt: new Date(0) };
@@ -63,3 +67,33 @@ test("a session, alone, beside the right key or the publishable one → the user
     await expect(verifyProject(new Headers(given))).rejects.toEqual(refused);
   }
 });
+
+const USER = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
+const verifyServer = createServerVerifier(KEY);
+
+test("the key and Keyframe-User → a server that acts for the user, whose id is in lower case from here on", async () => {
+  for (const given of [{ apikey: KEY }, { authorization: `Bearer ${KEY}` }]) {
+    const headers = new Headers({ ...given, "keyframe-user": USER.toUpperCase() });
+    expect(await verifyServer(headers)).toEqual({ ownerId: USER, token: { secretKey: KEY, userId: USER } });
+  }
+});
+
+test.each<[code: string, Given]>([
+  ["forbidden", {}],
+  ["forbidden", { apikey: "sb_publishable_x" }],
+  ["forbidden", { authorization: "Bearer session" }],
+  ["forbidden", { authorization: "Bearer session", apikey: KEY }],
+  ["forbidden", { authorization: "", apikey: KEY }],
+  ["unauthorized", { apikey: "sb_secret_guess" }],
+  ["unauthorized", { apikey: "sb_secret_guess", authorization: `Bearer ${KEY}` }],
+])("Keyframe-User → %s for a caller with %j", async (code, given) => {
+  await expect(verifyServer(new Headers({ ...given, "keyframe-user": USER }))).rejects.toMatchObject({ code });
+});
+
+test.each(["", "anna", `${USER}, ${USER}`, `${USER}0`, `{${USER}}`, "00000000", USER.replaceAll("-", "")])(
+  "the key and Keyframe-User: %j → invalid_request that names the header",
+  async (userId) => {
+    const refusal = { code: "invalid_request", extra: { details: [{ path: "Keyframe-User" }] } };
+    await expect(verifyServer(new Headers({ apikey: KEY, "keyframe-user": userId }))).rejects.toMatchObject(refusal);
+  },
+);

@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
+import { createKeyframeClient } from "../../client/index.ts";
 import { refusal, useScriptedServer } from "../support/client/server.ts";
 
 const server = await useScriptedServer();
@@ -88,4 +89,43 @@ test("getToken throws at once instead of rejecting → the same", async () => {
   };
   const noToken = { code: "no_token", cause: "Error: no storage" };
   await expect(server.client({ getToken, retries: 0 }).readProject("p")).rejects.toMatchObject(noToken);
+});
+
+const userId = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
+const asServer = { url: server.url, secretKey: "sb_secret_of_the_project", userId };
+
+test("secretKey and userId → each request has the key, as apikey and as Bearer token, and the user in Keyframe-User", async () => {
+  server.play(fine, { status: 201, data: {} });
+  const keyframe = createKeyframeClient(asServer);
+  await keyframe.readProject("p");
+  await keyframe.createProject({ title: "a", textPrompt: "b" });
+  const credentials = server.seen.map(({ headers }) => [
+    headers.authorization,
+    headers.apikey,
+    headers["keyframe-user"],
+  ]);
+  const given = [`Bearer ${asServer.secretKey}`, asServer.secretKey, userId];
+  expect(credentials).toEqual([given, given]);
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+test.each(["window", "document"])("secretKey where there is a %s, as in a browser or an app → TypeError", (name) => {
+  vi.stubGlobal(name, {});
+  expect(() => createKeyframeClient(asServer)).toThrow(
+    new TypeError("secretKey is for servers only: in a browser or an app everybody could read it. Give getToken."),
+  );
+});
+
+test.each([
+  ["a publishable key", { secretKey: "sb_publishable_x" }],
+  ["an empty key", { secretKey: "" }],
+  ["no user", { userId: "" }],
+  ["two users", { userId: `${userId}, ${userId}` }],
+])("%s for a server → TypeError without the key", (_, given) => {
+  const create = () => createKeyframeClient({ ...asServer, ...given });
+  expect(create).toThrow(TypeError);
+  expect(create).not.toThrow(/of_the_project/);
 });

@@ -6,7 +6,13 @@ import {
   steadyPrediction,
   withPrediction,
 } from "../../dashboard/src/projects/prediction-cache.ts";
-import { remedyFor, statusWords, stepWords, timedOf } from "../../dashboard/src/projects/status-words.ts";
+import {
+  outdatedWords,
+  remedyFor,
+  statusWords,
+  stepWords,
+  timedOf,
+} from "../../dashboard/src/projects/status-words.ts";
 import { SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../shared/contract/samples.ts";
 
 const { output: SAMPLE_OUTPUT } = SAMPLE_PREDICTION;
@@ -75,17 +81,18 @@ describe("the take that stands for a step", () => {
     ["a new take, none selected", null, next, next],
     ["a new take, an earlier one selected", take.predictionId, next, take],
     ["a run that failed", null, failed, take],
+    ["a new take that is hidden", null, { ...next, hidden: true }, take],
     ["the selected take, read again for a new URL", take.predictionId, renewed, renewed],
   ])("%s → the right one, and the run is the latest", (_, selectedId, run, shown) => {
     const { takes, predictions } = withPrediction(project(selectedId, take), run);
     expect([takes["first-frame"], predictions["first-frame"]]).toEqual([shown, run]);
   });
 
-  test("the latest run is chosen → none is selected; another → that one", () => {
+  test("the latest run is chosen → none is selected; another, or a hidden one → that one", () => {
     const latest = withPrediction(project(null, take), next);
-    expect(selectionOf(latest, "first-frame", next.predictionId)).toEqual({ "first-frame": null });
-    expect(selectionOf(latest, "first-frame", take.predictionId)).toEqual({ "first-frame": take.predictionId });
-    expect(selectionOf(latest, "first-frame", null)).toEqual({});
+    expect(selectionOf(latest, next)).toEqual({ "first-frame": null });
+    expect(selectionOf(latest, take)).toEqual({ "first-frame": take.predictionId });
+    expect(selectionOf(latest, { ...next, hidden: true })).toEqual({ "first-frame": next.predictionId });
   });
 });
 
@@ -111,9 +118,32 @@ test.each<[words: string, timed: "latest" | "take", latest: Prediction, take: Pr
   ["Done, last run canceled", "take", at(2, "canceled"), earlier],
   ["Done, newest not used", "take", at(2, "succeeded"), earlier],
   ["Starting", "latest", at(2, "starting"), earlier],
+  ["Done, newest hidden", "take", at(2, "succeeded", { hidden: true }), earlier],
+  ["Hidden", "latest", at(2, "succeeded", { hidden: true }), null],
+  ["Failed", "latest", at(2, "failed", { hidden: true }), null],
 ])("a step in words: “%s”, and the time of its %s run", (words, timed, latest, take) => {
   expect(stepWords(latest, take)).toBe(words);
   expect(timedOf(latest, take)).toBe(timed === "take" ? take : latest);
+});
+
+describe("why a take is outdated", () => {
+  const shown = at(3, "succeeded");
+  const project = { projectId: shown.projectId, takes: { "first-frame": shown, "last-frame": null, video: null } };
+  const [replaced, last] = [at(1, "succeeded"), at(2, "succeeded")];
+
+  test.each<[why: string, first: Prediction | null | undefined, last: Prediction | null, words: string]>([
+    ["another first frame is shown", replaced, shown, "Made from a first frame that is no longer shown."],
+    ["its last frame was deleted", shown, null, "Its last frame was deleted."],
+    ["both", replaced, null, "Made from a first frame that is no longer shown. Its last frame was deleted."],
+    ["a frame of another project is current", { ...last, projectId: "another" }, null, "Its last frame was deleted."],
+    ["not read yet", undefined, shown, "Made from a frame that is no longer shown."],
+  ])("%s → said, with what to do", (_, first, other, words) => {
+    const frames = [
+      { name: "first frame", frame: first },
+      { name: "last frame", frame: other },
+    ];
+    expect(outdatedWords(project, frames)).toBe(`${words} Generate again to use the frames shown now.`);
+  });
 });
 
 const AGAIN = "Try again.";

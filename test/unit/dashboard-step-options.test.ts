@@ -4,6 +4,7 @@ import {
   choicesOf,
   controlName,
   forcedValues,
+  inputRefusal,
   type Given,
   maxReferences,
   modelOf,
@@ -61,6 +62,57 @@ test("a model other than the default → named; one that is not offered any more
   expect(choicesOf(modelOf(models, other), other, given())).toEqual({ model: "maker/other" });
   const gone = options({ model: "maker/gone" });
   expect([modelOf(models, gone)?.model, choicesOf(modelOf(models, gone), gone, given())]).toEqual(["maker/model", {}]);
+});
+
+describe("frames that are not the project's", () => {
+  const made = model({ lastFrame: {} });
+  const [upload, frame] = ["projects/mine.png", crypto.randomUUID()];
+
+  test("an uploaded image and a frame of another project → sent, each in its field", () => {
+    const chosen = options({ firstFrame: upload, lastFrame: frame });
+    expect(choicesOf(made, chosen, given({ hasLastFrame: true }))).toEqual({
+      firstFrameImagePath: upload,
+      lastFramePredictionId: frame,
+    });
+    const other = options({ firstFrame: frame, lastFrame: upload });
+    expect(choicesOf(made, other, given({ hasLastFrame: true }))).toEqual({
+      firstFramePredictionId: frame,
+      lastFrameImagePath: upload,
+    });
+  });
+
+  test("a last frame that is not to be used, or that the model does not take → none", () => {
+    const chosen = options({ lastFrame: upload });
+    const none = { lastFramePredictionId: null };
+    expect(choicesOf(made, { ...chosen, usesLastFrame: false }, given({ hasLastFrame: true }))).toEqual(none);
+    expect(choicesOf(model({}), chosen, given({ hasLastFrame: true }))).toEqual(none);
+  });
+});
+
+test.each([
+  [
+    "maker/model takes no lastFrame. Models that take it: maker/other.",
+    "Model takes no last frame. Models that take it: maker/other.",
+  ],
+  ["durationSeconds 7: maker/model takes 5, 10.", "length 7: Model takes 5, 10."],
+  [
+    "The frame 00000000-0000-4000-8000-000000000000 has 1024 × 576 pixels, and the aspect ratio is 9:16. Generate the frame in 9:16, choose another, or send the aspectRatio of the frame.",
+    "The frame has 1024 × 576 pixels, and the aspect ratio is 9:16. Generate the frame in 9:16, choose another, or change the aspect ratio.",
+  ],
+  [
+    "The model maker/model is not available: its vendor has ended it. Name another, or none: GET /api/models lists them.",
+    "The model Model is not available: its vendor has ended it. Choose another in Settings.",
+  ],
+  [
+    "There is no uploaded image of yours at projects/mine.png. Upload it first: POST /api/projects/reference-images.",
+    "There is no uploaded image of yours. Choose another in Settings.",
+  ],
+  [
+    "The provider does not have this model. Choose another, or name none. It said: gone",
+    "The provider does not have this model. Choose another in Settings. It said: gone",
+  ],
+])("“%s” → “%s”", (message, words) => {
+  expect(inputRefusal(message, [model({})])).toBe(words);
 });
 
 describe("choices that depend on each other", () => {

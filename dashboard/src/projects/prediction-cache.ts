@@ -13,7 +13,7 @@ import {
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 
-/** Writes a prediction to every cached query that contains it. A take that succeeds stands for its step unless a frame is selected. */
+/** Writes a prediction to every cached query that contains it. A take that succeeds stands for its step unless one is selected. */
 export function storePrediction(queries: QueryClient, given: Prediction): void {
   const prediction = steadyPrediction(given);
   const { projectId, step } = prediction;
@@ -25,15 +25,15 @@ export function storePrediction(queries: QueryClient, given: Prediction): void {
     { queryKey: projectKeys.lists },
     (list) => list && { ...list, pages: list.pages.map((page) => pageWithPrediction(page, prediction)) },
   );
-  queries.setQueryData<InfiniteData<PredictionPage>>(
-    projectKeys.predictions(projectId, step),
+  queries.setQueriesData<InfiniteData<PredictionPage>>(
+    { queryKey: projectKeys.predictions(projectId, step) },
     (history) =>
       history && {
         ...history,
         pages: history.pages.map((page, at) => historyWithPrediction(page, prediction, at === 0)),
       },
   );
-  queries.setQueryData<Prediction>(
+  queries.setQueryData<Prediction | null>(
     projectKeys.prediction(prediction.predictionId),
     (known) => known && (laterPrediction(known, prediction) ?? known),
   );
@@ -48,29 +48,21 @@ export function withPrediction<Given extends Pick<ProjectWithPredictions, "selec
   const { predictions, takes } = project;
   const latest = laterPrediction(predictions[step], prediction);
   const isSame = takes[step]?.predictionId === prediction.predictionId; // its URL is new
-  const isTake = isSame || (output !== null && selectedOf(project, step) === null);
+  const isTake = isSame || (output !== null && !prediction.hidden && project.selected[step] === null);
   const take = isTake ? laterPrediction(takes[step], prediction) : takes[step];
   return { ...project, predictions: { ...predictions, [step]: latest }, takes: { ...takes, [step]: take } };
 }
 
-type FrameStep = "first-frame" | "last-frame";
-
 /**
- * The change that makes a prediction the one for the next video. The latest run is not selected, because the runs after it
- * would not be used then.
+ * The change that makes a take stand for its step. The latest run is not selected, because the runs after it would not be
+ * used then; a hidden one has to be.
  */
 export function selectionOf(
   { predictions }: Pick<ProjectWithPredictions, "predictions">,
-  step: FrameStep,
-  predictionId: string | null,
-): Partial<Record<FrameStep, string | null>> {
-  if (predictionId === null) return {};
-  return { [step]: predictions[step]?.predictionId === predictionId ? null : predictionId };
+  { step, predictionId, hidden }: Pick<Prediction, "step" | "predictionId" | "hidden">,
+): Partial<Record<Step, string | null>> {
+  return { [step]: predictions[step]?.predictionId === predictionId && !hidden ? null : predictionId };
 }
-
-/** The selected frame; a video is never selected. */
-export const selectedOf = ({ selected }: Pick<ProjectWithPredictions, "selected">, step: Step): string | null =>
-  step === "video" ? null : selected[step];
 
 function pageWithPrediction(page: ProjectPage, prediction: Prediction): ProjectPage {
   const projects = page.projects.map((project) => {
@@ -100,7 +92,8 @@ export const projectKeys = {
   lists: ["projects"] as const,
   list: (search: string) => ["projects", search] as const,
   one: (projectId: string) => ["project", projectId] as const,
-  predictions: (projectId: string, step: Step) => ["predictions", projectId, step] as const,
+  /** Of all steps without one. */
+  predictions: (projectId: string, ...step: [] | [step: Step]) => ["predictions", projectId, ...step] as const,
   prediction: (predictionId: string | null) => ["prediction", predictionId] as const,
   watch: (predictionId: string) => ["watch", predictionId] as const,
 };

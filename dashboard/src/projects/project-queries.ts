@@ -8,14 +8,7 @@ import {
   type ProjectWithPredictions,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import {
-  eachStep,
-  laterPrediction,
-  projectKeys,
-  selectedOf,
-  steadyProject,
-  withPrediction,
-} from "./prediction-cache.ts";
+import { eachStep, laterPrediction, projectKeys, steadyProject, withPrediction } from "./prediction-cache.ts";
 
 /** Shows predictions started elsewhere within this time. A hidden page does not ask. */
 const LOOK_MS = 4_000;
@@ -26,9 +19,12 @@ export function useProject(projectId: string) {
   return useQuery({
     queryKey: projectKeys.one(projectId),
     queryFn: async ({ signal }) => {
+      const read = () => queries.getQueryData<ProjectWithPredictions>(projectKeys.one(projectId));
+      const before = read();
       const fresh = steadyProject(await keyframe.readProject(projectId, { signal }));
-      const known = queries.getQueryData<ProjectWithPredictions>(projectKeys.one(projectId));
-      return known === undefined ? fresh : merge(known, fresh);
+      const known = read();
+      // What was stored during the read may be later. Nothing was: a prediction that is missing now is hidden or deleted.
+      return known === undefined || known === before ? fresh : merge(known, fresh);
     },
     refetchInterval: ({ state }) => (isGone(state.error) ? false : LOOK_MS),
   });
@@ -41,7 +37,7 @@ export const isGone = (error: unknown): boolean => error instanceof KeyframeErro
 function merge(known: ProjectWithPredictions, fresh: ProjectWithPredictions): ProjectWithPredictions {
   const predictions = eachStep((step) => laterPrediction(known.predictions[step], fresh.predictions[step]));
   const takes = eachStep((step) =>
-    selectedOf(fresh, step) === null ? laterPrediction(known.takes[step], fresh.takes[step]) : fresh.takes[step],
+    fresh.selected[step] === null ? laterPrediction(known.takes[step], fresh.takes[step]) : fresh.takes[step],
   );
   return { ...fresh, predictions, takes };
 }
@@ -64,17 +60,26 @@ export function useChangeProject(projectId: string) {
         const latest = Object.values(project?.predictions ?? {}).filter((one) => one !== null);
         return project && latest.reduce(withPrediction, { ...project, ...changed });
       });
-      if (change.selected !== undefined) void queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });
+      if (change.selected !== undefined) readTakesAgain(queries, projectId);
       editLists(queries, (projects) =>
         projects.map((project) => (project.projectId === projectId ? { ...project, ...changed } : project)),
       );
     },
-    onError: async (error) => {
+    onError: async (error, { change }) => {
+      // A take that was deleted elsewhere was selected.
+      if (change.selected !== undefined && isGone(error)) readTakesAgain(queries, projectId);
       if (!isChangedElsewhere(error)) return;
       void queries.invalidateQueries({ queryKey: projectKeys.lists });
       await queries.refetchQueries({ queryKey: projectKeys.one(projectId) });
     },
   });
+}
+
+/** Another take stands for a step: what was made with the former one is outdated. */
+export function readTakesAgain(queries: QueryClient, projectId: string): void {
+  void queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });
+  void queries.invalidateQueries({ queryKey: projectKeys.predictions(projectId) });
+  void queries.invalidateQueries({ queryKey: projectKeys.lists });
 }
 
 /** Somebody changed the project since it was read here. */

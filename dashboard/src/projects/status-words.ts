@@ -1,4 +1,4 @@
-import type { Prediction, PredictionStatus, Step } from "../../../client/index.ts";
+import type { Prediction, PredictionStatus, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "./prediction-cache.ts";
 
 /** In the order of the film. */
@@ -8,6 +8,13 @@ export const STEP_NAME: Record<Step, string> = {
   "first-frame": "First frame",
   video: "Video",
   "last-frame": "Last frame",
+};
+
+/** What the selected take of a step is used for. */
+export const USE: Record<Step, string> = {
+  "first-frame": "for the next video",
+  video: "as the shot",
+  "last-frame": "for the next video",
 };
 
 /** What a step makes. */
@@ -28,8 +35,11 @@ export const isEarlier = (latest: Prediction | null, take: Prediction | null): b
 
 /** The status of a step as text. A run that failed takes nothing away from an earlier take. */
 export function stepWords(latest: Prediction, take: Prediction | null): string {
-  const { status } = latest;
+  const { status, hidden } = latest;
+  const isHiddenTake = hidden && status === "succeeded";
+  if (isHiddenTake && take === null) return "Hidden";
   if (timedOf(latest, take) === latest) return statusWords(latest);
+  if (isHiddenTake) return "Done, newest hidden";
   return status === "succeeded" ? "Done, newest not used" : `Done, last run ${STATUS_WORD[status].toLowerCase()}`;
 }
 
@@ -49,6 +59,24 @@ export function statusWords({ status, queuePosition, progress }: Prediction): st
   return STATUS_WORD[status];
 }
 
+/** A frame of a take: null when it is deleted, undefined until it is read. */
+type FrameOfTake = { name: string; frame: Prediction | null | undefined };
+
+/** Why a take is outdated, and what to do. */
+export function outdatedWords(
+  { projectId, takes }: Pick<ProjectWithPredictions, "projectId" | "takes">,
+  frames: FrameOfTake[],
+): string {
+  const shown = Object.values(takes).map((take) => take?.predictionId);
+  const reasons = frames.flatMap(({ name, frame }) => {
+    if (frame === null) return [`Its ${name} was deleted.`];
+    const isReplaced = frame?.projectId === projectId && !shown.includes(frame.predictionId);
+    return isReplaced ? [`Made from a ${name} that is no longer shown.`] : [];
+  });
+  const why = reasons.length === 0 ? "Made from a frame that is no longer shown." : reasons.join(" ");
+  return `${why} Generate again to use the frames shown now.`;
+}
+
 /** Errors whose message already says what to do. */
 const SAY_THEMSELVES = new Set([
   "attempts_exhausted",
@@ -63,6 +91,13 @@ const SAY_THEMSELVES = new Set([
   "provider_lost",
   "provider_no_output",
 ]);
+
+/** What failed in short, where the message is long. */
+export function failureTitle({ code, stage }: NonNullable<Prediction["error"]>): string | null {
+  if (code === "model_unavailable") return "Model not available";
+  if (code !== "content_rejected") return null;
+  return stage === "input" ? "Prompt or image rejected" : stage === "output" ? "Result rejected" : "Content rejected";
+}
 
 /** Errors that no other prompt or image fixes. */
 const OTHER_REMEDY: Record<string, (step: Step) => string> = {

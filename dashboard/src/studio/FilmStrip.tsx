@@ -1,3 +1,4 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { useFrameBefore } from "../films/film-queries.ts";
@@ -6,12 +7,23 @@ import { useChangeProject } from "../projects/project-queries.ts";
 import { nounOf, STEP_NAME } from "../projects/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { ErrorNotice, notify } from "../ui/messages.tsx";
+import { useServices } from "../services.ts";
+import { useReferenceAddress } from "./reference-image.ts";
 import { Sources } from "./Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
-import { modelOf, NO_OPTIONS, optionsOf, type StepOptions, takesLastFrame } from "./step-options.ts";
+import {
+  type FrameRole,
+  frameOf,
+  isUpload,
+  modelOf,
+  NO_OPTIONS,
+  optionsOf,
+  type StepOptions,
+  takesLastFrame,
+} from "./step-options.ts";
 import classes from "./strip.module.css";
 import { useModels } from "./use-models.ts";
-import { type Take, usePrediction, useTake } from "./use-predictions.ts";
+import { predictionQuery, type Take, usePrediction, useTake } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 
 const HistoryDrawer = lazy(() => import("./HistoryDrawer.tsx"));
@@ -29,7 +41,10 @@ export function FilmStrip({ project, texts }: Props) {
   const before = useFrameBefore(project);
   // A shot without a first frame of its own starts on the last frame of the one before.
   const startsOn = first.isNone ? (before ?? null) : null;
-  const poster = usePrediction(project, "first-frame", video.prediction?.input.firstFramePredictionId ?? null);
+  const posterFrame = usePrediction(project, video.prediction?.input.firstFramePredictionId ?? null);
+  const posterImage = useReferenceAddress(video.prediction?.input.firstFrameImagePath ?? null);
+  const services = useServices();
+  const queries = useQueryClient();
   const [options, setOptions] = useDraft(`settings ${project.projectId}`, NO_SETTINGS);
   const select = useChangeProject(project.projectId);
   // Keeps its step while the drawer slides out.
@@ -49,50 +64,71 @@ export function FilmStrip({ project, texts }: Props) {
     onUseLatest: () => select.mutate({ change: { selected: { [step]: null } } }),
   });
   /** Sets what a prediction was made with for the next one of its step. */
-  const reuse = (prediction: Prediction) => {
+  const reuse = async (prediction: Prediction) => {
     const { step, input } = prediction;
-    const frames = {
-      ...selectionOf(project, "first-frame", input.firstFramePredictionId),
-      ...selectionOf(project, "last-frame", input.lastFramePredictionId),
-    };
+    const selected: Partial<Record<Step, string | null>> = {};
+    const ofStep: Partial<Record<FrameRole, string>> = {};
+    const named: string[] = [];
+    const deleted: string[] = [];
+    for (const [role, frameStep] of FRAMES) {
+      const frame = frameOf(input, role);
+      if (frame === null) continue;
+      const name = STEP_NAME[frameStep].toLowerCase();
+      // One that cannot be read now is named in the start: the service decides.
+      const found = isUpload(frame)
+        ? undefined
+        : await queries.fetchQuery(predictionQuery(services, frame)).catch(() => undefined);
+      if (found === null) {
+        deleted.push(name);
+        continue;
+      }
+      if (found?.projectId === project.projectId && found.step === frameStep) {
+        const selection = selectionOf(project, found);
+        Object.assign(selected, selection);
+        if (selection[frameStep] === null) continue;
+      } else {
+        ofStep[role] = frame;
+      }
+      named.push(name);
+    }
     const { aspectRatio } = input;
-    const change = { ...(aspectRatio === null ? {} : { aspectRatio }), selected: frames };
-    const selected = FRAMES.filter((frame) => frames[frame] != null).map((frame) => STEP_NAME[frame].toLowerCase());
     select.mutate(
-      { change },
+      { change: { ...(aspectRatio === null ? {} : { aspectRatio }), selected } },
       {
         onSuccess: () => {
-          setOptions({ ...options, [step]: optionsOf(prediction, models[step], texts.texts.textPrompt) });
+          setOptions({ ...options, [step]: optionsOf(prediction, models[step], texts.texts.textPrompt, ofStep) });
           closeHistory();
-          notify(
-            selected.length > 0
-              ? `The inputs are set, with the ${selected.join(" and the ")} of that ${nounOf(step)}.`
-              : "The inputs are set. Generate when you are ready.",
-          );
+          notify(reusedWords(nounOf(step), named, deleted));
         },
       },
     );
   };
-  const endsAtLast = takesLastFrame(modelOf(models.video, optionsFor("video")), optionsFor("video"));
+  const forVideo = optionsFor("video");
+  const endsAtLast = takesLastFrame(modelOf(models.video, forVideo), forVideo);
+  const firstSource =
+    forVideo.firstFrame === null && startsOn !== null
+      ? { alt: "Last frame of the shot before", frame: startsOn.predictionId }
+      : sourceOf("first frame", forVideo.firstFrame, first);
+  const lastSource = sourceOf("last frame", forVideo.lastFrame, last);
   return (
     <>
       <section className={classes.strip} aria-label="Steps">
         <StepCard {...card("first-frame")} />
         <StepCard
           {...card("video")}
-          poster={poster?.output?.url}
-          notYet={startsOn === null ? whyNotYet(project.predictions["first-frame"], first) : null}
+          poster={posterFrame?.output?.url ?? posterImage.data ?? undefined}
+          notYet={
+            forVideo.firstFrame === null && startsOn === null
+              ? whyNotYet(project.predictions["first-frame"], first)
+              : null
+          }
         >
-          {(first.prediction ?? startsOn) !== null && (
+          {firstSource.frame !== null && (
             <Sources
+              project={project}
               label="Next video from"
-              sources={[
-                startsOn === null
-                  ? sourceOf("first frame", first)
-                  : { alt: "Last frame of the shot before", prediction: startsOn },
-                ...(endsAtLast ? [sourceOf("last frame", last)] : []),
-              ]}
-              more={last.prediction === null ? "Add a last frame to set how it ends." : undefined}
+              sources={endsAtLast ? [firstSource, lastSource] : [firstSource]}
+              more={lastSource.frame === null ? "Add a last frame to set how it ends." : undefined}
             />
           )}
         </StepCard>
@@ -106,7 +142,7 @@ export function FilmStrip({ project, texts }: Props) {
             step={historyOf}
             isOpen={isOpen}
             onClose={closeHistory}
-            onReuse={reuse}
+            onReuse={(prediction) => void reuse(prediction)}
             select={select}
           />
         </Suspense>
@@ -115,16 +151,29 @@ export function FilmStrip({ project, texts }: Props) {
   );
 }
 
-const FRAMES = ["first-frame", "last-frame"] as const;
+const FRAMES = [
+  ["firstFrame", "first-frame"],
+  ["lastFrame", "last-frame"],
+] as const;
 
 const NO_SETTINGS: Partial<Record<Step, StepOptions>> = {};
 
 const CLOSED = { step: null, isOpen: false };
 
-const sourceOf = (name: string, { prediction, isSelected }: Take) => ({
-  alt: `${isSelected ? "Selected" : "Latest"} ${name}`,
-  prediction,
+const sourceOf = (name: string, chosen: string | null, { prediction, isSelected }: Take) => ({
+  alt: `${chosen !== null ? "Chosen" : isSelected ? "Selected" : "Latest"} ${name}`,
+  frame: chosen ?? prediction?.predictionId ?? null,
 });
+
+function reusedWords(noun: string, named: string[], deleted: string[]): string {
+  if (deleted.length > 0) {
+    const are = deleted.length > 1 ? "they are" : "it is";
+    return `The inputs are set without the ${deleted.join(" and the ")} of that ${noun}: ${are} deleted. Check what the next one is made from.`;
+  }
+  return named.length > 0
+    ? `The inputs are set, with the ${named.join(" and the ")} of that ${noun}.`
+    : "The inputs are set. Generate when you are ready.";
+}
 
 /** Why the video cannot start yet. Null when it can or when unknown: then the service decides. */
 function whyNotYet(firstFrame: Prediction | null, { isNone }: Take): string | null {

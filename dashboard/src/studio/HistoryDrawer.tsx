@@ -1,10 +1,11 @@
-import { Button, Center, Drawer, Group, Skeleton, Stack, Text } from "@mantine/core";
-import { IconCheck, IconDownload, IconRestore } from "@tabler/icons-react";
+import { Button, Center, Checkbox, Drawer, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { IconCheck, IconRestore } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
-import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { projectKeys, selectedOf, selectionOf } from "../projects/prediction-cache.ts";
+import { useState } from "react";
+import { hasEnded, type Prediction, type ProjectWithPredictions, type Step } from "../../../client/index.ts";
+import { projectKeys, selectionOf } from "../projects/prediction-cache.ts";
 import type { useChangeProject } from "../projects/project-queries.ts";
-import { STEP_NAME } from "../projects/status-words.ts";
+import { STEP_NAME, USE } from "../projects/status-words.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Time } from "../ui/Time.tsx";
@@ -14,7 +15,7 @@ import { MadeFrom, References } from "./Sources.tsx";
 import classes from "./screen.module.css";
 import { inputWords } from "./step-options.ts";
 import { StepScreen } from "./StepScreen.tsx";
-import { useDownload } from "./use-download.ts";
+import { TakeMenu } from "./TakeMenu.tsx";
 import { usePredictions } from "./use-predictions.ts";
 
 type Props = {
@@ -26,20 +27,21 @@ type Props = {
   select: ReturnType<typeof useChangeProject>;
 };
 
-/** All predictions of a step with their inputs. A frame can be selected for the next video. */
+/** All predictions of a step with their inputs. A take can be selected, hidden and deleted. */
 export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse, select }: Props) {
   const queries = useQueryClient();
-  const history = usePredictions(project.projectId, step, isOpen);
+  const [withHidden, setWithHidden] = useState(false);
+  const history = usePredictions(project.projectId, step, isOpen, withHidden);
   const all = history.data?.pages.flatMap((page) => page.predictions);
   const name = STEP_NAME[step].toLowerCase();
-  const usedId = selectedOf(project, step) ?? project.takes[step]?.predictionId;
+  const usedId = project.selected[step] ?? project.takes[step]?.predictionId;
   const choice = (prediction: Prediction) => {
     const { predictionId, output } = prediction;
-    if (step === "video" || output === null) return {};
+    if (output === null) return {};
     const choose = () => {
       if (predictionId === usedId) return;
       queries.setQueryData(projectKeys.prediction(predictionId), prediction); // shown without another read
-      select.mutate({ change: { selected: selectionOf(project, step, predictionId) } });
+      select.mutate({ change: { selected: selectionOf(project, prediction) } });
     };
     return { isChosen: predictionId === usedId, onChoose: choose };
   };
@@ -64,6 +66,9 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse,
             {...choice(prediction)}
           />
         ))}
+        {all?.length === 0 && (
+          <Text size="sm">{withHidden ? "Nothing here." : "Nothing here that is not hidden."}</Text>
+        )}
         {history.hasNextPage && (
           <Center>
             <BusyButton
@@ -74,6 +79,14 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse,
               Load more
             </BusyButton>
           </Center>
+        )}
+        {all !== undefined && (
+          <Checkbox
+            size="xs"
+            label="Show hidden"
+            checked={withHidden}
+            onChange={({ currentTarget }) => setWithHidden(currentTarget.checked)}
+          />
         )}
       </Stack>
     </Drawer>
@@ -89,8 +102,7 @@ type HistoryEntryProps = {
 };
 
 function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse }: HistoryEntryProps) {
-  const download = useDownload(project.title);
-  const { step, input, output, error, model, requestedModel, createdAt } = prediction;
+  const { step, input, error, model, requestedModel, createdAt } = prediction;
   const madeBy = requestedModel === null ? model : `${model} instead of ${requestedModel}`;
   return (
     <div className={classes.historyEntry} data-wide={step === "video" || undefined}>
@@ -118,7 +130,7 @@ function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse
               leftSection={isChosen ? <IconCheck size={14} aria-hidden /> : undefined}
               onClick={onChoose}
             >
-              {isChosen ? "Used for the next video" : "Use for the next video"}
+              {(isChosen ? "Used " : "Use ") + USE[step]}
             </Button>
           )}
           <Button
@@ -129,17 +141,7 @@ function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse
           >
             Use these inputs
           </Button>
-          {output !== null && (
-            <BusyButton
-              size="compact-sm"
-              variant="default"
-              isBusy={download.isPending}
-              leftSection={<IconDownload size={14} aria-hidden />}
-              onClick={() => download.mutate(prediction)}
-            >
-              Download
-            </BusyButton>
-          )}
+          {hasEnded(prediction) && <TakeMenu prediction={prediction} title={project.title} />}
         </Group>
       </Stack>
     </div>

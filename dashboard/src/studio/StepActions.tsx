@@ -5,6 +5,7 @@ import { useLayoutEffect, useRef } from "react";
 import { KeyframeError, type Prediction, type Step, type StepBody } from "../../../client/index.ts";
 import type { Choices } from "./step-options.ts";
 import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
+import { MODELS_KEY } from "./use-models.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import type { TextsState } from "./texts/use-texts.ts";
@@ -119,6 +120,9 @@ export function useStartStep(projectId: string, step: Step, { texts, save }: Tex
     onError: (error) => {
       const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;
       if (isRefused) forget();
+      if (error instanceof KeyframeError && error.code === "model_unavailable") {
+        void queries.invalidateQueries({ queryKey: MODELS_KEY });
+      }
     },
   });
   return {

@@ -4,7 +4,8 @@ import type { ReactNode } from "react";
 import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../projects/prediction-cache.ts";
 import { textProblem } from "../projects/project-fields.tsx";
-import { isEarlier, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
+import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
+import { errorSentence } from "../ui/error-sentence.ts";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { PredictionState } from "./PredictionState.tsx";
 import { MadeFrom, Thumb } from "./Sources.tsx";
@@ -12,7 +13,7 @@ import screen from "./screen.module.css";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "./StepScreen.tsx";
 import { StepSettings } from "./StepSettings.tsx";
-import { choicesOf, modelOf, type StepOptions } from "./step-options.ts";
+import { choicesOf, inputRefusal, modelOf, type StepOptions } from "./step-options.ts";
 import classes from "./strip.module.css";
 import { useDownload } from "./use-download.ts";
 import type { Take } from "./use-predictions.ts";
@@ -61,8 +62,8 @@ export function StepCard({
   const given = {
     step,
     references: options.references ?? ofProject,
-    hasFirstFrame: project.takes["first-frame"] !== null,
-    hasLastFrame: isVideo && project.takes["last-frame"] !== null,
+    hasFirstFrame: project.takes["first-frame"] !== null || options.firstFrame !== null,
+    hasLastFrame: isVideo && (project.takes["last-frame"] !== null || options.lastFrame !== null),
   };
   return (
     <article className={classes.step} data-step={step} aria-labelledby={`step-${step}`}>
@@ -95,12 +96,16 @@ export function StepCard({
           onStart={() =>
             start({
               ...choicesOf(model, options, given),
-              ...(startsOn === null ? {} : { firstFramePredictionId: startsOn.predictionId }),
+              ...(startsOn === null || options.firstFrame !== null
+                ? {}
+                : { firstFramePredictionId: startsOn.predictionId }),
             })
           }
           onCancel={cancel.mutate}
         />
-        {error !== null && <ErrorNotice title="Could not start" error={error} />}
+        {error !== null && (
+          <ErrorNotice title="Could not start" error={error} sentence={inputRefusal(errorSentence(error), models)} />
+        )}
         {latest?.error != null && <PredictionFailure error={latest.error} step={step} />}
         {take.newer !== null && (
           <Group gap="sm" wrap="nowrap" className={screen.newer}>
@@ -122,13 +127,7 @@ export function StepCard({
         )}
         {props.children}
         {cancel.error !== null && <ErrorNotice title="Could not cancel" error={cancel.error} />}
-        <StepSettings
-          options={options}
-          onChange={props.onOptions}
-          models={models}
-          given={given}
-          projectReference={referenceImagePath}
-        />
+        <StepSettings options={options} onChange={props.onOptions} models={models} given={given} project={project} />
       </Stack>
     </article>
   );
@@ -136,8 +135,11 @@ export function StepCard({
 
 function PredictionFailure({ error, step }: { error: NonNullable<Prediction["error"]>; step: Step }) {
   const remedy = remedyFor(error, step);
+  const title = failureTitle(error);
+  const message = inputRefusal(error.message);
   return (
-    <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={error.message}>
+    <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={title ?? message}>
+      {title !== null && <Text size="sm">{message}</Text>}
       {remedy !== null && <Text size="sm">{remedy}</Text>}
       <Text size="xs" mt={4}>
         <Code>{error.code}</Code>

@@ -3,7 +3,7 @@ import { IconMovie, IconPhoto } from "@tabler/icons-react";
 import { useEffect, useRef, useState } from "react";
 import type { Output, Prediction, Step } from "../../../client/index.ts";
 import { isRunning, useRenewOutput } from "../projects/prediction-cache.ts";
-import { isEarlier, nounOf, statusWords, STEP_NAME } from "../projects/status-words.ts";
+import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "../projects/status-words.ts";
 import classes from "./screen.module.css";
 
 type Props = {
@@ -33,7 +33,7 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
       {output === null && <EmptyScreen step={step} text={running ? statusWords(running) : emptyWords(latest, shown)} />}
       {output !== null && (
         <div className={classes.chips}>
-          {isSelected && <span>Used for the next video</span>}
+          {isSelected && <span>Used {USE[step]}</span>}
           {running !== null && <span>Next: {statusWords(running)}</span>}
           {running === null && !isSelected && isEarlier(latest, shown) && <span>Earlier {nounOf(step)}</span>}
         </div>
@@ -46,7 +46,8 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
 function emptyWords(latest: Prediction | null, shown: Prediction | null): string {
   if (latest === null) return "Nothing yet";
   if (latest.status !== "succeeded") return statusWords(latest);
-  return shown === null ? "" : "The file has been removed"; // null: it is read
+  if (shown !== null) return "The file has been removed";
+  return latest.hidden ? "Hidden" : ""; // it is read
 }
 
 function EmptyScreen({ step, text }: { step: Step; text: string }) {

@@ -1,11 +1,13 @@
 import { Button, Checkbox, Collapse, Group, NativeSelect, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconAdjustmentsHorizontal } from "@tabler/icons-react";
-import type { Model } from "../../../client/index.ts";
+import type { Model, ProjectWithPredictions } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
+import { STEP_NAME } from "../projects/status-words.ts";
 import { ControlField } from "./ControlField.tsx";
-import { StepReferences } from "./StepReferences.tsx";
+import { ImageField } from "./ImageField.tsx";
 import {
+  type FrameRole,
   type Given,
   forcedValues,
   maxReferences,
@@ -22,11 +24,11 @@ type Props = {
   onChange: (options: StepOptions) => void;
   models: Model[] | undefined;
   given: Given;
-  projectReference: string | null;
+  project: ProjectWithPredictions;
 };
 
 /** The settings of a step, made from what its model takes. Closed, one line says what is set. */
-export function StepSettings({ options, onChange, models, given, projectReference }: Props) {
+export function StepSettings({ options, onChange, models, given, project }: Props) {
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
   const model = modelOf(models, options);
@@ -78,7 +80,7 @@ export function StepSettings({ options, onChange, models, given, projectReferenc
                   onChange({ ...options, model: isDefault ? null : value });
                 }}
               />
-              <ModelSettings {...{ options, onChange, model, given, projectReference, withLastFrame }} />
+              <ModelSettings {...{ options, onChange, model, given, project, withLastFrame }} />
             </>
           )}
         </Stack>
@@ -89,10 +91,26 @@ export function StepSettings({ options, onChange, models, given, projectReferenc
 
 type ModelSettingsProps = Omit<Props, "models"> & { model: Model; withLastFrame: boolean };
 
-function ModelSettings({ options, onChange, model, given, projectReference, withLastFrame }: ModelSettingsProps) {
+function ModelSettings({ options, onChange, model, given, project, withLastFrame }: ModelSettingsProps) {
   const { references, hasLastFrame } = given;
   const forced = forcedValues(model, options, withLastFrame);
   const most = maxReferences(model, given);
+  const projectReference = project.referenceImagePath;
+  const ownFrame = (role: FrameRole) => {
+    const name = STEP_NAME[role === "firstFrame" ? "first-frame" : "last-frame"];
+    const frame = options[role];
+    return (
+      <ImageField
+        project={project}
+        label={name}
+        noun={name.toLowerCase()}
+        addLabel="Use an image"
+        images={frame === null ? [] : [frame]}
+        max={1}
+        onChange={([image = null]) => onChange({ ...options, [role]: image })}
+      />
+    );
+  };
   return (
     <>
       {settingsOf(model).map(([name, control]) => (
@@ -108,6 +126,13 @@ function ModelSettings({ options, onChange, model, given, projectReference, with
           }}
         />
       ))}
+      {given.step === "video" && (
+        <Group grow align="flex-start">
+          {ownFrame("firstFrame")}
+          {(model.controls.lastFrame !== undefined || options.lastFrame !== null) && ownFrame("lastFrame")}
+        </Group>
+      )}
+      {given.step === "last-frame" && options.firstFrame !== null && ownFrame("firstFrame")}
       {hasLastFrame && (
         <Checkbox
           label="End at the last frame"
@@ -118,12 +143,25 @@ function ModelSettings({ options, onChange, model, given, projectReference, with
         />
       )}
       {most > 0 ? (
-        <StepReferences
-          paths={references}
+        <ImageField
+          project={project}
+          label="Reference images"
+          noun="reference image"
+          addLabel="Add image"
+          images={references}
           max={most}
-          projectPath={projectReference}
           onChange={(paths) => onChange({ ...options, references: paths })}
-        />
+        >
+          {projectReference !== null && !references.includes(projectReference) && (
+            <Button
+              size="xs"
+              variant="default"
+              onClick={() => onChange({ ...options, references: [projectReference, ...references] })}
+            >
+              Use the project's
+            </Button>
+          )}
+        </ImageField>
       ) : (
         references.length > 0 && (
           <Text size="xs">

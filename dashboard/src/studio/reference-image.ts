@@ -6,11 +6,12 @@ import { useServices } from "../services.ts";
 const LIFE_S = 3600;
 const referenceKey = (path: string) => ["reference", path] as const;
 
-/** A signed URL of a reference image. Null `data`: no file at this path. */
-export function useReferenceAddress(path: string) {
+/** A signed URL of an uploaded image. Null `data`: no file at this path. */
+export function useReferenceAddress(path: string | null) {
   const { callPlatform, config } = useServices();
   return useQuery({
-    queryKey: referenceKey(path),
+    queryKey: referenceKey(path ?? ""),
+    enabled: path !== null,
     queryFn: async () => {
       const sign = callPlatform(`/storage/v1/object/sign/${path}`, { json: { expiresIn: LIFE_S } });
       const answer = (await sign.catch(() => null)) as { signedURL: string } | null;
@@ -27,7 +28,7 @@ function showUploaded(queries: QueryClient, path: string, file: Blob): void {
   queries.setQueryData(referenceKey(path), URL.createObjectURL(file)); // refers to the file, and does not copy it
 }
 
-/** Uploads a reference image of one step. */
+/** Uploads an image for one step. */
 export function useAddReference(onAdded: (path: string) => void) {
   const { keyframe } = useServices();
   const queries = useQueryClient();

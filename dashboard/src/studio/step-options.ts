@@ -10,13 +10,36 @@ export type StepOptions = {
   prompt: string;
   /** Null: the project's image, if it has one. */
   references: string[] | null;
+  /** Instead of the project's: the path of an uploaded image, or the id of a frame of another project. */
+  firstFrame: string | null;
+  lastFrame: string | null;
   /** Of a video. */
   usesLastFrame: boolean;
   /** What was chosen, by the names of the controls. A control that is absent has the model's default. */
   values: Record<string, Value>;
 };
 
-export const NO_OPTIONS: StepOptions = { model: null, prompt: "", references: null, usesLastFrame: true, values: {} };
+export const NO_OPTIONS: StepOptions = {
+  model: null,
+  prompt: "",
+  references: null,
+  firstFrame: null,
+  lastFrame: null,
+  usesLastFrame: true,
+  values: {},
+};
+
+export type FrameRole = "firstFrame" | "lastFrame";
+
+export const isUpload = (frame: string): boolean => frame.startsWith("projects/");
+
+/** The frame of an input, as StepOptions has it. */
+export const frameOf = (input: Prediction["input"], role: FrameRole): string | null =>
+  input[`${role}PredictionId`] ?? input[`${role}ImagePath`];
+
+const fieldOf = (role: FrameRole, frame: string): Partial<Choices> => ({
+  [isUpload(frame) ? `${role}ImagePath` : `${role}PredictionId`]: frame,
+});
 
 /** The model that a start would use: the chosen one, or the default of the step. */
 export const modelOf = (models: Model[] | undefined, { model }: StepOptions): Model | undefined =>
@@ -70,7 +93,7 @@ export type Choices = Omit<StepBody["video"], "projectId">;
 
 /** The fields of a start. What is the model's default or forced is left to the service. */
 export function choicesOf(model: Model | undefined, options: StepOptions, given: Given): Choices {
-  const { prompt, model: named, values } = options;
+  const { prompt, model: named, values, firstFrame, lastFrame } = options;
   const { references, hasLastFrame } = given;
   const withLastFrame = hasLastFrame && takesLastFrame(model, options);
   const forced = model ? forcedValues(model, options, withLastFrame) : {};
@@ -86,6 +109,8 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
     ...(prompt.trim() === "" ? {} : { prompt }),
     ...(named !== null && named === model?.model ? { model: named } : {}),
     ...(images.length > 0 ? { referenceImagePaths: images } : {}),
+    ...(firstFrame === null ? {} : fieldOf("firstFrame", firstFrame)),
+    ...(withLastFrame && lastFrame !== null ? fieldOf("lastFrame", lastFrame) : {}),
     ...(hasLastFrame && !withLastFrame ? { lastFramePredictionId: null } : {}),
     ...Object.fromEntries(chosen),
   };
@@ -95,19 +120,23 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
 export const takesLastFrame = (model: Model | undefined, { usesLastFrame }: StepOptions): boolean =>
   usesLastFrame && (model === undefined || model.controls.lastFrame !== undefined);
 
-/** The settings that repeat a prediction. `projectPrompt` is what an empty prompt stands for. */
+/** The settings that repeat a prediction. `projectPrompt` is what an empty prompt stands for; `frames` are not the project's. */
 export function optionsOf(
   { input, ...made }: Prediction,
   models: Model[] | undefined,
   projectPrompt: string,
+  frames: Partial<Pick<StepOptions, FrameRole>>,
 ): StepOptions {
-  const { prompt, referenceImagePaths, lastFramePredictionId } = input;
+  const { prompt, referenceImagePaths } = input;
   const wanted = made.requestedModel ?? made.model;
   return {
     model: models?.find((one) => one.model === wanted)?.isDefault === false ? wanted : null,
     prompt: prompt === projectPrompt ? "" : prompt,
     references: referenceImagePaths,
-    usesLastFrame: lastFramePredictionId !== null,
+    firstFrame: null,
+    lastFrame: null,
+    ...frames,
+    usesLastFrame: frameOf(input, "lastFrame") !== null,
     values: Object.fromEntries(valuesOf(input)),
   };
 }
@@ -124,6 +153,24 @@ const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds
 
 /** A name for people. A control that this page does not know has its own. */
 export const controlName = (name: string): string => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
+
+const CAMEL_CASE = /\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
+const ADVICE: [RegExp, string][] = [
+  [/(?: Name another, or none:)? GET \/api\/models lists them\./, " Choose another in Settings."],
+  [/ another, or name none\./, " another in Settings."],
+  [/send the aspectRatio of the frame/, "change the aspect ratio"],
+  [/Upload it(?: first:| by) POST \S+\./, "Choose another in Settings."],
+  [/ (?:at )?(?:[0-9a-f]{8}-[0-9a-f-]{27}|projects\/[^\s.]+\.\w+)/g, ""],
+];
+
+/** What the service says of an input, in the words of this page: its models, its settings, and no address of the API. */
+export function inputRefusal(message: string, models: Model[] = []): string {
+  const advised = ADVICE.reduce((words, [said, ours]) => words.replace(said, ours), message);
+  const labelled = models.reduce((words, { model, label }) => words.replaceAll(model, label), advised);
+  return labelled.replace(CAMEL_CASE, (name) =>
+    (NAMES[name] ?? name.replace(/[A-Z]/g, (letter) => ` ${letter}`)).toLowerCase(),
+  );
+}
 
 const WORDS: Record<string, (value: Value) => string> = {
   durationSeconds: (value) => `${value} s`,

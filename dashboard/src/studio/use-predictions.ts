@@ -1,18 +1,18 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { projectKeys, selectedOf, steadyPrediction } from "../projects/prediction-cache.ts";
-import { useFrameBefore } from "../films/film-queries.ts";
-import { useKeyframe } from "../services.ts";
+import { projectKeys, steadyPrediction } from "../projects/prediction-cache.ts";
+import { type Services, useKeyframe, useServices } from "../services.ts";
 
 const A_PAGE = 10;
 
-/** All predictions of a step, newest first. */
-export function usePredictions(projectId: string, step: Step, enabled: boolean) {
+/** All predictions of a step, newest first; hidden ones if asked for. */
+export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
-    queryKey: projectKeys.predictions(projectId, step),
+    queryKey: [...projectKeys.predictions(projectId, step), withHidden],
     queryFn: async ({ pageParam: cursor, signal }) => {
-      const page = await keyframe.listPredictions(projectId, { step, limit: A_PAGE, cursor }, { signal });
+      const query = { step, limit: A_PAGE, cursor, ...(withHidden ? { hidden: "true" as const } : {}) };
+      const page = await keyframe.listPredictions(projectId, query, { signal });
       return { ...page, predictions: page.predictions.map(steadyPrediction) };
     },
     initialPageParam: undefined as string | undefined, // the first page has no cursor
@@ -25,31 +25,37 @@ export function usePredictions(projectId: string, step: Step, enabled: boolean) 
 /** Half the life of a signed URL. */
 const RENEW_MS = 30 * 60_000;
 
-/** The prediction of this id; null without an id, and until it is read. */
-export function usePrediction(
-  project: ProjectWithPredictions,
-  step: Step,
-  predictionId: string | null,
-): Prediction | null {
-  const { projectId, predictions, takes } = project;
-  const keyframe = useKeyframe();
-  const before = useFrameBefore(project);
-  const known = [predictions[step], takes[step], before].find((one) => one?.predictionId === predictionId);
-  const { data } = useQuery({
+/** Any prediction of this user, wherever it is: a frame may be of another project. Null when it is deleted. */
+export const predictionQuery = ({ keyframe, callPlatform }: Services, predictionId: string) =>
+  queryOptions({
     queryKey: projectKeys.prediction(predictionId),
-    queryFn: async ({ signal }) =>
-      steadyPrediction(
-        await keyframe.readPrediction({ projectId, step, predictionId: predictionId ?? undefined }, { signal }),
-      ),
-    enabled: predictionId !== null && known == null && before !== undefined,
+    queryFn: async ({ signal }): Promise<Prediction | null> => {
+      const where = `/rest/v1/predictions?select=projectId:project_id,step&id=eq.${predictionId}`;
+      const [found] = (await callPlatform(where, { signal })) as Pick<Prediction, "projectId" | "step">[];
+      if (found === undefined) return null;
+      return steadyPrediction(await keyframe.readPrediction({ ...found, predictionId }, { signal }));
+    },
     staleTime: RENEW_MS,
+  });
+
+/** The prediction of this id. Null without one, and when it is deleted; undefined until it is read. */
+export function usePrediction(
+  { predictions, takes }: ProjectWithPredictions,
+  predictionId: string | null,
+): Prediction | null | undefined {
+  const services = useServices();
+  const inProject = [...Object.values(predictions), ...Object.values(takes)];
+  const known = inProject.find((one) => one?.predictionId === predictionId);
+  const { data } = useQuery({
+    ...predictionQuery(services, predictionId ?? ""),
+    enabled: predictionId !== null && known == null,
     refetchInterval: RENEW_MS,
   });
-  return predictionId === null ? null : (known ?? data ?? null);
+  return predictionId === null ? null : (known ?? data);
 }
 
 export type Take = {
-  /** The selected frame, else the latest take. Null while it is read, and when there is none. */
+  /** The selected one, else the latest that is not hidden. Null while it is read, and when there is none. */
   prediction: Prediction | null;
   isSelected: boolean;
   isNone: boolean;
@@ -57,19 +63,19 @@ export type Take = {
   newer: Prediction | null;
 };
 
-/** The take of a step that is shown and, if it is a frame, used for the next video. */
+/** The take that stands for a step: it is shown and, if it is a frame, used for the next video. */
 export function useTake(project: ProjectWithPredictions, step: Step): Take {
   const { projectId, predictions, takes } = project;
   const latest = predictions[step];
-  const selectedId = selectedOf(project, step);
-  const selected = usePrediction(project, step, selectedId);
-  const hasSucceeded = latest !== null && latest.output !== null;
-  const { data } = usePredictions(projectId, step, selectedId !== null && latest !== null && !hasSucceeded);
+  const selectedId = project.selected[step];
+  const selected = usePrediction(project, selectedId) ?? null;
+  const isTake = latest !== null && latest.output !== null && !latest.hidden;
+  const { data } = usePredictions(projectId, step, selectedId !== null && latest !== null && !isTake);
   if (selectedId === null) {
     return { prediction: takes[step], isSelected: false, isNone: takes[step] === null, newer: null };
   }
   const earlier = data?.pages.flatMap((page) => page.predictions).find(({ output }) => output !== null);
-  const newest = hasSucceeded ? latest : (earlier ?? null);
+  const newest = isTake ? latest : (earlier ?? null);
   const isNewer = newest !== null && selected !== null && newest.createdAt > selected.createdAt;
   return { prediction: selected, isSelected: true, isNone: false, newer: isNewer ? newest : null };
 }

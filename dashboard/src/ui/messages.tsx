@@ -4,15 +4,15 @@ import { IconAlertTriangle } from "@tabler/icons-react";
 import { KeyframeError } from "../../../client/index.ts";
 import { errorSentence } from "./error-sentence.ts";
 
-type Props = { title: string; error: unknown; onRetry?: () => void };
+type Props = { title: string; error: unknown; sentence?: string; onRetry?: () => void };
 
 /** An error with its request id and, where it can help, a retry button. */
-export function ErrorNotice({ title, error, onRetry }: Props) {
+export function ErrorNotice({ title, error, sentence = errorSentence(error), onRetry }: Props) {
   const requestId = error instanceof KeyframeError ? error.requestId : null;
   return (
     <Alert color="red" role="alert" title={title} icon={<IconAlertTriangle aria-hidden />}>
       <Stack gap="xs">
-        <Text size="sm">{errorSentence(error)}</Text>
+        <Text size="sm">{sentence}</Text>
         {requestId !== null && (
           <Text size="xs">
             Request <Code>{requestId}</Code>

@@ -46,7 +46,8 @@ function describe(operationId: string, operation: Operation, sample: unknown): Z
 /** An empty object in the list: also without credentials. */
 function securityOf({ caller, needsSecretKey }: Operation): Record<string, string[]>[] {
   if (needsSecretKey !== undefined) return [{}, { secretKey: [] }];
-  return { nobody: [], session: [{ session: [] }], manager: [{ session: [] }, { secretKey: [] }] }[caller];
+  const asUser = [{ session: [] }, { secretKey: [], actingFor: [] }];
+  return { nobody: [], session: asUser, manager: [...asUser, { secretKey: [] }] }[caller];
 }
 
 const file = z.string().meta({ override: { type: "string", format: "binary" } });

@@ -90,7 +90,10 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   invalid_json: "The body is not valid JSON. Correct it.",
   invalid_request: "The body, the query or a header is invalid. Correct the fields in `details`.",
   unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a new one.",
+  forbidden: "`Keyframe-User` came without the project's secret key, or beside a session. Only a server may send it.",
   not_found: "There is nothing at this path, or nothing of yours with this identifier.",
+  user_not_found:
+    "No user with the id in `Keyframe-User` can sign in: it is unknown, or the account was deleted or banned.",
   method_not_allowed: "The path does not support this method. `Allow` lists the methods it supports.",
   request_timeout: "The body did not arrive in time: it paused for 10 s, or took too long. Send it again.",
   frame_not_ready:

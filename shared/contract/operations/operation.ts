@@ -20,7 +20,10 @@ export type Operation = {
   summary: string;
   /** Markdown: its effect, its cost, and what to do when it fails. */
   description: string;
-  /** Who may call. session: a user by session token; manager: that, or the project by its secret key; nobody: anyone. */
+  /**
+   * Who may call. session: a user by session token, or a server that acts for one; manager: that, or the project by its secret key;
+   * nobody: anyone.
+   */
   caller: "session" | "manager" | "nobody";
   /** The part of an open operation that needs the project's secret key. */
   needsSecretKey?: string;
@@ -56,7 +59,7 @@ export function errorsOf(operation: Operation): ErrorCode[] {
     "schema_outdated",
     ...(operation.errors ?? []),
   ];
-  if (caller !== "nobody") codes.push("unauthorized", "rate_limited");
+  if (caller !== "nobody") codes.push("unauthorized", "forbidden", "user_not_found", "rate_limited");
   if (operation.needsSecretKey !== undefined) codes.push("unauthorized");
   if (body !== undefined) codes.push("payload_too_large", "request_timeout", "unsupported_media_type");
   if (body !== undefined && body !== "image") codes.push("invalid_json");

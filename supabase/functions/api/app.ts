@@ -6,7 +6,8 @@ import { METRICS_TYPE } from "../../../shared/contract/service.ts";
 import { ApiError, readRequestId } from "../../../shared/http/errors.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import type { Deps } from "./call.ts";
-import type { Caller } from "./auth/verify-session.ts";
+import { ACTING_FOR } from "./auth/project-key.ts";
+import { type Caller, isServer } from "./auth/verify-session.ts";
 import { internal } from "./failures.ts";
 import { type AnyCall, readCall } from "./http/read-call.ts";
 import { type Answer, respond, respondToPreflight, respondWithDocument, respondWithError } from "./http/respond.ts";
@@ -14,7 +15,7 @@ import { HANDLERS, listRoutes } from "./routes/routes.ts";
 import { readMetrics } from "./routes/metrics.ts";
 
 /** What the log line of the request needs. */
-type Env = { Variables: { requestId: string; route?: string; ownerId?: string } };
+type Env = { Variables: { requestId: string; route?: string; ownerId?: string; actor?: "server" } };
 
 /**
  * The path prefix of a function that is not deployed as `api`: the platform puts its name first, as in /films/api/projects.
@@ -37,10 +38,11 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
     c.set("requestId", requestId);
     if (c.req.method === "OPTIONS") c.res = respondToPreflight(requestId);
     else await next();
-    const [route, ownerId] = [c.get("route"), c.get("ownerId")]; // c.var is built anew at each access
+    const [route, ownerId, actor] = [c.get("route"), c.get("ownerId"), c.get("actor")]; // c.var is built anew at each access
     const milliseconds = performance.now() - began;
     const { method } = c.req;
-    logRequest(deps.log, { requestId, method, route, status: c.res.status, ownerId, milliseconds, error: c.error });
+    const { status } = c.res;
+    logRequest(deps.log, { requestId, method, route, status, ownerId, actor, milliseconds, error: c.error });
   });
   const answerError = (error: Error, c: Context<Env>) => {
     c.error = error; // for the log line
@@ -58,6 +60,7 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
       const operation: Operation = OPERATIONS[id];
       const caller = await identify(operation, c.req.raw.headers, deps);
       if (caller.ownerId !== null) c.set("ownerId", caller.ownerId);
+      if (isServer(caller.token)) c.set("actor", "server");
       const path = (name: string) => c.req.param(name) ?? "";
       const call = await readCall(operation, c.req.raw, caller, path, deps.readBody);
       return respond(c.get("requestId"), operation.status, await handle(id, call, deps));
@@ -74,9 +77,10 @@ export function createApp(deps: Deps): { fetch: (request: Request) => Response |
   return { fetch: (request) => app.fetch(withKnownMethod(request)) };
 }
 
-/** Returns the caller or throws unauthorized. */
+/** Returns the caller. Throws unauthorized; forbidden and invalid_request for a request with Keyframe-User. */
 async function identify({ caller }: Operation, headers: Headers, deps: Deps): Promise<Caller> {
   if (caller === "nobody") return { ownerId: null, token: null };
+  if (headers.has(ACTING_FOR)) return deps.verifyServer(headers);
   return caller === "manager" ? deps.verifyManager(headers) : deps.verifySession(headers.get("authorization"));
 }
 
@@ -110,6 +114,8 @@ type RequestFields = {
   route: string | undefined;
   status: number;
   ownerId: string | undefined;
+  /** A server acted for the owner. */
+  actor: "server" | undefined;
   milliseconds: number;
   error: Error | undefined;
 };

@@ -8,8 +8,8 @@ import type { UnreadUpload } from "./http/read-upload.ts";
 import type { Answer } from "./http/respond.ts";
 import type { Storage } from "./rows/storage.ts";
 import type { UploadTurns } from "./http/upload-turns.ts";
-import type { ManagerVerifier, ProjectVerifier } from "./auth/project-key.ts";
-import type { SessionVerifier } from "./auth/verify-session.ts";
+import type { ManagerVerifier, ProjectVerifier, ServerVerifier } from "./auth/project-key.ts";
+import type { Credential, SessionVerifier } from "./auth/verify-session.ts";
 
 /** The dependencies of the handlers. */
 export type Deps = HoldClock & {
@@ -23,6 +23,8 @@ export type Deps = HoldClock & {
   verifyManager: ManagerVerifier;
   /** For the figures, which only the project's secret key may read. */
   verifyProject: ProjectVerifier;
+  /** For requests with Keyframe-User. */
+  verifyServer: ServerVerifier;
   /** A sentence that says why this URL may not receive webhooks; null when it may. */
   refuseUrl: (url: string) => Promise<string | null>;
   /** The text of openapi.json; `mount` is the path prefix of the function (app.ts). */
@@ -36,7 +38,7 @@ type Image = "uploadReferenceImage";
 /** One request, validated by its operation in the contract. */
 export type Call<Id extends OperationId> = {
   ownerId: string | null;
-  token: string | null;
+  token: Credential;
   /** The value of a path parameter; "" when there is none of this name. */
   path: (name: string) => string;
   query: QueryOf<Id>;

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { bodyClock, createBodyReader } from "../../../shared/http/read-body.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import { createApp } from "./app.ts";
-import { createManagerVerifier, createProjectVerifier } from "./auth/project-key.ts";
+import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
 import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
 import type { Deps } from "./call.ts";
 import type { apiEnvironment } from "./environment.ts";
@@ -45,6 +45,7 @@ export function createApi(environment: z.infer<typeof apiEnvironment>, system: S
     verifySession,
     verifyManager: createManagerVerifier(verifySession, environment.SUPABASE_SECRET_KEYS),
     verifyProject: createProjectVerifier(environment.SUPABASE_SECRET_KEYS),
+    verifyServer: createServerVerifier(environment.SUPABASE_SECRET_KEYS),
     // Loaded when an endpoint is registered, because loading it takes a fifth of the function's start.
     refuseUrl: async (url) => (await import("../../../shared/webhooks/check-url.ts")).checkUrl(url, { allowLocal }),
     openApi: createDocumentText(`${clientUrl}/functions/v1`),

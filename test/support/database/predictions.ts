@@ -68,6 +68,7 @@ export function columnsIn(status: Status, step: Step = "first-frame", outputPath
 /** The input of a prediction, as in the API. */
 export type Input = {
   prompt: string;
+  negativePrompt?: string;
   firstFramePredictionId?: string | null;
   firstFrameImagePath?: string | null;
   lastFramePredictionId?: string | null;

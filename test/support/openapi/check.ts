@@ -34,7 +34,7 @@ function answerPointer(method: string, path: string, status: number): string | u
     return follow(`${place.pointer}${pointerTo("responses", String(status)).slice(1)}`);
   }
   if (place !== undefined) return undefined;
-  if (status === 404) return "#/components/responses/NotFound";
+  if (status === 404) return "#/components/responses/NotFoundOrUserNotFound";
   return status === 405 && hasPath(path) ? "#/components/responses/MethodNotAllowed" : undefined;
 }
 

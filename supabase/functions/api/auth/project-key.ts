@@ -1,20 +1,20 @@
+import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
-import type { Caller, SessionVerifier } from "./verify-session.ts";
-
-/** `given`: the right key was sent; `bearer`: it was in Authorization. */
-export type ProjectKey = { given: boolean; bearer: boolean };
+import { invalidFields } from "../http/invalid-request.ts";
+import type { ActingServer, Caller, SessionVerifier } from "./verify-session.ts";
 
 /**
- * Finds the project's secret key in `apikey` or, as older clients and Prometheus send it, in Authorization.
- * A wrong key throws unauthorized: it is never treated as absent.
+ * Whether the project calls, by its secret key in `apikey` or, as older clients and Prometheus send it, in Authorization. Anything else in
+ * Authorization is a session, which decides. A wrong key throws unauthorized: it is never treated as absent.
  */
-async function readProjectKey(headers: Headers, secretKey: string): Promise<ProjectKey> {
-  const bearer = /^Bearer +([\x21-\x7e]+)$/i.exec(headers.get("authorization") ?? "")?.[1];
+async function isProject(headers: Headers, secretKey: string): Promise<boolean> {
+  const authorization = headers.get("authorization");
+  const bearer = /^Bearer +([\x21-\x7e]+)$/i.exec(authorization ?? "")?.[1];
   const keys = [headers.get("apikey"), bearer].filter((value) => value?.startsWith("sb_secret_"));
   for (const key of keys) {
     if (!(await isSame(key ?? "", secretKey))) throw wrongKey();
   }
-  return { given: keys.length > 0, bearer: keys.includes(bearer) };
+  return keys.length > 0 && (authorization === null || keys.includes(bearer));
 }
 
 /** Compares every byte of the digests, so that the time it takes reveals nothing about the key. */
@@ -37,12 +37,10 @@ export type ManagerVerifier = (headers: Headers) => Promise<Caller>;
 
 /** When both a session and the key are sent, the session decides. */
 export function createManagerVerifier(verifySession: SessionVerifier, secretKey: string): ManagerVerifier {
-  return async (headers) => {
-    const authorization = headers.get("authorization");
-    const key = await readProjectKey(headers, secretKey);
-    if (!key.given || (authorization !== null && !key.bearer)) return verifySession(authorization);
-    return { ownerId: null, token: secretKey };
-  };
+  return async (headers) =>
+    (await isProject(headers, secretKey))
+      ? { ownerId: null, token: secretKey }
+      : await verifySession(headers.get("authorization"));
 }
 
 /** Accepts only the project's secret key and returns it for the database call. Throws unauthorized. */
@@ -51,12 +49,35 @@ export type ProjectVerifier = (headers: Headers) => Promise<string>;
 /** A session sent with the key is refused: it is a mistake of the caller. */
 export function createProjectVerifier(secretKey: string): ProjectVerifier {
   return async (headers) => {
-    const key = await readProjectKey(headers, secretKey);
-    if (key.given && (key.bearer || headers.get("authorization") === null)) return secretKey;
+    if (await isProject(headers, secretKey)) return secretKey;
     throw new ApiError(
       "unauthorized",
       "This takes the project's secret key (sb_secret_…) and nothing else. Send it as apikey, or as Authorization: Bearer <key>.",
       { headers: { "WWW-Authenticate": "Bearer" } },
     );
+  };
+}
+
+/** Its presence, even without a value, makes a request one of a server that acts for a user. */
+export const ACTING_FOR = "keyframe-user";
+
+/** Authenticates a server that acts for a user; Postgres decides whether there is one. Throws unauthorized, forbidden, invalid_request. */
+export type ServerVerifier = (headers: Headers) => Promise<{ ownerId: string; token: ActingServer }>;
+
+export function createServerVerifier(secretKey: string): ServerVerifier {
+  return async (headers) => {
+    if (!(await isProject(headers, secretKey))) {
+      throw new ApiError(
+        "forbidden",
+        "Only a server with the project's secret key (sb_secret_…) may send Keyframe-User, and no session beside it. Leave the header out: a session acts for its own user.",
+      );
+    }
+    const { data: userId } = z.guid().safeParse(headers.get(ACTING_FOR)); // a header sent twice is one text with a comma
+    if (userId === undefined) {
+      throw invalidFields([
+        { path: "Keyframe-User", message: "Must be the id of one user, a UUID, and be given once." },
+      ]);
+    }
+    return { ownerId: userId.toLowerCase(), token: { secretKey, userId: userId.toLowerCase() } };
   };
 }

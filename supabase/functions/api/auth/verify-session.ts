@@ -9,8 +9,16 @@ import { unauthorized } from "../failures.ts";
 /** A verified session. `token` is passed to the platform, where row-level security decides. */
 type Session = { ownerId: string; token: string; expiresAt: Date };
 
+/** A server with the project's secret key that acts for a user. */
+export type ActingServer = { secretKey: string; userId: string };
+
+/** What the platform is called with: a session token, the secret key, or the key and the user for whom a server acts. */
+export type Credential = string | ActingServer | null;
+
 /** `ownerId` is null for the project (by its secret key) and for an anonymous caller. `token` is passed to the platform. */
-export type Caller = { ownerId: string | null; token: string | null };
+export type Caller = { ownerId: string | null; token: Credential };
+
+export const isServer = (token: Credential): token is ActingServer => typeof token === "object" && token !== null;
 
 export type SessionVerifier = (authorization: string | null) => Promise<Session>;
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Operation } from "../../../../shared/contract/operations/operation.ts";
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
-import type { Caller } from "../auth/verify-session.ts";
+import type { Caller, Credential } from "../auth/verify-session.ts";
 import { hashRequest, type Idempotency, readKey } from "./idempotency.ts";
 import { invalidFields, invalidRequest, issueSentence } from "./invalid-request.ts";
 import { openUpload } from "./read-upload.ts";
@@ -10,7 +10,7 @@ import { readJson } from "./request-body.ts";
 /** A validated request of any operation; call.ts has the type for each operation. */
 export type AnyCall = {
   ownerId: string | null;
-  token: string | null;
+  token: Credential;
   path: (name: string) => string;
   query: unknown;
   body: unknown;

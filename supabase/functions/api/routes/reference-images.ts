@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { type Image, sniffImage } from "../../../../shared/media/sniff-image.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
+import { isServer } from "../auth/verify-session.ts";
 import { answerHeaders } from "../http/answer-headers.ts";
 import { answerBase } from "../rows/database.ts";
 import type { ReferenceImage } from "../rows/storage.ts";
@@ -33,6 +34,10 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
     const name = `${answer.file_id}.${EXTENSION[image.contentType]}`;
     // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
     await storage.uploadReference(name, stripped, call.token);
+    if (isServer(call.token)) {
+      const { secretKey, userId } = call.token;
+      await database("assign_upload", { user_id: userId, file_name: name }, secretKey, z.unknown());
+    }
     return { data: { referenceImagePath: `projects/${name}` }, headers: answerHeaders(answer) };
   });
 

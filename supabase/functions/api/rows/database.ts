@@ -2,7 +2,8 @@ import { z } from "zod";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
 import { jsonText } from "../../../../shared/platform/environment.ts";
 import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
-import type { PlatformClient } from "./platform-client.ts";
+import { type Credential, isServer } from "../auth/verify-session.ts";
+import { type PlatformClient, setCredential } from "./platform-client.ts";
 
 /** A class of requests, as named in the RateLimit headers. */
 const policyName = z.string().regex(/^[a-z0-9_-]+$/);
@@ -27,23 +28,23 @@ const READS = /^(read|list)_/;
 
 /**
  * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer: the one round trip of a request.
- * With a secret key (sb_secret_…) as `token` the service role calls. Undefined arguments take the SQL function's default.
+ * With a secret key (sb_secret_…) as `token` the service role calls; for a server that acts for a user, Postgres calls as that user. Undefined arguments take the SQL function's default.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
 export type Database = <Answer>(
   name: string,
   args: Record<string, unknown>,
-  token: string | null,
+  token: Credential,
   answer: z.ZodType<Answer>,
 ) => Promise<Answer>;
 
 export function createDatabase({ database, reads }: PlatformClient): Database {
   return async (name, args, token, answer) => {
-    const call = (READS.test(name) ? reads : database).rpc(name, args);
-    if (token !== null) call.setHeader("authorization", `Bearer ${token}`);
-    // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
-    if (token?.startsWith("sb_secret_")) call.setHeader("apikey", token);
-    const { data, error, status } = await call;
+    const client = READS.test(name) ? reads : database;
+    const call = isServer(token)
+      ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
+      : client.rpc(name, args);
+    const { data, error, status } = await setCredential(call, token);
     if (error) throw databaseError(name, { status, ...error });
     const parsed = answer.safeParse(data);
     if (parsed.success) return parsed.data;
@@ -61,8 +62,8 @@ type Failure = { status: number; code?: string; message?: string; details?: stri
  */
 const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|25006|PGRST00[0-3])$/;
 
-/** PostgREST knows no such function with these arguments, or no such schema. */
-const MISSING = /^PGRST(202|106)$/;
+/** There is no such function with these arguments, or no such schema. */
+const MISSING = /^(PGRST(202|106)|42883)$/;
 
 /** The ApiError for a failed call of the SQL function `name`. It repeats the database's message only for errors that we raise ourselves. */
 function databaseError(name: string, failure: Failure): ApiError {

@@ -1,6 +1,7 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
 import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
+import { type Credential, isServer } from "../auth/verify-session.ts";
 
 /** Shorter than the timeouts of callers. A call may take up to a tenth longer (createDeadlines). */
 const TIMEOUT_MS = 10_000;
@@ -34,6 +35,18 @@ export function createPlatformClient(
 
 function createDatabaseClient(url: string, headers: Record<string, string>, fetch: typeof globalThis.fetch) {
   return new PostgrestClient(`${url}/rest/v1`, { headers, fetch, schema: "keyframe" });
+}
+
+/** Says who calls the platform. Without a token it is asked anonymously. */
+export function setCredential<Request extends { setHeader(name: string, value: string): unknown }>(
+  request: Request,
+  token: Credential,
+): Request {
+  const key = isServer(token) ? token.secretKey : token;
+  if (key !== null) request.setHeader("authorization", `Bearer ${key}`);
+  // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
+  if (key?.startsWith("sb_secret_")) request.setHeader("apikey", key);
+  return request;
 }
 
 /** By how much a deadline may exceed the timeout. */

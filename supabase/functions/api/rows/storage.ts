@@ -1,9 +1,9 @@
 import { z } from "zod";
 import type { ApiError } from "../../../../shared/http/errors.ts";
-import type { Caller } from "../auth/verify-session.ts";
+import { type Caller, type Credential, isServer } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { internal, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
-import type { PlatformClient } from "./platform-client.ts";
+import { type PlatformClient, setCredential } from "./platform-client.ts";
 
 /** Signed URLs cannot be revoked, so they are valid for an hour only. */
 const SIGNED_FOR_SECONDS = 3600;
@@ -25,15 +25,14 @@ export type Storage = {
    */
   signGenerated(paths: string[], caller: Caller): Promise<Map<string, SignedFile>>;
   /** Keeps an existing file of this name: only we make these names, so it is the same upload. */
-  uploadReference(name: string, image: ReferenceImage, token: string | null): Promise<void>;
+  uploadReference(name: string, image: ReferenceImage, token: Credential): Promise<void>;
 };
 
 /** `clientUrl` replaces `supabaseUrl` in signed URLs, so that apps can reach them. */
 type Settings = { supabaseUrl: string; clientUrl: string; now: () => Date };
 
 export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, now }: Settings): Storage {
-  const bucket = (name: string, token: string | null) =>
-    client.storage.from(name).setHeader("authorization", `Bearer ${token}`);
+  const bucket = (name: string, token: Credential) => setCredential(client.storage.from(name), token);
   const asClientsReachIt = (url: string) =>
     url.startsWith(supabaseUrl) ? clientUrl + url.slice(supabaseUrl.length) : url;
   const isValid = ({ expiresAt }: SignedFile) => Date.parse(expiresAt) > now().getTime() + MIN_URL_LIFE_MS;
@@ -47,7 +46,9 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
           return kept ? [[path, kept]] : [];
         }),
       );
-      const missing = paths.filter((path) => !files.has(path));
+      // The secret key may sign every file: the first folder of a name is its owner, as in Storage's policy.
+      const isOwn = (path: string) => !isServer(token) || path.startsWith(`${ownerId}/`);
+      const missing = paths.filter((path) => !files.has(path) && isOwn(path));
       if (missing.length === 0) return files;
       const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
       const { data, error } = await bucket("keyframe-outputs", token).createSignedUrls(missing, SIGNED_FOR_SECONDS);

@@ -1,0 +1,95 @@
+import { beforeAll, expect, inject, test } from "vitest";
+import { createKeyframeClient, type KeyframeClient, mustSucceed } from "../../client/index.ts";
+import { callApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { dataOf } from "../support/api/envelope.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { SILENT } from "../support/api/webhooks.ts";
+import { drawImage } from "../support/media/images.ts";
+
+// A server with the secret key acts for a user, by the client and over HTTP. What an attacker tries: test/security/acting-servers.test.ts.
+
+const sql = openDatabase();
+let user: User;
+let server: KeyframeClient;
+let headers: Record<string, string>;
+beforeAll(async () => {
+  user = await signUp();
+  const { url, secretKey } = inject("stack");
+  server = createKeyframeClient({ url, secretKey, userId: user.id });
+  headers = { apikey: secretKey, "keyframe-user": user.id };
+});
+
+test("project, reference image, first frame, video by the server → the user's own, whom its session shows them; the files can be read", async () => {
+  const { projectId } = await server.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  const { referenceImagePath } = await server.uploadReferenceImage(await drawImage());
+  const started = await server.generate("first-frame", { projectId, referenceImagePath });
+  const frame = mustSucceed(await server.waitFor(started));
+  const video = mustSucceed(await server.waitFor(await server.generate("video", { projectId })));
+  for (const { output } of [frame, video]) {
+    const file = await fetch(output.url);
+    await file.body?.cancel();
+    expect(file.status).toBe(200);
+  }
+
+  const own = await user.read("video", projectId, video.predictionId);
+  expect({ ...own, output: null }).toEqual({ ...video, output: null });
+  expect(own.output?.path).toBe(video.output.path);
+  expect(
+    (await user.supabase.storage.from("projects").download(referenceImagePath.slice("projects/".length))).error,
+  ).toBeNull();
+  const rows = await sql`
+    select p.owner_id, p.started_by_server, (select o.owner_id from storage.objects o where 'projects/' || o.name = ${referenceImagePath}) as file_owner
+    from keyframe.predictions p where p.project_id = ${projectId}`;
+  expect([...rows]).toEqual([1, 2].map(() => ({ owner_id: user.id, started_by_server: true, file_owner: user.id })));
+  await server.deleteProject(projectId);
+  expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);
+});
+
+test("an Idempotency-Key of the user, sent by the server → the user's first answer; an upload too", async () => {
+  const key = { "idempotency-key": crypto.randomUUID() };
+  const json = { title: "Lighthouse", textPrompt: "A lighthouse" };
+  const first = await user.post("/api/projects", json, key);
+  const again = await callApi("/api/projects", { json, headers: { ...headers, ...key } });
+  expect([again.status, again.headers.get("idempotency-replayed")]).toEqual([201, "true"]);
+  expect(again.data).toEqual(first.data);
+  const image = {
+    body: await drawImage(),
+    headers: { ...headers, "content-type": "image/png", "idempotency-key": "image-1" },
+  };
+  const uploads = [
+    await callApi("/api/projects/reference-images", image),
+    await callApi("/api/projects/reference-images", image),
+  ];
+  expect(uploads.map(({ status, headers }) => [status, headers.get("idempotency-replayed")])).toEqual([
+    [201, null],
+    [201, "true"],
+  ]);
+  expect(uploads[1]?.data).toEqual(uploads[0]?.data);
+});
+
+test("a prediction's ETag of the user, sent by the server → 304; a project's as If-Match → 412 once it has changed", async () => {
+  const projectId = await user.createProject();
+  const { predictionId } = await user.finish(await user.start("first-frame", { projectId }));
+  const query = new URLSearchParams({ projectId, predictionId });
+  const read = (more: Record<string, string>) =>
+    fetch(`${inject("stack").url}/functions/v1/api/projects/generate/first-frame?${query}`, { headers: more });
+  const mine = await read({ authorization: `Bearer ${user.token}` });
+  await mine.body?.cancel();
+  const cached = await read({ ...headers, "if-none-match": mine.headers.get("etag") ?? "" });
+  await cached.body?.cancel();
+  expect(cached.status).toBe(304);
+  const project = await server.readProject(projectId);
+  await user.call(`/api/projects/${projectId}`, { method: "PATCH", json: { title: "Changed" } });
+  const late = server.changeProject(projectId, { title: "Mine" }, { unchangedSince: project });
+  await expect(late).rejects.toMatchObject({ code: "precondition_failed" });
+});
+
+test("webhooks with Keyframe-User → the user's own endpoints; without it the service-wide ones", async () => {
+  const made = await server.webhooks.create({ url: SILENT });
+  expect(made.serviceWide).toBe(false);
+  const { webhooks } = await server.webhooks.list();
+  expect(webhooks.map(({ webhookId }) => webhookId)).toEqual([made.webhookId]);
+  const project = dataOf(await callApi("/api/webhooks", { headers: { apikey: inject("stack").secretKey } }), 200);
+  expect(JSON.stringify(project)).not.toContain(made.webhookId);
+});

@@ -1,0 +1,166 @@
+import type postgres from "postgres";
+import { beforeAll, expect, test } from "vitest";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
+
+// What Postgres decides when a server acts for a user. The Data API calls as authenticator, which may become three roles only.
+
+const db = useDatabase();
+let anna: string;
+let berta: string;
+beforeAll(async () => {
+  [anna, berta] = await Promise.all([db.addUser(), db.addUser()]);
+});
+
+const PROJECT = { title: "Harbour", text_prompt: "Dawn" };
+type Act = { user: string; name?: string; args?: Record<string, unknown> };
+
+/** One request of a server, in its own transaction, as the Data API makes it. */
+const act = async ({ user, name = "create_project", args = PROJECT }: Act) =>
+  await db.as({ role: "service_role" }, (sql) => call(sql, { user, name, args }));
+
+async function call(sql: postgres.TransactionSql, { user, name = "create_project", args = PROJECT }: Act) {
+  const [row] = await sql<{ answer: { project: { owner_id: string } } }[]>`
+    select keyframe_worker.act_as(${user}, ${name}, ${sql.json(args as postgres.JSONValue)}) as answer`;
+  return row?.answer.project.owner_id;
+}
+
+test("act_as → the function's answer for this user, also where older settings name the secret key's role", async () => {
+  expect(await act({ user: anna })).toBe(anna);
+  const owner = await db.as({ role: "service_role" }, async (sql) => {
+    await sql`select set_config('request.jwt.claim.role', 'service_role', true), set_config('request.jwt.claim.sub', ${berta}, true)`;
+    const answer = await call(sql, { user: anna });
+    const [now] = await sql`select current_user::text as role, auth.uid() as uid, auth.role() as claimed`;
+    expect(now).toEqual({ role: "authenticated", uid: anna, claimed: "authenticated" });
+    return answer;
+  });
+  expect(owner).toBe(anna);
+});
+
+test("a connection that has served an act, one that failed, and one of an unknown user → has no role and no claims of theirs", async () => {
+  const connection = await db.sql.reserve();
+  try {
+    const state = async () =>
+      (
+        await connection`
+        select current_user = session_user as own_role, auth.uid() as uid, auth.role() as role, coalesce(auth.jwt(), '{}') as claims`
+      )[0];
+    const attempts: [user: string, name: string][] = [
+      [anna, "create_project"],
+      [anna, "read_project"], // an unknown project
+      [crypto.randomUUID(), "create_project"],
+    ];
+    for (const [user, name] of attempts) {
+      const args = name === "read_project" ? { project_id: crypto.randomUUID() } : PROJECT;
+      await connection`begin`;
+      await connection`set local session authorization authenticator`; // as hosted: no superuser, who may become any role
+      await connection`set local role service_role`;
+      await connection`select keyframe_worker.act_as(${user}, ${name}, ${JSON.stringify(args)}::text::jsonb)`.then(
+        () => connection`commit`,
+        () => connection`rollback`,
+      );
+      expect([name, await state()]).toEqual([name, { own_role: true, uid: null, role: null, claims: {} }]);
+    }
+  } finally {
+    connection.release();
+  }
+});
+
+test("after an act the transaction is the user's to its end → it reads no other's rows and acts for nobody else", async () => {
+  await act({ user: berta });
+  await db.as({ role: "service_role" }, async (sql) => {
+    await call(sql, { user: anna });
+    const owners = await sql<{ owner_id: string }[]>`select distinct owner_id from keyframe.projects`;
+    expect(owners.map(({ owner_id }) => owner_id)).toEqual([anna]);
+  });
+  const second = db.as({ role: "service_role" }, async (sql) => {
+    await call(sql, { user: anna });
+    await call(sql, { user: berta });
+  });
+  expect((await refusalOf(second)).sqlstate).toBe("42501");
+});
+
+test.each<[string, (id: string) => Promise<unknown>]>([
+  ["deleted", (id) => db.sql`delete from auth.users where id = ${id}`],
+  ["marked as deleted", (id) => db.sql`update auth.users set deleted_at = now() where id = ${id}`],
+  ["banned", (id) => db.sql`update auth.users set banned_until = now() + interval '1 hour' where id = ${id}`],
+  [
+    "of another role, whose sessions the API refuses",
+    (id) => db.sql`update auth.users set role = 'editor' where id = ${id}`,
+  ],
+])("a user that is %s → user_not_found, and nothing is done", async (_what, change) => {
+  const id = await db.addUser();
+  await change(id);
+  expect(await codeOf(act({ user: id }))).toBe("user_not_found");
+  expect(await db.sql`select from keyframe.projects where owner_id = ${id}`).toHaveLength(0);
+});
+
+test("a ban that is over → the user's again", async () => {
+  const id = await db.addUser();
+  await db.sql`update auth.users set banned_until = now() - interval '1 second' where id = ${id}`;
+  expect(await act({ user: id })).toBe(id);
+});
+
+test.each<[string, string, Record<string, unknown>]>([
+  ["what the secret key alone may call", "service_figures", {}],
+  ["what gives an upload to a user", "assign_upload", { user_id: crypto.randomUUID(), file_name: "x" }],
+  ["itself", "act_as", {}],
+  ["a function of another schema", "keyframe_worker.claim_predictions", {}],
+  ["SQL in the place of a name", "health(); select 1; --", {}],
+  ["an unknown argument", "create_project", { ...PROJECT, owner_id: crypto.randomUUID() }],
+  ["SQL in the place of an argument", "create_project", { ...PROJECT, "title => 'x') from x; --": 1 }],
+])("act_as of %s → refused", async (_what, name, args) => {
+  expect((await refusalOf(act({ user: anna, name, args }))).sqlstate).toBe("42883");
+});
+
+test("act_as → takes the user's tokens, and their errors are the user's", async () => {
+  const args = { ...PROJECT, title: "x".repeat(201) };
+  expect((await refusalOf(act({ user: anna, args }))).constraint).toBe("title_has_1_to_200_characters");
+  await db.sql`update keyframe_private.rate_buckets set tokens = -60 where owner_id = ${anna}`;
+  expect(await codeOf(act({ user: anna }))).toBe("rate_limited");
+  await db.sql`delete from keyframe_private.rate_buckets where owner_id = ${anna}`;
+});
+
+test("a prediction → says whether a server started it; the owner cannot say so", async () => {
+  const [project] = await db.as({ role: "authenticated", sub: anna }, (sql) => {
+    return sql<
+      { id: string }[]
+    >`insert into keyframe.projects (title, text_prompt) values ('Harbour', 'Dawn') returning id`;
+  });
+  const args = { project_id: project?.id, step: "first-frame" };
+  const start = (sql: postgres.TransactionSql) =>
+    sql`select keyframe.start_prediction(${args.project_id ?? ""}, 'first-frame')`;
+  await db.as(
+    { role: "service_role" },
+    (sql) => sql`select keyframe_worker.act_as(${anna}, 'start_prediction', ${sql.json(args)})`,
+  );
+  await db.as({ role: "authenticated", sub: anna }, start);
+  const rows = await db.sql`
+    select started_by_server from keyframe.predictions where project_id = ${args.project_id ?? ""} order by created_at`;
+  expect(rows.map((row) => row.started_by_server)).toEqual([true, false]);
+  const forged = db.as(
+    { role: "authenticated", sub: anna },
+    (sql) =>
+      sql`insert into keyframe.predictions (project_id, step, started_by_server) values (${args.project_id ?? ""}, 'first-frame', true)`,
+  );
+  expect((await refusalOf(forged)).sqlstate).toBe("42501");
+});
+
+test("assign_upload → nobody's image becomes the user's; another user's, or one that is not there, is refused", async () => {
+  const upload = async (owner: string | null) => {
+    const name = `${crypto.randomUUID()}.png`;
+    await db.sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${name}, ${owner})`;
+    return name;
+  };
+  const assign = (name: string) =>
+    db.as({ role: "service_role" }, (sql) => sql`select keyframe.assign_upload(${anna}, ${name})`);
+  const [fresh, taken] = await Promise.all([upload(null), upload(berta)]);
+  for (const _ of ["first", "again"]) await assign(fresh);
+  expect(await codeOf(assign(taken))).toBe("not_found");
+  expect(await codeOf(assign("none.png"))).toBe("not_found");
+  const owners = await db.sql`select name, owner_id from storage.objects where name in ${db.sql([fresh, taken])}`;
+  expect(Object.fromEntries(owners.map(({ name, owner_id }) => [name, owner_id]))).toEqual({
+    [fresh]: anna,
+    [taken]: berta,
+  });
+});

@@ -1,0 +1,204 @@
+import { beforeAll, describe, expect, inject, test } from "vitest";
+import { z } from "zod";
+import { fillBuckets } from "../support/api/buckets.ts";
+import { type CallOptions, callApi } from "../support/api/call.ts";
+import { footprint, openDatabase } from "../support/api/database.ts";
+import { forgeToken } from "../support/api/tokens.ts";
+import { signUp, type User } from "../support/api/user.ts";
+import { rawExchange } from "../support/security/raw.ts";
+import { rest } from "../support/security/rest.ts";
+
+// Ways to act for a user, or for more than the user, without being a server that may.
+
+const sql = openDatabase();
+const { url, publishableKey, secretKey } = inject("stack");
+let victim: User;
+let attacker: User;
+let projectId: string;
+beforeAll(async () => {
+  [victim, attacker] = await Promise.all([signUp(), signUp()]);
+  projectId = await victim.createProject();
+});
+
+const PROJECT = { title: "Mine", textPrompt: "Mine" };
+
+/** What a caller tries, each at an operation of its own; nothing of the victim's may change, not even a token of a rate limit. */
+async function expectRefused(headers: Record<string, string>, status: number, code: string): Promise<void> {
+  const before = await footprint(sql, victim.id);
+  const replies = await Promise.all([
+    callApi("/api/projects", { headers }),
+    callApi("/api/projects", { headers, json: PROJECT }),
+    callApi(`/api/projects/${projectId}`, { headers, method: "DELETE" }),
+    callApi("/api/projects/reference-images", { headers: { ...headers, "content-type": "image/png" }, body: "x" }),
+    callApi("/api/webhooks", { headers }),
+  ]);
+  expect(replies.map(({ status, error }) => [status, error?.code])).toEqual(replies.map(() => [status, code]));
+  expect(await footprint(sql, victim.id)).toEqual(before);
+}
+
+describe("Keyframe-User from anybody but a server with the secret key → refused", () => {
+  test.each<[who: string, headers: () => Record<string, string> | Promise<Record<string, string>>, status: number]>([
+    ["nobody", () => ({}), 403],
+    [
+      "an app with the publishable key",
+      () => ({ apikey: publishableKey, authorization: `Bearer ${publishableKey}` }),
+      403,
+    ],
+    ["another user", () => ({ apikey: publishableKey, authorization: `Bearer ${attacker.token}` }), 403],
+    ["the user", () => ({ authorization: `Bearer ${victim.token}` }), 403],
+    [
+      "another user who found the secret key's header",
+      () => ({ apikey: secretKey, authorization: `Bearer ${attacker.token}` }),
+      403,
+    ],
+    [
+      "a token of the service role",
+      async () => ({ authorization: `Bearer ${await forgeToken(victim.id, { claims: { role: "service_role" } })}` }),
+      403,
+    ],
+    ["the right key beside no session", () => ({ apikey: secretKey, authorization: "Basic x" }), 403],
+    ["a guessed key", () => ({ apikey: "sb_secret_0000000000000000000000_00000000" }), 401],
+    ["a guessed key beside the right one", () => ({ apikey: secretKey, authorization: "Bearer sb_secret_guess" }), 401],
+    ["the key twice", () => ({ apikey: `${secretKey}, ${secretKey}` }), 401],
+  ])("%s", async (_who, make, status) => {
+    const headers = { ...(await make()), "keyframe-user": victim.id };
+    await expectRefused(headers, status, status === 403 ? "forbidden" : "unauthorized");
+  });
+});
+
+describe("the secret key and a Keyframe-User that is no user → refused before anything is read or done", () => {
+  test.each<[string, string]>([
+    ["none, as from a variable that is not set", ""],
+    ["undefined", "undefined"],
+    ["a pattern", "%"],
+    ["SQL", "' or '1'='1"],
+    ["a part of an id", "00000000-0000"],
+  ])("%s → 400", async (_what, given) => {
+    await expectRefused({ apikey: secretKey, "keyframe-user": given }, 400, "invalid_request");
+  });
+
+  test("an id of nobody, and of somebody who was deleted → 404 user_not_found", async () => {
+    const gone = await signUp();
+    await sql`delete from auth.users where id = ${gone.id}`;
+    for (const id of [crypto.randomUUID(), "00000000-0000-0000-0000-000000000000", gone.id]) {
+      await expectRefused({ apikey: secretKey, "keyframe-user": id }, 404, "user_not_found");
+    }
+  });
+
+  test("sent twice, for one user or for two → 400", async () => {
+    for (const ids of [
+      [victim.id, victim.id],
+      [victim.id, attacker.id],
+      [victim.id, ""],
+    ]) {
+      const lines = [`apikey: ${secretKey}`, ...ids.map((id) => `Keyframe-User: ${id}`)];
+      const { status, body } = await rawExchange(`${url}/functions/v1/api/projects`, "GET", lines);
+      expect([status, JSON.parse(body).error.code]).toEqual([400, "invalid_request"]);
+    }
+  });
+});
+
+test("the secret key without Keyframe-User → 401, except for service-wide webhooks", async () => {
+  for (const path of ["/api/projects", `/api/projects/${projectId}`, "/api/models"]) {
+    expect([path, (await callApi(path, { headers: { apikey: secretKey } })).status]).toEqual([path, 401]);
+  }
+});
+
+test("a server that acts for one user → another's rows are not found, as for the user", async () => {
+  const headers = { apikey: secretKey, "keyframe-user": attacker.id };
+  const before = await footprint(sql, victim.id);
+  const tries: [path: string, options: CallOptions][] = [
+    [`/api/projects/${projectId}`, {}],
+    [`/api/projects/${projectId}`, { method: "DELETE" }],
+    [`/api/projects/${projectId}`, { method: "PATCH", json: { title: "Mine" } }],
+    ["/api/projects/generate/first-frame", { json: { projectId } }],
+    [`/api/projects/${projectId}/predictions`, {}],
+  ];
+  for (const [path, options] of tries) {
+    expect([path, (await callApi(path, { ...options, headers })).error?.code]).toEqual([path, "not_found"]);
+  }
+  expect(await footprint(sql, victim.id)).toEqual(before);
+});
+
+test("a web page → its browser may not send Keyframe-User", async () => {
+  const answer = await fetch(`${url}/functions/v1/api/projects`, {
+    method: "OPTIONS",
+    headers: { "access-control-request-headers": "keyframe-user", origin: "https://page.example" },
+  });
+  await answer.body?.cancel();
+  expect(answer.headers.get("access-control-allow-headers")).not.toMatch(/keyframe-user|\*/i);
+});
+
+test("the functions behind it, by the Data API → closed to everybody but the secret key; the header means nothing there", async () => {
+  const args = { user_id: victim.id, function_name: "list_projects", args: {} };
+  const headers = { "accept-profile": "keyframe_worker", "content-profile": "keyframe_worker" };
+  for (const caller of ["anon", attacker, victim] as const) {
+    expect((await rest(caller, "POST", "/rpc/act_as", { json: args, headers })).code).toBe("42501");
+    const json = { user_id: attacker.id, file_name: "x.png" };
+    expect((await rest(caller, "POST", "/rpc/assign_upload", { json })).code).toBe("42501");
+  }
+  const { text } = await rest(attacker, "GET", "/projects?select=id", { headers: { "keyframe-user": victim.id } });
+  expect(text).toBe("[]");
+});
+
+const listed = z.object({ projects: z.array(z.object({ textPrompt: z.string() })) });
+
+/** KEYFRAME_MIXED_REQUESTS=10000 for the long run. */
+const REQUESTS = Number(Deno.env.get("KEYFRAME_MIXED_REQUESTS") ?? 1000);
+
+test(`${REQUESTS} requests, 50 at once: of two users, of servers for them, for nobody, refused ones, and others of the same connections → nobody ever gets or makes a row of another`, {
+  timeout: 30_000 + REQUESTS * 60,
+}, async () => {
+  const owners = await Promise.all([signUp(), signUp()]);
+  const made = new Map(owners.map(({ id }) => [id, 0]));
+  const asServer = (id: string) => ({ apikey: secretKey, "keyframe-user": id });
+  const asUser = ({ token }: User) => ({ authorization: `Bearer ${token}` });
+
+  const create = async (owner: User, headers: Record<string, string>) => {
+    const reply = await callApi("/api/projects", { headers, json: { title: "Shot", textPrompt: owner.id } });
+    expect([reply.status, reply.error]).toEqual([201, null]);
+    made.set(owner.id, (made.get(owner.id) ?? 0) + 1);
+  };
+  const list = async (owner: User, headers: Record<string, string>) => {
+    const reply = await callApi("/api/projects?limit=20", { headers });
+    expect([reply.status, reply.error]).toEqual([200, null]);
+    const seen = listed.parse(reply.data).projects.map(({ textPrompt }) => textPrompt);
+    expect(new Set([...seen, owner.id])).toEqual(new Set([owner.id]));
+  };
+  const refused = async (headers: Record<string, string>, code: string, json?: unknown) =>
+    expect((await callApi("/api/projects", { headers, json })).error?.code).toBe(code);
+  const readAs = async (caller: "anon" | User, expected: (owners: string[]) => boolean) => {
+    const { status, text } = await rest(caller, "GET", "/projects?select=owner_id&limit=20");
+    const rows = status === 200 ? z.array(z.object({ owner_id: z.string() })).parse(JSON.parse(text)) : [];
+    expect(expected(rows.map(({ owner_id }) => owner_id))).toBe(true);
+  };
+  const kinds: ((owner: User) => Promise<unknown>)[] = [
+    (owner) => list(owner, asServer(owner.id)),
+    (owner) => list(owner, asUser(owner)),
+    (owner) => create(owner, asServer(owner.id)),
+    (owner) => create(owner, asUser(owner)),
+    () => refused(asServer(crypto.randomUUID()), "user_not_found"),
+    (owner) => refused(asServer(owner.id), "invalid_request", { title: "Shot", textPrompt: "x", aspectRatio: "0:0" }),
+    () => refused({ apikey: secretKey }, "unauthorized"),
+    () => readAs("anon", (rows) => rows.length === 0),
+    (owner) => readAs(owner, (rows) => rows.every((id) => id === owner.id)),
+    (owner) => list(owner, asServer(owner.id)),
+  ];
+  let next = 0;
+  const work = async () => {
+    for (let at = next++; at < REQUESTS; at = next++) {
+      const owner = owners[at % 2];
+      // Each kind is made for both; a bucket holds 60 projects.
+      if (at % 100 === 0) for (const { id } of owners) await fillBuckets(sql, id);
+      if (owner) await kinds[Math.floor(at / 2) % kinds.length]?.(owner);
+    }
+  };
+  await Promise.all(Array.from({ length: 50 }, work));
+
+  const rows = await sql<{ owner_id: string; text_prompt: string; count: number }[]>`
+      select owner_id, text_prompt, count(*)::int from keyframe.projects
+      where owner_id in ${sql(owners.map(({ id }) => id))} or text_prompt in ${sql(owners.map(({ id }) => id))} group by 1, 2`;
+  expect(rows.map((row) => [row.owner_id, row.text_prompt, row.count]).sort()).toEqual(
+    [...made].map(([id, count]) => [id, id, count]).sort(),
+  );
+});
