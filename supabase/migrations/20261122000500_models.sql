@@ -141,19 +141,14 @@ begin
 end
 $$;
 
--- The mistakes in a row of models, each a sentence with its path; null when there is none. First those of shape; what the keys mean is
--- looked at when their shapes are right.
-create function keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
-returns text
-language plpgsql
+-- The keys that a control can have, by the control's kind, each of a shape.
+create function keyframe_private.known_keys()
+returns table (key text, kinds text[], shape text)
+language sql
 immutable
 set search_path = ''
 as $$
-#variable_conflict use_column
-declare
-  mistakes text;
-begin
-  with allowed (key, kinds, shape) as (values
+  values
     ('field', '{text,image,images,choice}'::text[], 'the name of a field'),
     ('maxLength', '{text}', 'a positive integer'),
     ('required', '{image}', 'true or false'),
@@ -169,102 +164,178 @@ begin
     ('omitWith', '{choice}', 'a list'),
     ('forces', '{image,images,choice}', 'an object'),
     ('forcesByValue', '{choice}', 'an object')
-  ), demanded (name, key, reason) as (values
-    ('referenceImages', 'max', 'how many images the model takes'),
-    ('resolution', 'default', 'it decides the price, so it is always sent'),
-    ('durationSeconds', 'default', 'it decides the price, so it is always sent'),
-    ('audio', 'default', 'it decides the price, so it is always sent')
-  ), control as (
-    select c.key as name, 'controls' || c.at as path, c.item, k.kind, k.shape
-    from keyframe_private.json_entries(controls) c
-    left join keyframe_private.known_controls() k on k.name = c.key and model_mistakes.step = any (k.steps)
-  ), entry as (
-    select c.*, e.key, c.path || e.at as entry_path, e.item as entry, a.shape as entry_shape
-    from control c cross join lateral keyframe_private.json_entries(c.item) e
-    left join allowed a on a.key = e.key and c.kind = any (a.kinds)
-    where c.kind is not null
-  ), element as (
-    select e.name, e.shape, e.key, e.entry_path || i.at as path, i.item, i.key as ours
-    from entry e cross join lateral keyframe_private.json_entries(e.entry) i
-  ), wrong (path, sentence) as (
-    select 'controls', 'must be an object.' where not keyframe_private.has_shape(controls, 'an object')
-    union all select 'fixed', 'must be an object.' where not keyframe_private.has_shape(fixed, 'an object')
-    union all select 'fixed' || f.at, 'must be the name of a field.' from keyframe_private.json_entries(fixed) f
-      where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
-    union all select 'controls.' || k.name, 'is missing.' from (values ('prompt', null), ('firstFrame', 'video')) as k (name, step)
-      where not controls ? k.name and coalesce(k.step, model_mistakes.step::text) = model_mistakes.step::text
-    union all select c.path, format('is no control of the step %s. It has: %s.', model_mistakes.step,
-        (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where model_mistakes.step = any (k.steps)))
-      from control c where c.kind is null
-    union all select c.path, 'must be an object.' from control c where c.kind is not null and not keyframe_private.has_shape(c.item, 'an object')
-    union all select e.entry_path, format('is no key of this control. It takes: %s.', (select string_agg(a.key, ', ') from allowed a where e.kind = any (a.kinds)))
-      from entry e where e.entry_shape is null
-    union all select e.entry_path, format('must be %s.', e.entry_shape) from entry e where not keyframe_private.has_shape(e.entry, e.entry_shape)
-    union all select c.path || '.field', 'is missing: the model''s field.' from control c
-      where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? 'field'
-    union all select c.path || '.' || d.key, format('is missing: %s.', d.reason) from control c join demanded d on d.name = c.name
-      where c.kind is not null and keyframe_private.has_shape(c.item, 'an object') and not c.item ? d.key
-    union all select c.path, case when c.shape like '%integer' then 'must have either values, or min and max.' else 'must have values, and no min or max.' end
-      from control c where c.kind = 'choice' and keyframe_private.has_shape(c.item, 'an object')
-        and case when c.item ? 'values' then c.item ?| array['min', 'max'] else c.shape not like '%integer' or not c.item ?& array['min', 'max'] end
-    union all select e.entry_path, 'is possible for aspectRatio alone: any other choice would be ignored.' from entry e
-      where e.key = 'omitWith' and e.name <> 'aspectRatio'
-    union all select e.entry_path, 'must not be empty.' from entry e where e.key in ('values', 'forces') and e.entry in ('[]', '{}')
-    union all select e.path, format('must be %s.', e.shape) from element e
-      where e.key = 'values' and e.ours is null and not keyframe_private.has_shape(e.item, e.shape)
-    union all select e.path, format('cannot stand in an object: a value must be %s. Use a list.', e.shape) from element e
-      where e.key = 'values' and e.ours is not null and not keyframe_private.has_shape(to_jsonb(e.ours), e.shape)
-    union all select e.path, 'must be a text, a number, true or false.' from element e
-      where e.key in ('values', 'forces') and e.ours is not null and not keyframe_private.has_shape(e.item, 'a text, a number, true or false')
-    union all select e.path, 'must be a text.' from element e
-      where e.key in ('needs', 'excludes', 'omitWith', 'order') and not keyframe_private.has_shape(e.item, 'a text')
-    union all select e.path, 'must be an object.' from element e where e.key = 'forcesByValue' and not keyframe_private.has_shape(e.item, 'an object')
-    union all select e.path, 'stands there twice.' from element e
-      where e.ours is null and exists (select from element o where o.name = e.name and o.key = e.key and o.item = e.item and o.path < e.path)
-  )
-  select string_agg(w.path || ' ' || w.sentence, ' ' order by w.path, w.sentence) into mistakes from wrong w;
-  if mistakes is not null then
-    return mistakes;
+$$;
+
+-- What is wrong with one element of a list or an object under a key of a control; null: nothing. `ours` is its name in an object.
+create function keyframe_private.element_mistake(key text, ours text, element jsonb, value_shape text)
+returns text
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return case
+    when key = 'values' and ours is null and not keyframe_private.has_shape(element, value_shape) then format('must be %s.', value_shape)
+    when key = 'values' and ours is not null and not keyframe_private.has_shape(to_jsonb(ours), value_shape) then
+      format('cannot stand in an object: a value must be %s. Use a list.', value_shape)
+    when key in ('values', 'forces') and not keyframe_private.has_shape(element, 'a text, a number, true or false') then
+      'must be a text, a number, true or false.'
+    when key in ('needs', 'excludes', 'omitWith', 'order') and not keyframe_private.has_shape(element, 'a text') then 'must be a text.'
+    when key = 'forcesByValue' and not keyframe_private.has_shape(element, 'an object') then 'must be an object.'
+  end;
+end
+$$;
+
+-- What is wrong with the shape of a control.
+create function keyframe_private.shape_mistakes(step keyframe.generation_step, name text, control jsonb)
+returns setof text
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  path constant text := 'controls.' || name;
+  known record;
+  entry record;
+begin
+  select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name and shape_mistakes.step = any (k.steps);
+  if not found then
+    return next format('%s is no control of the step %s. It has: %s.', path, step,
+      (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where shape_mistakes.step = any (k.steps)));
+    return;
+  elsif not keyframe_private.has_shape(control, 'an object') then
+    return next path || ' must be an object.';
+    return;
   end if;
 
-  with control as (
-    select c.key as name, 'controls' || c.at as path, c.item from keyframe_private.json_entries(controls) c
-  ), field (path, name, place) as (
-    select c.path || '.field', c.item ->> 'field', 1 from control c
-    union all select 'fixed' || f.at, f.key, 2 from keyframe_private.json_entries(fixed) f
-  ), named as ( -- other controls
-    select c.name, c.path || '.' || l.key || e.at as path, l.key, e.item #>> '{}' as other
-    from control c cross join unnest(array['needs', 'excludes', 'omitWith']) as l (key)
-    cross join lateral keyframe_private.json_entries(c.item -> l.key) e
-  ), forced as ( -- values of other controls
-    select c.name, c.path || '.forces' || f.at as path, f.key as other, f.item as value
-    from control c cross join lateral keyframe_private.json_entries(c.item -> 'forces') f
+  if not control ? 'field' then
+    return next path || '.field is missing: the model''s field.';
+  end if;
+  if name in ('resolution', 'durationSeconds', 'audio') and not control ? 'default' then
+    return next path || '.default is missing: it decides the price, so it is always sent.';
+  end if;
+  if name = 'referenceImages' and not control ? 'max' then
+    return next path || '.max is missing: how many images the model takes.';
+  end if;
+  if known.shape like '%integer' and not (case when control ? 'values' then not control ?| array['min', 'max'] else control ?& array['min', 'max'] end) then
+    return next path || ' must have either values, or min and max.';
+  elsif known.shape not like '%integer' and (not control ? 'values' or control ?| array['min', 'max']) then
+    return next path || ' must have values, and no min or max.';
+  end if;
+
+  for entry in
+    select e.key, e.item, path || e.at as path, k.shape from keyframe_private.json_entries(control) e
+    left join keyframe_private.known_keys() k on k.key = e.key and known.kind = any (k.kinds)
+  loop
+    if entry.shape is null then
+      return next format('%s is no key of this control. It takes: %s.', entry.path,
+        (select string_agg(k.key, ', ') from keyframe_private.known_keys() k where known.kind = any (k.kinds)));
+    elsif not keyframe_private.has_shape(entry.item, entry.shape) then
+      return next format('%s must be %s.', entry.path, entry.shape);
+    elsif entry.key = 'omitWith' and name <> 'aspectRatio' then
+      return next entry.path || ' is possible for aspectRatio alone: any other choice would be ignored.';
+    elsif entry.key in ('values', 'forces') and entry.item in ('[]', '{}') then
+      return next entry.path || ' must not be empty.';
+    else
+      return query
+        select format('%s%s %s', entry.path, i.at, keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape))
+        from keyframe_private.json_entries(entry.item) i
+        where keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape) is not null
+        union all
+        select format('%s%s stands there twice.', entry.path, i.at) from keyframe_private.json_entries(entry.item) i
+        where i.key is null and exists (select from keyframe_private.json_entries(entry.item) o where o.item = i.item and o.at < i.at);
+    end if;
+  end loop;
+end
+$$;
+
+-- What is wrong with a control of right shape beside the others of its model.
+create function keyframe_private.meaning_mistakes(name text, controls jsonb)
+returns setof text
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  path constant text := 'controls.' || name;
+  control constant jsonb := controls -> name;
+  ours constant jsonb := keyframe_private.control_values(control);
+  other record;
+begin
+  return query
+    select format('%s.field names the field %s, which controls.%s.field fills already.', path, control ->> 'field', c.key) from jsonb_each(controls) c
+    where c.value -> 'field' = control -> 'field' and c.key < name;
+  if (control ->> 'min')::numeric > (control ->> 'max')::numeric then
+    return next path || '.min must not be greater than max.';
+  end if;
+  if name = 'referenceImages' and (control ->> 'max')::integer > 1 and control -> 'list' is distinct from 'true' then
+    return next path || '.list must be true: the model takes several images.';
+  end if;
+  if control ? 'default' and not keyframe_private.control_takes(control, control -> 'default') then
+    return next path || '.default is not among its values.';
+  end if;
+  if control ? 'order' and (jsonb_typeof(control -> 'values') <> 'object'
+    or array(select jsonb_array_elements_text(control -> 'order') v order by v) <> array(select jsonb_object_keys(control -> 'values') v order by v)) then
+    return next path || '.order must name each key of values once, and values must be an object.';
+  end if;
+  return query
+    select format('%s.forcesByValue%s is not among its values.', path, v.at) from keyframe_private.json_entries(control -> 'forcesByValue') v
+    where v.key not in (select jsonb_array_elements_text(ours));
+
+  for other in
+    select l.key, path || '.' || l.key || e.at as path, e.item #>> '{}' as name
+    from unnest(array['needs', 'excludes', 'omitWith']) l (key) cross join lateral keyframe_private.json_entries(control -> l.key) e
+  loop
+    if other.name = name or not controls ? other.name then
+      return next format('%s must be another control of this model, not %s.', other.path, other.name);
+    elsif other.key = 'omitWith' and other.name not in ('firstFrame', 'lastFrame', 'referenceImages') then
+      return next format('%s must be firstFrame, lastFrame or referenceImages, not %s.', other.path, other.name);
+    end if;
+  end loop;
+
+  for other in
+    select path || '.forces' || f.at as path, f.key as name, f.item as value from keyframe_private.json_entries(control -> 'forces') f
     union all
-    select c.name, c.path || '.forcesByValue' || v.at || f.at, f.key, f.item
-    from control c cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v cross join lateral keyframe_private.json_entries(v.item) f
-  ), wrong (path, sentence) as (
-    select f.path, format('names the field %s, which %s fills already.', f.name, o.path) from field f
-      join field o on o.name = f.name and (o.place, o.path) < (f.place, f.path)
-    union all select c.path || '.min', 'must not be greater than max.' from control c where (c.item ->> 'min')::numeric > (c.item ->> 'max')::numeric
-    union all select c.path || '.list', 'must be true: the model takes several images.' from control c
-      where c.name = 'referenceImages' and (c.item ->> 'max')::numeric > 1 and c.item -> 'list' is distinct from 'true'
-    union all select c.path || '.default', 'is not among its values.' from control c
-      where c.item ? 'default' and not keyframe_private.control_takes(c.item, c.item -> 'default')
-    union all select c.path || '.order', 'must name each key of values once, and values must be an object.' from control c
-      where c.item ? 'order' and (jsonb_typeof(c.item -> 'values') <> 'object' or not c.item -> 'values' ?& array(select jsonb_array_elements_text(c.item -> 'order'))
-        or jsonb_array_length(c.item -> 'order') <> (select count(*) from jsonb_object_keys(c.item -> 'values')))
-    union all select c.path || '.forcesByValue' || v.at, 'is not among its values.' from control c
-      cross join lateral keyframe_private.json_entries(c.item -> 'forcesByValue') v
-      where not exists (select from jsonb_array_elements_text(keyframe_private.control_values(c.item)) t where t = v.key)
-    union all select n.path, format('must be another control of this model, not %s.', n.other) from named n where n.other = n.name or not controls ? n.other
-    union all select n.path, format('must be firstFrame, lastFrame or referenceImages, not %s.', n.other) from named n
-      where n.key = 'omitWith' and controls ? n.other and n.other not in ('firstFrame', 'lastFrame', 'referenceImages')
-    union all select f.path, 'is no other control of this model.' from forced f where f.other = f.name or not controls ? f.other
-    union all select f.path, format('is not among the values of %s.', f.other) from forced f
-      where f.other <> f.name and controls ? f.other and not keyframe_private.control_takes(controls -> f.other, f.value)
-  )
-  select string_agg(w.path || ' ' || w.sentence, ' ' order by w.path, w.sentence) into mistakes from wrong w;
-  return mistakes;
+    select path || '.forcesByValue' || v.at || f.at, f.key, f.item
+    from keyframe_private.json_entries(control -> 'forcesByValue') v cross join lateral keyframe_private.json_entries(v.item) f
+  loop
+    if other.name = name or not controls ? other.name then
+      return next other.path || ' is no other control of this model.';
+    elsif not keyframe_private.control_takes(controls -> other.name, other.value) then
+      return next format('%s is not among the values of %s.', other.path, other.name);
+    end if;
+  end loop;
+end
+$$;
+
+-- The mistakes in a row of models, each a sentence with its path; null when there is none. First those of shape; what the keys mean is
+-- looked at when their shapes are right.
+create function keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
+returns text
+language plpgsql
+immutable
+set search_path = ''
+as $$
+declare
+  mistakes text[];
+begin
+  mistakes := array(
+    select 'controls must be an object.' where not keyframe_private.has_shape(controls, 'an object')
+    union all select 'fixed must be an object.' where not keyframe_private.has_shape(fixed, 'an object')
+    union all select format('controls.%s is missing.', needed.name) from unnest(array['prompt', 'firstFrame']) needed (name)
+      where not controls ? needed.name and (needed.name = 'prompt' or step = 'video')
+    union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
+      where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
+    union all select m from keyframe_private.json_entries(controls) c cross join lateral keyframe_private.shape_mistakes(step, c.key, c.item) m
+      where c.key is not null);
+  if mistakes = '{}' then
+    mistakes := array(
+      select format('fixed%s names the field %s, which controls.%s.field fills already.', f.at, f.key, c.key)
+      from keyframe_private.json_entries(fixed) f join jsonb_each(controls) c on c.value ->> 'field' = f.key
+      union all
+      select m from jsonb_each(controls) c cross join lateral keyframe_private.meaning_mistakes(c.key, controls) m);
+  end if;
+  return (select string_agg(m, ' ' order by m collate "C") from unnest(mistakes) m);
 end
 $$;
 

@@ -287,9 +287,9 @@ describe("a search for a prediction that has ended", () => {
     ...{ created_at: new Date().toISOString(), webhook },
   });
   /** As claim_predictions hands it out: without a lease, for the prediction is over. */
-  const search = async (answer: () => Response) => {
+  const search = async (answer: () => Response, change: Partial<SubmitTask> = {}) => {
     const { deps, calls } = make({ provider: answering(answer), database: { recordState: async () => "ended" } });
-    const { deadline_at: _over, ...task } = kit.submitTask();
+    const { deadline_at: _over, ...task } = kit.submitTask(change);
     const search_since = new Date().toISOString();
     await createWork(deps)({ ...task, task: "search", lease_token: null, search_since }, kit.never());
     return calls;
@@ -304,6 +304,15 @@ describe("a search for a prediction that has ended", () => {
     expect(await search(() => Response.json({ next: null, previous: null, results }))).toEqual([
       ["recordState", expect.objectContaining({ id: "run-1" }), "name"],
       ["recordState", expect.objectContaining({ id: "run-3" }), "name"],
+      ["recordSearchEnded", kit.PREDICTION],
+    ]);
+  });
+
+  test("the model's row has lost a control since → a run with equal text is not ours; those after it are found, and the search has ended", async () => {
+    const input = { prompt: "A lighthouse at dusk", seed: 7 };
+    const results = [{ ...listed("run-1", ""), input }, listed("run-2", CALLBACK)];
+    expect(await search(() => Response.json({ next: null, previous: null, results }), { input })).toEqual([
+      ["recordState", expect.objectContaining({ id: "run-2" }), "name"],
       ["recordSearchEnded", kit.PREDICTION],
     ]);
   });

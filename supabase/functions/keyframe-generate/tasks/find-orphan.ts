@@ -1,4 +1,4 @@
-import { buildInput } from "../../../../shared/replicate/build-input.ts";
+import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { FoundBy, RecordOutcome } from "../../../../shared/replicate/provider-prediction.ts";
 import type { Deps } from "../deps.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
@@ -74,7 +74,7 @@ async function compare(
   for (const file of files) {
     if (typeof file === "string" && (await provider.uploadedFor(file, signal)) === task.id) return "name";
   }
-  return !task.has_images && inOrder(run.input) === inOrder(textInput(task)) ? "text" : null;
+  return !task.has_images && inOrder(run.input) === textInput(task) ? "text" : null;
 }
 
 /** The prediction that a URL names (input-files.ts, and the callback URL in submit.ts). */
@@ -83,8 +83,15 @@ function namedPrediction(address: unknown): string | null {
   return new URL(address).searchParams.get("prediction");
 }
 
-function textInput({ step, input, model_settings }: SoughtTask) {
-  return buildInput({ step, input, files: { firstFrame: null, lastFrame: null, references: [] } }, model_settings);
+/** The input of a submit without files; null when the model's row has changed so that it cannot be made again. */
+function textInput({ step, input, model_settings }: SoughtTask): string | null {
+  const files = { firstFrame: null, lastFrame: null, references: [] };
+  try {
+    return inOrder(buildInput({ step, input, files }, model_settings));
+  } catch (error) {
+    if (error instanceof UnsupportedInput) return null;
+    throw error;
+  }
 }
 
 /** JSON with sorted keys, to compare values. */
