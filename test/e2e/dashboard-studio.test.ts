@@ -396,6 +396,7 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
     .waitFor();
   await card.getByRole("button", { name: "Remove first frame" }).click();
   await card.getByText("Generate the first frame first.").waitFor();
+  await card.getByText("Could not start").waitFor({ state: "detached" });
 });
 
 test("an upload is canceled while its answer is on the way → the project stays; once the project changes, it cannot be", async () => {
