@@ -335,6 +335,21 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   expect([predictions, newer.input.firstFramePredictionId]).toEqual([[], frame.predictionId]);
 });
 
+test("the newest frame is hidden elsewhere, then the one before it deleted → the open page follows", async () => {
+  const { person, projectId, make } = await newFilm();
+  const [oldest, older, newest] = [await make("first-frame"), await make("first-frame"), await make("first-frame")];
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const card = stepCard(page, "First frame");
+  const picture = card.getByRole("img", { name: "First frame:" });
+  await untilShows(picture, newest);
+  await person.keyframe.hidePrediction(newest);
+  await untilShows(picture, older);
+  await card.getByText("Done, newest hidden").waitFor();
+  await person.keyframe.deletePrediction(older);
+  await untilShows(picture, oldest);
+});
+
 test("a video of an uploaded image and of another project's frame → both show; its inputs are used again, alike", async () => {
   const { person, projectId, make } = await newFilm();
   const before = await newFilmOf(person);
@@ -396,6 +411,7 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
     .waitFor();
   await card.getByRole("button", { name: "Remove first frame" }).click();
   await card.getByText("Generate the first frame first.").waitFor();
+  await card.getByText("Could not start").waitFor({ state: "detached" });
 });
 
 test("an upload is canceled while its answer is on the way → the project stays; once the project changes, it cannot be", async () => {

@@ -105,7 +105,11 @@ test.each([
   ],
   [
     "There is no uploaded image of yours at projects/mine.png. Upload it first: POST /api/projects/reference-images.",
-    "There is no uploaded image of yours. Choose another in Settings.",
+    "The image was removed. Choose another in Settings.",
+  ],
+  [
+    "There is no frame 00000000-0000-4000-8000-000000000000 of yours.",
+    "The frame was deleted. Choose another in Settings.",
   ],
   [
     "The provider does not have this model. Choose another, or name none. It said: gone",

@@ -131,6 +131,8 @@ export function useStartStep(projectId: string, step: Step, { texts, save }: Tex
     },
     isStarting: mutation.isPending,
     error: mutation.error,
+    /** Other settings may be accepted. */
+    forgive: () => mutation.error !== null && mutation.reset(),
   };
 }
 

@@ -53,7 +53,7 @@ export function StepCard({
   const isVideo = step === "video";
   const latest = predictions[step];
   const shown = take.prediction;
-  const { start, isStarting, error } = useStartStep(projectId, step, texts);
+  const { start, isStarting, error, forgive } = useStartStep(projectId, step, texts);
   const cancel = useCancelPrediction(projectId);
   const isCanceling = cancel.isPending && isRunning(latest);
   const model = modelOf(models, options);
@@ -127,7 +127,16 @@ export function StepCard({
         )}
         {props.children}
         {cancel.error !== null && <ErrorNotice title="Could not cancel" error={cancel.error} />}
-        <StepSettings options={options} onChange={props.onOptions} models={models} given={given} project={project} />
+        <StepSettings
+          options={options}
+          onChange={(changed) => {
+            forgive();
+            props.onOptions(changed);
+          }}
+          models={models}
+          given={given}
+          project={project}
+        />
       </Stack>
     </article>
   );

@@ -156,11 +156,16 @@ export const controlName = (name: string): string => NAMES[name] ?? name.charAt(
 
 const CAMEL_CASE = /\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
 const ADVICE: [RegExp, string][] = [
+  [/There is no frame \S+ of yours\./, "The frame was deleted. Choose another in Settings."],
+  [
+    /There is no uploaded image of yours at \S+ Upload it first: POST \S+/,
+    "The image was removed. Choose another in Settings.",
+  ],
   [/(?: Name another, or none:)? GET \/api\/models lists them\./, " Choose another in Settings."],
   [/ another, or name none\./, " another in Settings."],
   [/send the aspectRatio of the frame/, "change the aspect ratio"],
-  [/Upload it(?: first:| by) POST \S+\./, "Choose another in Settings."],
-  [/ (?:at )?(?:[0-9a-f]{8}-[0-9a-f-]{27}|projects\/[^\s.]+\.\w+)/g, ""],
+  [/Upload it by POST \S+\./, "Choose another in Settings."],
+  [/ (?:[0-9a-f]{8}-[0-9a-f-]{27}|projects\/[^\s.]+\.\w+)/g, ""],
 ];
 
 /** What the service says of an input, in the words of this page: its models, its settings, and no address of the API. */
