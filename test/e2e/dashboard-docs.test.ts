@@ -164,6 +164,7 @@ test("every example of the page, pasted into a shell by a person with a film and
       if (id === "deletePrediction") {
         await block.getByPlaceholder("projectId").fill(doomedProject.projectId);
         await block.getByPlaceholder("predictionId").fill(doomedTake);
+        await block.getByPlaceholder("predictionId").blur();
       }
       if (id === "deleteProject") await block.getByPlaceholder("projectId").fill(doomedProject.projectId);
       if (id === "deleteFilm") await block.getByPlaceholder("filmId").fill(doomedFilm.filmId);
