@@ -150,8 +150,9 @@ test("every example of the page, pasted into a shell by a person with a film and
   const photo = { name: "look.png", mimeType: "image/png", buffer: Buffer.from(await drawImage()) };
   await Deno.writeFile(`${folder}/look.png`, photo.buffer);
   const doomedProject = await keyframe.createProject({ title: "Doomed", textPrompt: "A" });
+  const withTake = await keyframe.createProject({ title: "With a take", textPrompt: "A" });
   const { predictionId: doomedTake } = await keyframe.waitFor(
-    await keyframe.generate("first-frame", { projectId: doomedProject.projectId }),
+    await keyframe.generate("first-frame", { projectId: withTake.projectId }),
   );
   const doomedFilm = await keyframe.films.create({ title: "Doomed" });
   const doomedWebhook = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
@@ -162,7 +163,7 @@ test("every example of the page, pasted into a shell by a person with a film and
     const fill = async (block: Locator) => {
       if (id === "uploadReferenceImage") await block.locator("input[type=file]").setInputFiles(photo);
       if (id === "deletePrediction") {
-        await block.getByPlaceholder("projectId").fill(doomedProject.projectId);
+        await block.getByPlaceholder("projectId").fill(withTake.projectId);
         await block.getByPlaceholder("predictionId").fill(doomedTake);
         await block.getByPlaceholder("predictionId").blur();
       }
