@@ -184,7 +184,10 @@ test("a session ends, or the page reloads, while texts are typed → they are th
     await page.goto("/#/projects");
     const titled = await (await create()).getByLabel("Title").inputValue();
     await page.goto(`/#/projects/${projectId}`);
-    await page.getByRole("button", { name: /^Settings/ }).first().click();
+    await page
+      .getByRole("button", { name: /^Settings/ })
+      .first()
+      .click();
     return [titled, await project.inputValue(), await step.inputValue()];
   };
   await page.goto("/#/projects");
