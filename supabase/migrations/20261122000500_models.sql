@@ -474,8 +474,10 @@ begin
         'available', keyframe_private.is_available(m, now()),
         'acceptsFaces', m.accepts_faces,
         'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then (
-          select n.model from keyframe_private.successors_of(m, greatest(m.shutdown_at, now())) n limit 1) end,
+        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then
+          keyframe_private.default_successor(m, greatest(m.shutdown_at, now())) end,
+        'prices', keyframe_private.prices_json(m.model),
+        'billedWhen', m.billed_when,
         'promptMaxLength', least((m.controls #>> '{prompt,maxLength}')::integer, 4000),
         'notes', m.notes,
         'controls', (
@@ -490,7 +492,7 @@ begin
   ));
 end
 $$;
-comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control takes.';
+comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control takes and what a run costs.';
 grant execute on function keyframe.list_models() to authenticated;
 
 -- Image models. A last frame gets its first frame as the first of its reference images. Sources and dates: docs/models.md.
