@@ -51,11 +51,9 @@ const model = z
     promptMaxLength: z.int().meta({ description: "In characters." }),
     notes: z.string().optional(),
     prices: z.array(modelPrice).meta({ description: "Those of today; empty when none is known." }),
-    billedWhen: z
-      .object({ failed: yesNoOrUnknown, rejected: yesNoOrUnknown, canceled: yesNoOrUnknown })
-      .meta({
-        description: "Whether the provider bills a run that failed, whose content was rejected, or that was canceled.",
-      }),
+    billedWhen: z.object({ failed: yesNoOrUnknown, rejected: yesNoOrUnknown, canceled: yesNoOrUnknown }).meta({
+      description: "Whether the provider bills a run that failed, whose content was rejected, or that was canceled.",
+    }),
     controls: z.record(z.string(), modelControl).meta({
       description:
         "What it takes, by name: those of a start, and firstFrame, lastFrame and referenceImages. A control that is absent cannot be used.",
