@@ -3201,174 +3201,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.read_figure(figures jsonb, name text)
- RETURNS numeric
- LANGUAGE plpgsql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-begin
-  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
-    return (figures -> name)::numeric;
-  end if;
-  return null;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.input_megapixels(input jsonb)
- RETURNS numeric
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return (
-    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
-    from keyframe_private.images_of(input) i
-    cross join lateral (
-      select u.width::numeric * u.height from keyframe_private.upload_size(i.path) u where i.path is not null
-      union all
-      select (select p.output_width::numeric * p.output_height from keyframe.predictions p where p.id = i.source_prediction_id) where i.path is null
-    ) s (pixels));
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.most_quantity(metric text, input jsonb)
- RETURNS numeric
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return case metric
-    when 'run' then 1
-    when 'image' then 1
-    when 'output_second' then keyframe_private.read_figure(input, 'durationSeconds')
-    when 'input_megapixel' then keyframe_private.input_megapixels(input)
-    when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
-  end; -- hardware_second: only the run shows it
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.settled_quantity(metric text, input jsonb, metrics jsonb, output jsonb)
- RETURNS numeric
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return case metric
-    when 'run' then 1
-    when 'image' then coalesce(keyframe_private.read_figure(metrics, 'image_output_count'), 1)
-    when 'output_second' then coalesce(
-      keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
-    when 'input_megapixel' then coalesce(
-      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'), keyframe_private.input_megapixels(input))
-    when 'output_megapixel' then coalesce(
-      keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
-      ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
-    when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
-  end;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.most_cost(model text, input jsonb, at timestamp with time zone, OUT price_ids bigint[], OUT most_micros bigint, OUT estimate_micros bigint)
- RETURNS record
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-#variable_conflict use_column
-begin
-  select
-    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
-    case when bool_and(p.amount is not null) then ceil(sum(p.amount) * 1000000) end
-  into price_ids, estimate_micros
-  from (
-    select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
-  ) billed
-  left join lateral (
-    select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
-    where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
-    order by keyframe_private.key_count(o.applies_to) desc, o.valid_from desc
-    limit 1
-  ) p on true;
-  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.settled_cost(price_ids bigint[], input jsonb, metrics jsonb, output jsonb)
- RETURNS bigint
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return (
-    select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
-    from (
-      select o.price_usd * keyframe_private.settled_quantity(o.metric, input, metrics, output) from keyframe_private.model_prices o
-      where o.id = any (price_ids)
-    ) p (amount));
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
- RETURNS boolean
- LANGUAGE plpgsql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-begin
-  return asked_micros is null or coalesce(micros <= asked_micros, false);
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.default_cost(chosen keyframe.models, at timestamp with time zone)
- RETURNS bigint
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return (keyframe_private.most_cost(chosen.model, (
-    select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
-  ), at)).most_micros;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.default_successor(gone keyframe.models, at timestamp with time zone)
- RETURNS text
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return (
-    select s.model from keyframe_private.successors_of(gone, at) s
-    where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
-    limit 1);
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.prices_json(model text)
- RETURNS json
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return (
-    select coalesce(json_agg(json_build_object(
-      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
-    from (
-      select distinct on (o.metric, o.applies_to) o.* from keyframe_private.model_prices o
-      where o.model = prices_json.model and o.valid_from <= now()
-      order by o.metric, o.applies_to, o.valid_from desc
-    ) p);
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.images_of(input jsonb)
  RETURNS TABLE(role text, "position" integer, path text, source_prediction_id uuid)
  LANGUAGE plpgsql
@@ -3562,6 +3394,188 @@ end
 $function$;
 grant execute on function keyframe_private.queue_position(keyframe.predictions) to authenticated;
 grant execute on function keyframe_private.queue_position(keyframe.predictions) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.upload_size(path text, OUT width integer, OUT height integer)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
+  from storage.objects o
+  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.read_figure(figures jsonb, name text)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
+    return (figures -> name)::numeric;
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.input_megapixels(input jsonb)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
+    from keyframe_private.images_of(input) i
+    cross join lateral (
+      select u.width::numeric * u.height from keyframe_private.upload_size(i.path) u where i.path is not null
+      union all
+      select (select p.output_width::numeric * p.output_height from keyframe.predictions p where p.id = i.source_prediction_id) where i.path is null
+    ) s (pixels));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.most_quantity(metric text, input jsonb)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then 1
+    when 'output_second' then keyframe_private.read_figure(input, 'durationSeconds')
+    when 'input_megapixel' then keyframe_private.input_megapixels(input)
+    when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
+  end; -- hardware_second: only the run shows it
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.settled_quantity(metric text, input jsonb, metrics jsonb, output jsonb)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then coalesce(keyframe_private.read_figure(metrics, 'image_output_count'), 1)
+    when 'output_second' then coalesce(
+      keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
+    when 'input_megapixel' then coalesce(
+      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'), keyframe_private.input_megapixels(input))
+    when 'output_megapixel' then coalesce(
+      keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
+      ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
+    when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.most_cost(model text, input jsonb, at timestamp with time zone, OUT price_ids bigint[], OUT most_micros bigint, OUT estimate_micros bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+begin
+  select
+    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
+    case when bool_and(p.amount is not null) then ceil(sum(p.amount) * 1000000) end
+  into price_ids, estimate_micros
+  from (
+    select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
+  ) billed
+  left join lateral (
+    select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
+    where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
+    order by keyframe_private.key_count(o.applies_to) desc, o.valid_from desc
+    limit 1
+  ) p on true;
+  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.settled_cost(price_ids bigint[], input jsonb, metrics jsonb, output jsonb)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
+    from (
+      select o.price_usd * keyframe_private.settled_quantity(o.metric, input, metrics, output) from keyframe_private.model_prices o
+      where o.id = any (price_ids)
+    ) p (amount));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return asked_micros is null or coalesce(micros <= asked_micros, false);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.default_cost(chosen keyframe.models, at timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (keyframe_private.most_cost(chosen.model, (
+    select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
+  ), at)).most_micros;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.default_successor(gone keyframe.models, at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select s.model from keyframe_private.successors_of(gone, at) s
+    where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
+    limit 1);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prices_json(model text)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
+    from (
+      select distinct on (o.metric, o.applies_to) o.* from keyframe_private.model_prices o
+      where o.model = prices_json.model and o.valid_from <= now()
+      order by o.metric, o.applies_to, o.valid_from desc
+    ) p);
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
  RETURNS uuid
@@ -3881,20 +3895,6 @@ begin
       'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
       frame, width, height, ratio, ratio));
   end if;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.upload_size(path text, OUT width integer, OUT height integer)
- RETURNS record
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
-  from storage.objects o
-  where o.bucket_id = 'projects' and o.name = substr(path, 10)
-    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
 end
 $function$;
 

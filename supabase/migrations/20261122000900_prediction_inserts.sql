@@ -354,20 +354,6 @@ begin
 end
 $$;
 
--- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly.
-create function keyframe_private.upload_size(path text, out width integer, out height integer)
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
-  from storage.objects o
-  where o.bucket_id = 'projects' and o.name = substr(path, 10)
-    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
-end
-$$;
-
 -- A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath. When it names none and does
 -- not refuse one with null, the take that stands for that step of the project.
 create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
