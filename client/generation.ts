@@ -1,7 +1,7 @@
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
-import type { BodyOf, ModelList, Prediction, Step } from "./types.ts";
+import type { BodyOf, Estimate, ModelList, Prediction, Step } from "./types.ts";
 import { type Poll, type PollHeaders, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
 
 export type StepBody = {
@@ -18,6 +18,13 @@ const START: Record<Step, StartId> = {
   "first-frame": "startFirstFrame",
   "last-frame": "startLastFrame",
   video: "startVideo",
+};
+
+type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
+const ESTIMATE: Record<Step, EstimateId> = {
+  "first-frame": "estimateFirstFrame",
+  "last-frame": "estimateLastFrame",
+  video: "estimateVideo",
 };
 
 type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
@@ -63,6 +70,12 @@ export function generationMethods(settings: Settings) {
     ): Promise<Prediction> => {
       const id: StartId = START[step];
       return remember(await operate(id, {}, { ...options, ...hold(wait), json }, settings));
+    },
+
+    /** What generate with the same body would cost. Starts nothing, and throws where generate would. */
+    estimate: async <S extends Step>(step: S, json: StepBody[S], options: CallOptions = {}): Promise<Estimate> => {
+      const id: EstimateId = ESTIMATE[step];
+      return (await operate(id, {}, { ...options, json }, settings)).data;
     },
 
     /** Without predictionId: the latest prediction of the step. A failed generation does not throw: check `status`. */

@@ -85,7 +85,19 @@ export type ModelControl = {
   forcesByValue?: Record<string, Record<string, Value>> | undefined;
 };
 
-/** A model of a step, and what it takes. */
+type YesNoOrUnknown = "yes" | "no" | "unknown";
+
+/** What one unit of a metric costs. The metrics of a model add up. */
+export type ModelPrice = {
+  /** The values for which it holds. Of those that fit, the one with the most values counts. */
+  appliesTo: Record<string, Value>;
+  metric: "run" | "image" | "output_second" | "input_megapixel" | "output_megapixel" | "hardware_second";
+  priceUsd: number;
+  /** When it was last compared with its source. */
+  checkedAt: string;
+};
+
+/** A model of a step, what it takes, and what it costs. */
 export type Model = {
   /** The provider's name: `owner/name`. */
   model: string;
@@ -96,19 +108,36 @@ export type Model = {
   /** False: its vendor ended it, or the provider does not know it. */
   available: boolean;
   /** Whether it takes images that show people's faces. */
-  acceptsFaces: "yes" | "no" | "unknown";
+  acceptsFaces: YesNoOrUnknown;
   /** When its vendor ends it, if that is announced. */
   shutdownAt: string | null;
-  /** The model that a start takes when this one is not available. */
+  /** The model that a start without further wishes takes when this one is not available. */
   successor: string | null;
   promptMaxLength: number;
   notes?: string | undefined;
+  /** Those of today; empty when none is known. */
+  prices: ModelPrice[];
+  /** Whether the provider bills a run that failed, whose content was rejected, or that was canceled. */
+  billedWhen: { failed: YesNoOrUnknown; rejected: YesNoOrUnknown; canceled: YesNoOrUnknown };
   /** By name: those of a start, and firstFrame, lastFrame and referenceImages. One that is absent cannot be used. */
   controls: Record<string, ModelControl>;
 };
 
 /** The models of each step, in the order in which to offer them. */
 export type ModelList = { steps: { step: Step; models: Model[] }[] };
+
+/** What a start would cost, in millionths of a dollar. */
+export type Estimate = {
+  /** The model that would make it. */
+  model: string;
+  /** The default, if it is not available and `model` would take its place. Otherwise null. */
+  requestedModel: string | null;
+  /** Null: no price is known. */
+  estimateMicros: number | null;
+  /** The most that it can cost. Without a known price the model's ceiling; null if there is none. */
+  atMostMicros: number | null;
+  currency: "USD";
+};
 
 /** One run of a step. */
 export type Prediction = {
@@ -266,6 +295,10 @@ type Start<Absent extends keyof Controls = never> = {
   model?: string | undefined;
 } & { [Name in keyof Controls]?: (Name extends Absent ? null : Controls[Name] | null) | undefined };
 type LastFrame = "lastFramePredictionId" | "lastFrameImagePath";
+type StartFirstFrame = Start<
+  "firstFramePredictionId" | "firstFrameImagePath" | LastFrame | "durationSeconds" | "audio"
+>;
+type StartLastFrame = Start<LastFrame | "durationSeconds" | "audio">;
 type Endpoint = {
   description?: string | undefined;
   eventTypes?: EventType[] | undefined;
@@ -338,12 +371,12 @@ export type Operations = {
   deleteFilm: { query: { projects?: "delete" | undefined }; answer: Film };
   uploadReferenceImage: { answer: { referenceImagePath: string } };
   listModels: { answer: ModelList };
-  startFirstFrame: {
-    body: Start<"firstFramePredictionId" | "firstFrameImagePath" | LastFrame | "durationSeconds" | "audio">;
-    answer: Prediction;
-  };
-  startLastFrame: { body: Start<LastFrame | "durationSeconds" | "audio">; answer: Prediction };
+  startFirstFrame: { body: StartFirstFrame; answer: Prediction };
+  startLastFrame: { body: StartLastFrame; answer: Prediction };
   startVideo: { body: Start; answer: Prediction };
+  estimateFirstFrame: { body: StartFirstFrame; answer: Estimate };
+  estimateLastFrame: { body: StartLastFrame; answer: Estimate };
+  estimateVideo: { body: Start; answer: Estimate };
   readFirstFrame: Read;
   readLastFrame: Read;
   readVideo: Read;

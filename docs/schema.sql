@@ -139,8 +139,12 @@ create table keyframe.models (
   controls jsonb not null,
   fixed jsonb not null default '{}'::jsonb,
   notes text not null default ''::text,
+  billed_when jsonb not null default '{"failed": "unknown", "canceled": "yes", "rejected": "unknown"}'::jsonb,
+  cost_ceiling_micros bigint,
   constraint models_pkey PRIMARY KEY (step, model),
   constraint accepts_faces_is_known CHECK ((accepts_faces = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text]))),
+  constraint billed_when_says_yes_no_or_unknown CHECK (((COALESCE((billed_when ->> 'failed'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'rejected'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'canceled'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND ((billed_when - ARRAY['failed'::text, 'rejected'::text, 'canceled'::text]) = '{}'::jsonb))),
+  constraint cost_ceiling_is_not_negative CHECK ((cost_ceiling_micros >= 0)),
   constraint label_is_not_empty CHECK ((btrim(label) <> ''::text)),
   constraint model_is_owner_slash_name CHECK ((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text)),
   constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
@@ -156,6 +160,8 @@ comment on column keyframe.models.refused_at is 'When the provider refused the m
 comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
 comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
+comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
+comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
 alter table keyframe.models enable row level security;
 create policy models_select_everyone on keyframe.models for select to authenticated
   using (true);
@@ -164,6 +170,7 @@ grant select on keyframe.models to service_role;
 CREATE TRIGGER _100_require_well_formed BEFORE INSERT OR UPDATE ON keyframe.models FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_well_formed_model();
 CREATE TRIGGER _200_refuse_disabled_default BEFORE UPDATE OF enabled ON keyframe.models FOR EACH ROW WHEN (old.enabled AND NOT new.enabled) EXECUTE FUNCTION keyframe_private.refuse_disabled_default();
 CREATE TRIGGER _300_clear_refusal BEFORE UPDATE ON keyframe.models FOR EACH ROW WHEN (old.refused_at IS NOT NULL AND new.refused_at = old.refused_at) EXECUTE FUNCTION keyframe_private.clear_refusal();
+CREATE TRIGGER _400_rename_prices AFTER UPDATE OF model ON keyframe.models FOR EACH ROW WHEN (new.model <> old.model) EXECUTE FUNCTION keyframe_private.rename_prices();
 
 create table keyframe.step_defaults (
   step keyframe.generation_step not null,
@@ -472,8 +479,10 @@ begin
         'available', keyframe_private.is_available(m, now()),
         'acceptsFaces', m.accepts_faces,
         'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then (
-          select n.model from keyframe_private.successors_of(m, greatest(m.shutdown_at, now())) n limit 1) end,
+        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then
+          keyframe_private.default_successor(m, greatest(m.shutdown_at, now())) end,
+        'prices', keyframe_private.prices_json(m.model),
+        'billedWhen', m.billed_when,
         'promptMaxLength', least((m.controls #>> '{prompt,maxLength}')::integer, 4000),
         'notes', m.notes,
         'controls', (
@@ -488,7 +497,7 @@ begin
   ));
 end
 $function$;
-comment on function keyframe.list_models() is 'The enabled models of each step, in order, with what each control takes.';
+comment on function keyframe.list_models() is 'The enabled models of each step, in order, with what each control takes and what a run costs.';
 grant execute on function keyframe.list_models() to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text, description text DEFAULT ''::text, aspect_ratio text DEFAULT '16:9'::text, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text, film_id uuid DEFAULT NULL::uuid)
@@ -548,6 +557,33 @@ end
 $function$;
 comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project.';
 grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.estimate_prediction(project_id uuid, step keyframe.generation_step, input jsonb DEFAULT '{}'::jsonb, model text DEFAULT NULL::text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.predictions;
+  cost record;
+begin
+  perform keyframe_private.require_user();
+  wanted.project_id := estimate_prediction.project_id;
+  wanted.step := estimate_prediction.step;
+  wanted.input := estimate_prediction.input;
+  wanted.model := estimate_prediction.model;
+  wanted := keyframe_private.resolve_start(wanted);
+  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
+  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
+  return json_build_object('rate', rate, 'estimate', json_build_object(
+    'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
+    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD'));
+end
+$function$;
+comment on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) is 'What a start would cost, with every check of a start. Stores nothing.';
+grant execute on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid)
  RETURNS json
@@ -1933,6 +1969,31 @@ comment on column keyframe_private.idempotency_keys.answer is 'The answer to the
 CREATE INDEX idempotency_keys_created_at_idx ON keyframe_private.idempotency_keys USING btree (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
 
+create table keyframe_private.model_prices (
+  id bigint not null generated always as identity,
+  model text not null,
+  applies_to jsonb not null default '{}'::jsonb,
+  metric text not null,
+  price_usd numeric not null,
+  valid_from timestamp with time zone not null default now(),
+  source text not null,
+  checked_at date not null default CURRENT_DATE,
+  constraint model_prices_pkey PRIMARY KEY (id),
+  constraint one_price_at_a_time UNIQUE (model, metric, applies_to, valid_from),
+  constraint price_is_between_0_and_1000 CHECK (((price_usd >= (0)::numeric) AND (price_usd <= (1000)::numeric))),
+  constraint source_is_not_empty CHECK ((btrim(source) <> ''::text))
+);
+comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';
+comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it holds, for example {"resolution": "1080p", "audio": true}. Of the rows that fit, the one with the most values counts.';
+comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
+comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
+comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
+comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
+alter table keyframe_private.model_prices enable row level security;
+CREATE TRIGGER _100_require_well_formed BEFORE INSERT OR UPDATE ON keyframe_private.model_prices FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_well_formed_price();
+CREATE TRIGGER _200_keep_changed BEFORE UPDATE ON keyframe_private.model_prices FOR EACH ROW WHEN (old.valid_from <= now() AND (old.id IS DISTINCT FROM new.id OR old.applies_to IS DISTINCT FROM new.applies_to OR old.metric IS DISTINCT FROM new.metric OR old.price_usd IS DISTINCT FROM new.price_usd OR old.valid_from IS DISTINCT FROM new.valid_from)) EXECUTE FUNCTION keyframe_private.keep_price();
+CREATE TRIGGER _200_keep_deleted BEFORE DELETE ON keyframe_private.model_prices FOR EACH ROW WHEN (old.valid_from <= now()) EXECUTE FUNCTION keyframe_private.keep_price();
+
 create table keyframe_private.prediction_images (
   prediction_id uuid not null,
   role text not null,
@@ -3054,6 +3115,92 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.key_count(object jsonb)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (select count(*) from jsonb_object_keys(object));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.price_mistakes(price keyframe_private.model_prices)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if not exists (select from keyframe.models m where m.model = price.model) then
+    return format('model: there is no model %s. Insert it into keyframe.models first.', price.model);
+  elsif not keyframe_private.has_shape(price.applies_to, 'an object') then
+    return 'applies_to must be an object.';
+  end if;
+  return (
+    select string_agg(mistake, ' ' order by mistake collate "C") from (
+      select 'metric must be run, image, output_second, input_megapixel, output_megapixel or hardware_second.'
+      where price.metric not in ('run', 'image', 'output_second', 'input_megapixel', 'output_megapixel', 'hardware_second')
+      union all
+      select case
+        when not exists (
+          select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
+          where m.model = price.model and m.controls ? a.key
+        ) then format('applies_to.%s is no control of %s with values.', a.key, price.model)
+        when not exists (
+          select from keyframe.models m where m.model = price.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
+        ) then format('applies_to.%s: %s does not take %s.', a.key, price.model, a.value)
+      end
+      from jsonb_each(price.applies_to) a
+      union all
+      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
+      from keyframe_private.model_prices o
+      where o.model = price.model and o.metric = price.metric and o.id <> price.id and o.applies_to <> price.applies_to
+        and keyframe_private.key_count(o.applies_to) = keyframe_private.key_count(price.applies_to)
+        and o.applies_to || price.applies_to = price.applies_to || o.applies_to
+    ) found (mistake));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_well_formed_price()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  mistakes text := keyframe_private.price_mistakes(new);
+begin
+  if mistakes is not null then
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed', hint = 'docs/costs.md has the metrics.';
+  end if;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_price()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  raise exception 'This price has been in force, and runs were started under it. Insert a row with the new price: it holds from its valid_from on.'
+    using errcode = 'check_violation', constraint = 'price_in_force_stays';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.rename_prices()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe_private.model_prices p set model = new.model where p.model = old.model;
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.images_of(input jsonb)
  RETURNS TABLE(role text, "position" integer, path text, source_prediction_id uuid)
  LANGUAGE plpgsql
@@ -3247,6 +3394,188 @@ end
 $function$;
 grant execute on function keyframe_private.queue_position(keyframe.predictions) to authenticated;
 grant execute on function keyframe_private.queue_position(keyframe.predictions) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.upload_size(path text, OUT width integer, OUT height integer)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
+  from storage.objects o
+  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.read_figure(figures jsonb, name text)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
+    return (figures -> name)::numeric;
+  end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.input_megapixels(input jsonb)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
+    from keyframe_private.images_of(input) i
+    cross join lateral (
+      select u.width::numeric * u.height from keyframe_private.upload_size(i.path) u where i.path is not null
+      union all
+      select (select p.output_width::numeric * p.output_height from keyframe.predictions p where p.id = i.source_prediction_id) where i.path is null
+    ) s (pixels));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.most_quantity(metric text, input jsonb)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then 1
+    when 'output_second' then keyframe_private.read_figure(input, 'durationSeconds')
+    when 'input_megapixel' then keyframe_private.input_megapixels(input)
+    when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
+  end; -- hardware_second: only the run shows it
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.settled_quantity(metric text, input jsonb, metrics jsonb, output jsonb)
+ RETURNS numeric
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then coalesce(keyframe_private.read_figure(metrics, 'image_output_count'), 1)
+    when 'output_second' then coalesce(
+      keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
+    when 'input_megapixel' then coalesce(
+      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'), keyframe_private.input_megapixels(input))
+    when 'output_megapixel' then coalesce(
+      keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
+      ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
+    when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.most_cost(model text, input jsonb, at timestamp with time zone, OUT price_ids bigint[], OUT most_micros bigint, OUT estimate_micros bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+begin
+  select
+    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
+    case when bool_and(p.amount is not null) then ceil(sum(p.amount) * 1000000) end
+  into price_ids, estimate_micros
+  from (
+    select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
+  ) billed
+  left join lateral (
+    select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
+    where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
+    order by keyframe_private.key_count(o.applies_to) desc, o.valid_from desc
+    limit 1
+  ) p on true;
+  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.settled_cost(price_ids bigint[], input jsonb, metrics jsonb, output jsonb)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
+    from (
+      select o.price_usd * keyframe_private.settled_quantity(o.metric, input, metrics, output) from keyframe_private.model_prices o
+      where o.id = any (price_ids)
+    ) p (amount));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return asked_micros is null or coalesce(micros <= asked_micros, false);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.default_cost(chosen keyframe.models, at timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (keyframe_private.most_cost(chosen.model, (
+    select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
+  ), at)).most_micros;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.default_successor(gone keyframe.models, at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select s.model from keyframe_private.successors_of(gone, at) s
+    where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
+    limit 1);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prices_json(model text)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
+    from (
+      select distinct on (o.metric, o.applies_to) o.* from keyframe_private.model_prices o
+      where o.model = prices_json.model and o.valid_from <= now()
+      order by o.metric, o.applies_to, o.valid_from desc
+    ) p);
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
  RETURNS uuid
@@ -3569,20 +3898,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.upload_size(path text, OUT width integer, OUT height integer)
- RETURNS record
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
-  from storage.objects o
-  where o.bucket_id = 'projects' and o.name = substr(path, 10)
-    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -3755,11 +4070,20 @@ CREATE OR REPLACE FUNCTION keyframe_private.find_successor(gone keyframe.models,
 AS $function$
 declare
   candidate keyframe.models;
+  asked_micros bigint;
 begin
+  begin
+    asked_micros := (keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now())).most_micros;
+  exception when sqlstate 'KEYFR' then
+    null; -- it did not take this input either, so it has no price for it
+  end;
   for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
     begin
-      perform keyframe_private.resolve_input(asked, project, candidate);
-      return candidate;
+      if keyframe_private.costs_no_more(
+        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros, asked_micros)
+      then
+        return candidate;
+      end if;
     exception when sqlstate 'KEYFR' then
       continue; -- it does not take this input
     end;
@@ -3768,10 +4092,9 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.resolve_prediction()
- RETURNS trigger
+CREATE OR REPLACE FUNCTION keyframe_private.resolve_start(INOUT wanted keyframe.predictions)
+ RETURNS keyframe.predictions
  LANGUAGE plpgsql
- SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
@@ -3782,28 +4105,38 @@ declare
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = new.project_id and (caller is null or p.owner_id = caller)
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller)
   for key share;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  perform keyframe_private.take_token('generate');
-  new.owner_id := project.owner_id;
-  chosen := keyframe_private.choose_model(new.step, new.model);
-  asked := keyframe_private.read_input(new.input, new.step, project);
-  new.requested_model := new.model;
+  wanted.owner_id := project.owner_id;
+  chosen := keyframe_private.choose_model(wanted.step, wanted.model);
+  asked := keyframe_private.read_input(wanted.input, wanted.step, project);
+  wanted.requested_model := wanted.model;
   if not keyframe_private.is_available(chosen, now()) then
-    new.requested_model := chosen.model;
+    wanted.requested_model := chosen.model;
     chosen := keyframe_private.find_successor(chosen, asked, project);
     if chosen.model is null then
       perform keyframe_private.raise_error('model_unavailable', format(
-        'The model %s is not available, and no other takes this input. Change the input, or ask the administrator for a model that takes it.',
-        new.requested_model));
+        'The model %s is not available, and no other takes this input and costs no more. Name a model of GET /api/models, or change the input.',
+        wanted.requested_model));
     end if;
   end if;
-  new.model := chosen.model;
-  new.input := keyframe_private.resolve_input(asked, project, chosen);
-  return new;
+  wanted.model := chosen.model;
+  wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.resolve_prediction()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.take_token('generate');
+  return keyframe_private.resolve_start(new);
 end
 $function$;
 
@@ -6061,7 +6394,7 @@ AS $function$
   select coalesce(jsonb_agg(jsonb_build_object(
     'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
     'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
-    'successor', (select s.model from keyframe_private.successors_of(m, now()) s limit 1)
+    'successor', keyframe_private.default_successor(m, now())
   ) order by m.step, m.position, m.model), '[]')
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())

@@ -102,5 +102,24 @@ export const prediction = z
   .meta({ id: "Prediction", examples: [SAMPLE_PREDICTION] });
 export type Prediction = z.infer<typeof prediction>;
 
+const micros = z.int().min(0).nullable();
+
+export const estimate = z
+  .object({
+    model: z.string().meta({ description: "The model that would make it." }),
+    requestedModel: z.string().nullable().meta({
+      description: "The default, if it is not available and model would take its place. Otherwise null.",
+    }),
+    estimateMicros: micros.meta({
+      description: "The expected cost in millionths of a dollar. Null: no price is known.",
+    }),
+    atMostMicros: micros.meta({
+      description: "The most that it can cost. Without a known price the model's ceiling; null if there is none.",
+    }),
+    currency: z.literal("USD"),
+  })
+  .meta({ id: "Estimate" });
+export type Estimate = z.infer<typeof estimate>;
+
 export const uploadedReferenceImage = z.object({ referenceImagePath }).meta({ id: "UploadedReferenceImage" });
 export type UploadedReferenceImage = z.infer<typeof uploadedReferenceImage>;

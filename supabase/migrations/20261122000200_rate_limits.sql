@@ -37,9 +37,8 @@ alter table keyframe_private.rate_buckets enable row level security;
 -- before anything is read.
 --
 -- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order:
--- Idempotency-Key, token, then rows that others may hold. A request takes tokens of one class only. (A start locks its project
--- against deletion first; that is safe because a deletion takes its token first.) A long change, such as a
--- large recovery, delays the other changes of the same owner only.
+-- Idempotency-Key, token, then rows that others may hold. A request takes tokens of one class only. A long change, such
+-- as a large recovery, delays the other changes of the same owner only.
 create function keyframe_private.take_token(route_class text)
 returns jsonb
 language plpgsql

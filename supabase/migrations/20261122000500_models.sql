@@ -455,44 +455,6 @@ begin
 end
 $$;
 
--- GET /api/models.
-create function keyframe.list_models()
-returns json
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-declare
-  rate jsonb := keyframe_private.take_token('read');
-begin
-  return json_build_object('rate', rate, 'steps', (
-    select json_agg(json_build_object('step', s.step, 'models', (
-      select coalesce(json_agg(json_build_object(
-        'model', m.model, 'label', m.label, 'vendor', m.vendor,
-        'isDefault', m.model = d.model,
-        'available', keyframe_private.is_available(m, now()),
-        'acceptsFaces', m.accepts_faces,
-        'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then (
-          select n.model from keyframe_private.successors_of(m, greatest(m.shutdown_at, now())) n limit 1) end,
-        'promptMaxLength', least((m.controls #>> '{prompt,maxLength}')::integer, 4000),
-        'notes', m.notes,
-        'controls', (
-          select jsonb_object_agg(c.key, jsonb_strip_nulls(
-            c.value - array['field', 'list', 'order', 'omitWith'] || jsonb_build_object('values', keyframe_private.control_values(c.value))))
-          from jsonb_each(m.controls) c)
-      ) order by m.position, m.model), '[]')
-      from keyframe.models m where m.step = s.step and m.enabled
-    )) order by s.step)
-    from unnest(enum_range(null::keyframe.generation_step)) as s (step)
-    left join keyframe.step_defaults d on d.step = s.step
-  ));
-end
-$$;
-comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control takes.';
-grant execute on function keyframe.list_models() to authenticated;
-
 -- Image models. A last frame gets its first frame as the first of its reference images. Sources and dates: docs/models.md.
 insert into keyframe.models (step, position, model, label, vendor, shutdown_at, controls, fixed, notes)
 select step, position, model, label, vendor, shutdown_at::timestamptz, controls::jsonb, fixed::jsonb, notes

@@ -354,20 +354,6 @@ begin
 end
 $$;
 
--- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly.
-create function keyframe_private.upload_size(path text, out width integer, out height integer)
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
-  from storage.objects o
-  where o.bucket_id = 'projects' and o.name = substr(path, 10)
-    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
-end
-$$;
-
 -- A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath. When it names none and does
 -- not refuse one with null, the take that stands for that step of the project.
 create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
@@ -539,7 +525,7 @@ begin
 end
 $$;
 
--- The first available model that takes the place of another for the same input, or null. It may cost more: rows have no prices yet.
+-- The first available model that takes the same input as another and costs no more, or null.
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models
 language plpgsql
@@ -548,11 +534,20 @@ set search_path = ''
 as $$
 declare
   candidate keyframe.models;
+  asked_micros bigint;
 begin
+  begin
+    asked_micros := (keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now())).most_micros;
+  exception when sqlstate 'KEYFR' then
+    null; -- it did not take this input either, so it has no price for it
+  end;
   for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
     begin
-      perform keyframe_private.resolve_input(asked, project, candidate);
-      return candidate;
+      if keyframe_private.costs_no_more(
+        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros, asked_micros)
+      then
+        return candidate;
+      end if;
     exception when sqlstate 'KEYFR' then
       continue; -- it does not take this input
     end;
@@ -561,12 +556,10 @@ begin
 end
 $$;
 
--- Completes and checks a new prediction: owner, model, input.
-create function keyframe_private.resolve_prediction()
-returns trigger
+-- Completes and checks what is to be started: owner, model, input.
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
 language plpgsql
 volatile
-security definer
 set search_path = ''
 as $$
 declare
@@ -577,28 +570,39 @@ declare
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = new.project_id and (caller is null or p.owner_id = caller)
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller)
   for key share;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  perform keyframe_private.take_token('generate');
-  new.owner_id := project.owner_id;
-  chosen := keyframe_private.choose_model(new.step, new.model);
-  asked := keyframe_private.read_input(new.input, new.step, project);
-  new.requested_model := new.model;
+  wanted.owner_id := project.owner_id;
+  chosen := keyframe_private.choose_model(wanted.step, wanted.model);
+  asked := keyframe_private.read_input(wanted.input, wanted.step, project);
+  wanted.requested_model := wanted.model;
   if not keyframe_private.is_available(chosen, now()) then
-    new.requested_model := chosen.model;
+    wanted.requested_model := chosen.model;
     chosen := keyframe_private.find_successor(chosen, asked, project);
     if chosen.model is null then
       perform keyframe_private.raise_error('model_unavailable', format(
-        'The model %s is not available, and no other takes this input. Change the input, or ask the administrator for a model that takes it.',
-        new.requested_model));
+        'The model %s is not available, and no other takes this input and costs no more. Name a model of GET /api/models, or change the input.',
+        wanted.requested_model));
     end if;
   end if;
-  new.model := chosen.model;
-  new.input := keyframe_private.resolve_input(asked, project, chosen);
-  return new;
+  wanted.model := chosen.model;
+  wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+end
+$$;
+
+create function keyframe_private.resolve_prediction()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  perform keyframe_private.take_token('generate');
+  return keyframe_private.resolve_start(new);
 end
 $$;
 create trigger _200_resolve before insert on keyframe.predictions

@@ -140,6 +140,36 @@ end
 $$;
 comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
 
+-- Volatile, because it takes a token and locks the images that it checks. Definer, like start_prediction.
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null
+)
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.predictions;
+  cost record;
+begin
+  perform keyframe_private.require_user();
+  wanted.project_id := estimate_prediction.project_id;
+  wanted.step := estimate_prediction.step;
+  wanted.input := estimate_prediction.input;
+  wanted.model := estimate_prediction.model;
+  wanted := keyframe_private.resolve_start(wanted);
+  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
+  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
+  return json_build_object('rate', rate, 'estimate', json_build_object(
+    'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
+    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD'));
+end
+$$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
+
 -- Volatile, because it takes a token: PostgREST runs stable functions in a read-only transaction. Definer with the owner in the
 -- query, because under a policy no condition on the step may use an index (enum_eq is not leakproof).
 create function keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid default null)
@@ -313,6 +343,7 @@ comment on function keyframe.health is 'Answers when the database does, with the
 grant execute on function
   keyframe.create_project(text, text, text, text, text, text, uuid),
   keyframe.start_prediction(uuid, keyframe.generation_step, jsonb, text, text, text),
+  keyframe.estimate_prediction(uuid, keyframe.generation_step, jsonb, text),
   keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
   keyframe.cancel_prediction(uuid, uuid, text, text),
   keyframe.update_prediction(uuid, uuid, boolean),

@@ -264,7 +264,7 @@ as $$
   select coalesce(jsonb_agg(jsonb_build_object(
     'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
     'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
-    'successor', (select s.model from keyframe_private.successors_of(m, now()) s limit 1)
+    'successor', keyframe_private.default_successor(m, now())
   ) order by m.step, m.position, m.model), '[]')
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())

@@ -1,5 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
+import { takesKey } from "../../shared/contract/operations/operation.ts";
 import { prediction } from "../../shared/contract/predictions.ts";
 import { project } from "../../shared/contract/projects.ts";
 import { createApiApp } from "../support/api/app.ts";
@@ -79,9 +80,23 @@ const POSTS: Partial<Record<OperationId, Post>> = {
   recoverWebhook: { effect: { pending: 1 }, fields: { since: ago(60) }, other: { since: ago(90) } },
 };
 
-test("every POST of the contract has its case here", () => {
-  const posts = OPERATION_IDS.filter((id) => OPERATIONS[id].method === "POST");
+test("every POST of the contract that takes a key has its case here", () => {
+  const posts = OPERATION_IDS.filter((id) => takesKey(OPERATIONS[id]));
   expect(Object.keys(POSTS).sort()).toEqual(posts.sort());
+});
+
+test("an estimate with a key → the key is not used: a start may have it, and nothing else comes of it", async () => {
+  const before = await countAll(scene);
+  const json = { projectId: scene.projectId, prompt: "[[fault:rejected]] A harbour" };
+  const headers = freshKey();
+  const path = "/api/projects/generate/first-frame";
+  for (const _ of ["first", "again"]) {
+    const estimated = await scene.user.call(`${path}/estimate`, { method: "POST", json, headers });
+    expect([estimated.status, replayed(estimated)]).toEqual([200, null]);
+  }
+  expect(await countAll(scene)).toEqual(before);
+  const started = await scene.user.call(path, { method: "POST", json, headers });
+  expect([started.status, replayed(started)]).toEqual([202, null]);
 });
 
 /** What stays the same in each answer, whatever has become of the resource between them. */

@@ -1,6 +1,7 @@
 import { beforeAll, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
+import { takesKey } from "../../shared/contract/operations/operation.ts";
 import { createApiApp } from "../support/api/app.ts";
 import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
 import { type CallOptions, requestInit } from "../support/api/call.ts";
@@ -120,7 +121,7 @@ test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].caller !== "nobody"))(
 /** An upload takes its token before the body is read, and compares the body when it has come. */
 const COMPARES: Partial<Record<OperationId, string[]>> = { uploadReferenceImage: [rpc("admit_upload")] };
 
-test.each(OPERATION_IDS.filter((id) => OPERATIONS[id].method === "POST"))(
+test.each(OPERATION_IDS.filter((id) => takesKey(OPERATIONS[id])))(
   "%s with an Idempotency-Key, and when replayed → as many calls of the database",
   async (id) => {
     const { path, options } = await prepare(id, scene);

@@ -15,7 +15,7 @@ const GRANTED: Granted[] = [
   {
     ...{ roles: USER, definer: true },
     names:
-      "create_project list_projects list_models start_prediction read_prediction list_predictions cancel_prediction " +
+      "create_project list_projects list_models start_prediction estimate_prediction read_prediction list_predictions cancel_prediction " +
       "update_prediction delete_prediction webhook_health " +
       "create_film list_films update_film delete_film",
   },

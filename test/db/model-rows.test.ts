@@ -263,7 +263,15 @@ test("list_models → each step's models in order, with what each control takes 
       durationSeconds: { values: [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], default: 5 },
       audio: { values: [false, true], default: false },
     },
+    billedWhen: { failed: "unknown", rejected: "unknown", canceled: "yes" },
+    prices: expect.arrayContaining([
+      {
+        appliesTo: { resolution: "720p", audio: false },
+        ...{ metric: "output_second", priceUsd: 0.168, checkedAt: "2026-10-05" },
+      },
+    ]),
   });
+  expect(kling?.prices).toHaveLength(5);
   expect(veo).toMatchObject({
     isDefault: false,
     promptMaxLength: 4000,
@@ -272,13 +280,13 @@ test("list_models → each step's models in order, with what each control takes 
   expect((await listed("first-frame")).map(({ isDefault }) => isDefault)).toEqual([true, ...Array(6).fill(false)]);
 });
 
-test("a model whose end is announced → listed with the day and the one that takes over; past it → not available", async () => {
+test("a model whose end is announced → listed with the day and the first that costs no more; past it → not available", async () => {
   const banana = async () => (await listed("last-frame")).find(({ model }) => model === "google/nano-banana");
   expect(await banana()).toMatchObject({
-    ...{ available: true, shutdownAt: "2027-03-15T00:00:00.000Z", successor: "google/nano-banana-2" },
+    ...{ available: true, shutdownAt: "2027-03-15T00:00:00.000Z", successor: "black-forest-labs/flux-2-pro" },
   });
   await db.sql`update keyframe.models set shutdown_at = now() where model = 'google/nano-banana'`;
-  expect(await banana()).toMatchObject({ available: false, successor: "google/nano-banana-2" });
+  expect(await banana()).toMatchObject({ available: false, successor: "black-forest-labs/flux-2-pro" });
 });
 
 test("docs/models.md, done in its order → the switch, the value and the new model are listed, without a deploy", async () => {
@@ -311,7 +319,8 @@ test("docs/models.md, done in its order → the switch, the value and the new mo
 
 test("the table of docs/models.md → every row that is shipped, in its order, with the default", async () => {
   const page = await Deno.readTextFile(new URL("../../docs/models.md", import.meta.url));
-  const shown = [...page.matchAll(/^\| `([^`]+)`( \(default\))? \|/gm)].map(([, model, isDefault]) => [
+  const [, tables = ""] = page.split("## The models that are shipped\n");
+  const shown = [...tables.matchAll(/^\| `([^`]+)`( \(default\))? \|/gm)].map(([, model, isDefault]) => [
     model,
     !!isDefault,
   ]);
@@ -321,4 +330,17 @@ test("the table of docs/models.md → every row that is shipped, in its order, w
   expect(shown.filter(([model]) => String(model).includes("/"))).toEqual(
     rows.map(({ model, first }) => [model, first]),
   );
+});
+
+test("the prices in docs/models.md → every row that is shipped, with its date and source", async () => {
+  const page = await Deno.readTextFile(new URL("../../docs/models.md", import.meta.url));
+  const shown = [
+    ...page.matchAll(/^\| \[`([^`]+)`\]\(([^)]+)\) \| (?:`(\{.+\})`|all) \| (\S+) \| (\w+) \| (\S+) \|$/gm),
+  ].map(([, model, source, applies = "{}", usd, metric, checked]) => ({
+    ...{ model, source, applies: JSON.parse(applies), usd: Number(usd), metric, checked },
+  }));
+  const rows = await db.sql`
+    select model, source, applies_to as applies, price_usd::float as usd, metric, checked_at::text as checked
+    from keyframe_private.model_prices order by id`;
+  expect(shown).toEqual([...rows]);
 });

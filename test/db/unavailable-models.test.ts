@@ -9,7 +9,7 @@ const db = useDatabase();
 let world: World;
 beforeEach(async () => {
   await liftRateLimits(db);
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices`;
   await addModels();
   world = await addWorld(db);
 });
@@ -27,7 +27,7 @@ async function addModels(): Promise<void> {
     await db.sql`
       insert into keyframe.models (step, model, label, vendor, position, controls)
       values ('first-frame', ${model}, 'Test', 'Test', ${position}, ${db.sql.json(controls)})
-      on conflict (step, model) do update set shutdown_at = null, enabled = true`;
+      on conflict (step, model) do update set shutdown_at = null, enabled = true, cost_ceiling_micros = null`;
   }
   await db.sql`update keyframe.step_defaults set model = 'test/default' where step = 'first-frame'`;
   await db.sql`update keyframe.models set enabled = false where step = 'first-frame' and model not like 'test/%'`;
@@ -68,6 +68,50 @@ describe.each(WAYS)("the default of the step is %s:", (way) => {
     await takeAway("test/seed", way);
     expect(await codeOf(startFrame({ input: { seed: 7 } }))).toBe("model_unavailable");
   });
+});
+
+describe("a model whose price is known is replaced by one that costs no more for the same input:", () => {
+  const addPrice = (model: string, usd: number) => db.sql`
+    insert into keyframe_private.model_prices (model, metric, price_usd, source)
+    values (${`test/${model}`}, 'run', ${usd}, 'https://example.org')`;
+  beforeEach(() => addPrice("default", 0.05));
+
+  test("the next costs more → the one after it; that costs more too → model_unavailable", async () => {
+    await takeAway("test/default");
+    await addPrice("next", 0.06);
+    await addPrice("seed", 0.05);
+    expect(await startFrame()).toMatchObject({ model: "test/seed", requested_model: "test/default" });
+    await takeAway("test/seed");
+    const { message, detail } = await refusalOf(startFrame());
+    expect([message, detail]).toEqual([
+      "model_unavailable",
+      expect.stringMatching(/takes this input and costs no more/),
+    ]);
+  });
+
+  test("the price of the next is unknown → not taken, unless its ceiling is no more", async () => {
+    await takeAway("test/default");
+    await addPrice("seed", 0.01);
+    expect(await startFrame()).toMatchObject({ model: "test/seed" });
+    await db.sql`update keyframe.models set cost_ceiling_micros = 50000 where model = 'test/next'`;
+    expect(await startFrame()).toMatchObject({ model: "test/next" });
+  });
+
+  test("a submit that the provider refused → it goes to the one that costs no more", async () => {
+    await addPrice("next", 0.06);
+    await addPrice("seed", 0.04);
+    const { id } = await startFrame();
+    const task = (await claim(db.sql, 100)).find((one) => one.id === id);
+    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', true)`;
+    expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
+  });
+});
+
+test("a model whose price is unknown → replaced by the next, whatever that costs", async () => {
+  await takeAway("test/default");
+  await db.sql`
+    insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('test/next', 'run', 9, 'https://example.org')`;
+  expect(await startFrame()).toMatchObject({ model: "test/next" });
 });
 
 test("a start that names a model, or takes an available default → no other is meant", async () => {

@@ -261,6 +261,12 @@ function expectJourney(report: JourneyReport): void {
   ];
   expect(report.models.steps.map(used)).toEqual([first, last, video].map(({ step, model }) => [step, model]));
 
+  expect(report.estimates).toEqual([
+    [first.model, 67_000],
+    [last.model, 67_000],
+    [video.model, 840_000],
+  ]);
+
   const { webhookId } = hook;
   expect(report.test).toMatchObject({ webhookId, eventType: "webhook.test" });
   expect(report.paused).toMatchObject({ webhookId, enabled: false, disabledReason: "by_owner" });

@@ -24,6 +24,8 @@ const model = (controls: Model["controls"], more: Partial<Model> = {}): Model =>
   shutdownAt: null,
   successor: null,
   promptMaxLength: 4000,
+  prices: [],
+  billedWhen: { failed: "unknown", rejected: "unknown", canceled: "yes" },
   controls: { prompt: {}, firstFrame: {}, ...controls },
   ...more,
 });

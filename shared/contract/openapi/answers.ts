@@ -47,6 +47,11 @@ const models = {
           shutdownAt: null,
           successor: null,
           promptMaxLength: 2500,
+          prices: [
+            { appliesTo: { resolution: "720p" }, metric: "output_second", priceUsd: 0.05, checkedAt: "2026-10-05" },
+            { appliesTo: { resolution: "1080p" }, metric: "output_second", priceUsd: 0.09, checkedAt: "2026-10-05" },
+          ],
+          billedWhen: { failed: "unknown", rejected: "unknown", canceled: "yes" },
           controls: {
             prompt: { maxLength: 2500 },
             firstFrame: { required: true },
@@ -59,6 +64,13 @@ const models = {
     },
   ],
 };
+const estimateOf = (model: string, micros: number) => ({
+  model,
+  requestedModel: null,
+  estimateMicros: micros,
+  atMostMicros: micros,
+  currency: "USD",
+});
 const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null };
 const queued = <Prediction extends object>(prediction: Prediction) => ({
   ...prediction,
@@ -108,6 +120,9 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   startFirstFrame: queued(firstFrame),
   startLastFrame: queued(lastFrame),
   startVideo: queued(video),
+  estimateFirstFrame: estimateOf(firstFrame.model, 67_000),
+  estimateLastFrame: estimateOf(firstFrame.model, 67_000),
+  estimateVideo: estimateOf(video.model, 450_000),
   readFirstFrame: firstFrame,
   readLastFrame: lastFrame,
   readVideo: video,

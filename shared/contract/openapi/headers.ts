@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ErrorCode } from "../../http/errors.ts";
-import type { Operation } from "../operations/operation.ts";
+import { type Operation, takesKey } from "../operations/operation.ts";
 
 // A header with an id becomes one shared component.
 export const requestId = z.string().meta({
@@ -138,10 +138,11 @@ const waitForChange = z
   });
 
 /** The headers of a request, without its credentials. */
-export function requestHeaders({ method, tagged, waits, errors }: Operation): z.ZodObject {
+export function requestHeaders(operation: Operation): z.ZodObject {
+  const { method, tagged, waits, errors } = operation;
   return z.object({
     "X-Request-Id": requestIdGiven,
-    ...(method === "POST" ? { "Idempotency-Key": idempotencyKey } : {}),
+    ...(takesKey(operation) ? { "Idempotency-Key": idempotencyKey } : {}),
     ...(tagged && method === "GET" ? { "If-None-Match": ifNoneMatch } : {}),
     ...(errors?.includes("precondition_failed") ? { "If-Match": ifMatch } : {}),
     ...(waits ? { Prefer: method === "POST" ? waitForEnd : waitForChange } : {}),

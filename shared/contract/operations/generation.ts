@@ -1,5 +1,6 @@
 import {
   cancelPredictionBody,
+  estimate,
   prediction,
   readPredictionQuery,
   startFirstFrameBody,
@@ -27,6 +28,20 @@ const start = {
   waits: true,
 } as const;
 
+/** One operation for each step, as for the starts: their bodies differ. */
+const priced = {
+  method: "POST",
+  tag: "Generation",
+  description:
+    "Takes the body of a start and makes every check of a start, so what a start would refuse is refused here. It stores nothing, starts nothing and costs nothing; it counts as a read.\n\n" +
+    "Amounts are in millionths of a dollar. `estimateMicros` is null when no price of the model is known for this input. The provider's invoice decides.",
+  changesNothing: true,
+  caller: "session",
+  status: 200,
+  answer: estimate,
+  errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable"],
+} as const;
+
 /** One operation for each step, not a path parameter, as for the starts. */
 const read = {
   method: "GET",
@@ -50,7 +65,7 @@ export const generationOperations = {
     tag: "Generation",
     summary: "List the models of each step, with what they take",
     description:
-      "Returns the models that a start may name, in the order in which to offer them, with the values, ranges and defaults of each control: build your form from it. The controls have the names of a start's fields; `firstFrame`, `lastFrame` and `referenceImages` stand for the images. An administrator can change the list at any time.",
+      "Returns the models that a start may name, in the order in which to offer them, with the values, ranges and defaults of each control: build your form from it. The prices of a model are those of the provider. The controls have the names of a start's fields; `firstFrame`, `lastFrame` and `referenceImages` stand for the images. An administrator can change the list at any time.",
     caller: "session",
     status: 200,
     answer: modelList,
@@ -112,6 +127,33 @@ export const generationOperations = {
       {
         summary: "From frames of your choice",
         body: { projectId, firstFramePredictionId: firstFrameId, lastFramePredictionId: lastFrameId },
+      },
+    ],
+  },
+  estimateFirstFrame: {
+    ...priced,
+    at: "/projects/generate/first-frame/estimate",
+    summary: "Estimate the cost of a first frame",
+    errors: ["not_found", "unsupported_input", "model_unavailable"],
+    body: startFirstFrameBody,
+    examples: [{ summary: "From the project's prompt", body: { projectId } }],
+  },
+  estimateLastFrame: {
+    ...priced,
+    at: "/projects/generate/last-frame/estimate",
+    summary: "Estimate the cost of a last frame",
+    body: startLastFrameBody,
+    examples: [{ summary: "From the project's prompt and latest first frame", body: { projectId } }],
+  },
+  estimateVideo: {
+    ...priced,
+    at: "/projects/generate/video/estimate",
+    summary: "Estimate the cost of a video",
+    body: startVideoBody,
+    examples: [
+      {
+        summary: "With a model, a resolution and a length",
+        body: { projectId, model: "kwaivgi/kling-v2.1", resolution: "1080p", durationSeconds: 5 },
       },
     ],
   },

@@ -31,6 +31,8 @@ export type Operation = {
   query?: z.ZodObject;
   /** A JSON body, or an image. */
   body?: z.ZodType | "image";
+  /** A POST for the sake of its body: it changes nothing, and takes no Idempotency-Key. */
+  changesNothing?: true;
   /** An empty body counts as {}. */
   bodyMayBeEmpty?: true;
   status: 200 | 201 | 202;
@@ -48,9 +50,12 @@ export type Operation = {
   examples: readonly [RequestExample, ...RequestExample[]];
 };
 
+/** Whether a repetition is recognized by an Idempotency-Key. A repeated PATCH or DELETE has the same effect as the first. */
+export const takesKey = ({ method, changesNothing }: Operation): boolean => method === "POST" && !changesNothing;
+
 /** All error codes of an operation: its own, and those of its method, caller and body. */
 export function errorsOf(operation: Operation): ErrorCode[] {
-  const { method, caller, body } = operation;
+  const { caller, body } = operation;
   const codes: ErrorCode[] = [
     "invalid_request",
     "method_not_allowed",
@@ -63,6 +68,6 @@ export function errorsOf(operation: Operation): ErrorCode[] {
   if (operation.needsSecretKey !== undefined) codes.push("unauthorized");
   if (body !== undefined) codes.push("payload_too_large", "request_timeout", "unsupported_media_type");
   if (body !== undefined && body !== "image") codes.push("invalid_json");
-  if (method === "POST") codes.push("idempotency_mismatch", "not_found");
+  if (takesKey(operation)) codes.push("idempotency_mismatch", "not_found");
   return [...new Set(codes)];
 }

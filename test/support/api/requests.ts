@@ -42,6 +42,12 @@ const start = (step: string): ApiRequest => ({
   calls: "start_prediction",
   takes: "generate",
 });
+const estimate = (step: string): ApiRequest => ({
+  path: () => `/api/projects/generate/${step}/estimate`,
+  options: ({ projectId }) => ({ json: { projectId } }),
+  calls: "estimate_prediction",
+  takes: "read",
+});
 const read = (step: string, idOf: (ids: Ids) => string): ApiRequest => ({
   path: (scene) =>
     `/api/projects/generate/${step}?${new URLSearchParams({ projectId: scene.projectId, predictionId: idOf(scene) })}`,
@@ -130,6 +136,9 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
   startFirstFrame: start("first-frame"),
   startLastFrame: start("last-frame"),
   startVideo: start("video"),
+  estimateFirstFrame: estimate("first-frame"),
+  estimateLastFrame: estimate("last-frame"),
+  estimateVideo: estimate("video"),
   readFirstFrame: read("first-frame", ({ finishedId }) => finishedId),
   readLastFrame: read("last-frame", ({ runningId }) => runningId),
   readVideo: read("video", ({ failedId }) => failedId),

@@ -59,6 +59,11 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
   const changed = await keyframe.changeProject(projectId, { title: "Harbour, second draft" });
   const whole = await keyframe.readProject(projectId);
   const models = await keyframe.models();
+  const estimates = [
+    await keyframe.estimate("first-frame", { projectId }),
+    await keyframe.estimate("last-frame", { projectId }),
+    await keyframe.estimate("video", { projectId, durationSeconds: 5 }),
+  ].map(({ model, estimateMicros }) => [model, estimateMicros]);
   const film = await keyframe.films.create({ title: "The pier" });
   const ordered = await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
   const films: string[][] = [];
@@ -112,6 +117,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       changed,
       whole,
       models,
+      estimates,
       hidden,
       removed,
     },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Operation } from "../../../../shared/contract/operations/operation.ts";
+import { type Operation, takesKey } from "../../../../shared/contract/operations/operation.ts";
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
 import type { Caller, Credential } from "../auth/verify-session.ts";
 import { hashRequest, type Idempotency, readKey } from "./idempotency.ts";
@@ -54,14 +54,13 @@ async function bodyOf({ body, bodyMayBeEmpty }: Operation, request: Request, rea
   return await readJson(request, body, { read, mayBeEmpty: bodyMayBeEmpty === true });
 }
 
-/** Only POST has a key: a repeated PATCH or DELETE has the same effect as the first. */
 async function idempotencyOf(
   operation: Operation,
   request: Request,
   path: string,
   body: unknown,
 ): Promise<Idempotency> {
-  const key = operation.method === "POST" ? readKey(request.headers) : undefined;
+  const key = takesKey(operation) ? readKey(request.headers) : undefined;
   if (key === undefined) return {};
   if (operation.body === "image") return { idempotency_key: key };
   return { idempotency_key: key, request_hash: await hashRequest(request.method, path, body) };

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import { modelList } from "../../../../shared/contract/models.ts";
-import type { Prediction } from "../../../../shared/contract/predictions.ts";
+import { estimate, type Prediction } from "../../../../shared/contract/predictions.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { answerHeaders } from "../http/answer-headers.ts";
 import { answerBase } from "../rows/database.ts";
@@ -13,10 +13,12 @@ import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";
 
 const models = answerBase.extend(modelList.shape);
+const estimated = answerBase.extend({ estimate });
 const read = answerBase.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
+type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
 type ReadId = "readFirstFrame" | "readLastFrame" | "readVideo";
 
 /** POST /api/projects/generate/:step → 202 with the prediction; Location is the URL to poll. Prefer: wait holds the answer until it ends. */
@@ -42,6 +44,16 @@ export const startPrediction =
       if (hasEnded(started)) throw error; // a repeated request, which the caller can repeat again
       return answerWith(fallBackToStarted(error).answer.prediction, headers, call, deps);
     });
+  };
+
+/** POST /api/projects/generate/:step/estimate → 200 with what a start would cost. Stores nothing. */
+export const estimatePrediction =
+  (step: Step): Handler<EstimateId> =>
+  async ({ body, token }, { database }) => {
+    const { projectId, model, ...input } = body;
+    const args = { project_id: projectId, step, input, model };
+    const answer = await database("estimate_prediction", args, token, estimated);
+    return { data: answer.estimate, headers: answerHeaders(answer) };
   };
 
 /** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never calls the provider. */

@@ -1,0 +1,236 @@
+-- What a run can cost before it starts, and what it costs when it is finished.
+
+-- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly.
+create function keyframe_private.upload_size(path text, out width integer, out height integer)
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
+  from storage.objects o
+  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
+end
+$$;
+
+-- A figure of a provider or of a file; null when it is none, so that a strange one stops no result.
+create function keyframe_private.read_figure(figures jsonb, name text)
+returns numeric
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
+    return (figures -> name)::numeric;
+  end if;
+  return null;
+end
+$$;
+
+-- The megapixels of the images in an input. Providers count those of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the
+-- size of one is unknown.
+create function keyframe_private.input_megapixels(input jsonb)
+returns numeric
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return (
+    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
+    from keyframe_private.images_of(input) i
+    cross join lateral (
+      select u.width::numeric * u.height from keyframe_private.upload_size(i.path) u where i.path is not null
+      union all
+      select (select p.output_width::numeric * p.output_height from keyframe.predictions p where p.id = i.source_prediction_id) where i.path is null
+    ) s (pixels));
+end
+$$;
+
+-- How many units of a metric a run with a resolved input has at most; null when nobody can say. A run makes one file.
+create function keyframe_private.most_quantity(metric text, input jsonb)
+returns numeric
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then 1
+    when 'output_second' then keyframe_private.read_figure(input, 'durationSeconds')
+    when 'input_megapixel' then keyframe_private.input_megapixels(input)
+    when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
+  end; -- hardware_second: only the run shows it
+end
+$$;
+
+-- How many units of a metric a finished run had: by the provider's metrics, otherwise by its file. Null when neither says it.
+create function keyframe_private.settled_quantity(metric text, input jsonb, metrics jsonb, output jsonb)
+returns numeric
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then coalesce(keyframe_private.read_figure(metrics, 'image_output_count'), 1)
+    when 'output_second' then coalesce(
+      keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
+    when 'input_megapixel' then coalesce(
+      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'), keyframe_private.input_megapixels(input))
+    when 'output_megapixel' then coalesce(
+      keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
+      ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
+    when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
+  end;
+end
+$$;
+
+-- What a run with a resolved input costs, in micro-dollars rounded up: the expected amount, null when it is unknown; the most, which is
+-- the model's ceiling then; and the prices, by which the run is settled, null when one is missing.
+create function keyframe_private.most_cost(
+  model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint
+)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+begin
+  select
+    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
+    case when bool_and(p.amount is not null) then ceil(sum(p.amount) * 1000000) end
+  into price_ids, estimate_micros
+  from (
+    select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
+  ) billed
+  left join lateral (
+    select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
+    where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
+    order by keyframe_private.key_count(o.applies_to) desc, o.valid_from desc
+    limit 1
+  ) p on true;
+  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+end
+$$;
+
+-- What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.
+create function keyframe_private.settled_cost(price_ids bigint[], input jsonb, metrics jsonb, output jsonb)
+returns bigint
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return (
+    select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
+    from (
+      select o.price_usd * keyframe_private.settled_quantity(o.metric, input, metrics, output) from keyframe_private.model_prices o
+      where o.id = any (price_ids)
+    ) p (amount));
+end
+$$;
+
+-- Whether a run takes the place of another, by the most that each can cost. Against an unknown cost every one does.
+create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
+returns boolean
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return asked_micros is null or coalesce(micros <= asked_micros, false);
+end
+$$;
+
+-- The most that a run of a model with its defaults costs.
+create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
+returns bigint
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return (keyframe_private.most_cost(chosen.model, (
+    select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
+  ), at)).most_micros;
+end
+$$;
+
+-- The model that takes over from another for an input that asks for nothing; null without one.
+create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return (
+    select s.model from keyframe_private.successors_of(gone, at) s
+    where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
+    limit 1);
+end
+$$;
+
+-- The prices of a model that hold now, as in GET /api/models.
+create function keyframe_private.prices_json(model text)
+returns json
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
+    from (
+      select distinct on (o.metric, o.applies_to) o.* from keyframe_private.model_prices o
+      where o.model = prices_json.model and o.valid_from <= now()
+      order by o.metric, o.applies_to, o.valid_from desc
+    ) p);
+end
+$$;
+
+-- GET /api/models.
+create function keyframe.list_models()
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+begin
+  return json_build_object('rate', rate, 'steps', (
+    select json_agg(json_build_object('step', s.step, 'models', (
+      select coalesce(json_agg(json_build_object(
+        'model', m.model, 'label', m.label, 'vendor', m.vendor,
+        'isDefault', m.model = d.model,
+        'available', keyframe_private.is_available(m, now()),
+        'acceptsFaces', m.accepts_faces,
+        'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then
+          keyframe_private.default_successor(m, greatest(m.shutdown_at, now())) end,
+        'prices', keyframe_private.prices_json(m.model),
+        'billedWhen', m.billed_when,
+        'promptMaxLength', least((m.controls #>> '{prompt,maxLength}')::integer, 4000),
+        'notes', m.notes,
+        'controls', (
+          select jsonb_object_agg(c.key, jsonb_strip_nulls(
+            c.value - array['field', 'list', 'order', 'omitWith'] || jsonb_build_object('values', keyframe_private.control_values(c.value))))
+          from jsonb_each(m.controls) c)
+      ) order by m.position, m.model), '[]')
+      from keyframe.models m where m.step = s.step and m.enabled
+    )) order by s.step)
+    from unnest(enum_range(null::keyframe.generation_step)) as s (step)
+    left join keyframe.step_defaults d on d.step = s.step
+  ));
+end
+$$;
+comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control takes and what a run costs.';
+grant execute on function keyframe.list_models() to authenticated;

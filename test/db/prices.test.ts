@@ -1,0 +1,414 @@
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { runStatements } from "../../tools/sql/run-statements.ts";
+import { readRecipes } from "../support/database/admin-recipes.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
+import { addWorld, seedPrediction } from "../support/database/predictions.ts";
+import { refusalOf } from "../support/database/refusal.ts";
+import { addReference } from "../support/database/user.ts";
+
+const db = useDatabase();
+
+type Cost = { price_ids: number[] | null; most: number | null; estimate: number | null };
+/** What a run can cost, in dollars. */
+async function mostCost(model: string, input: object, at = "now"): Promise<Cost> {
+  const [cost] = await db.sql<Cost[]>`
+    select c.price_ids::int[] as price_ids, c.most_micros / 1e6::float as most, c.estimate_micros / 1e6::float as estimate
+    from keyframe_private.most_cost(${model}, ${JSON.stringify(input)}::text::jsonb, ${at}::text::timestamptz) c`;
+  if (!cost) throw new Error("most_cost gave no row.");
+  return cost;
+}
+type Finished = { input?: object; metrics?: object | null; output?: object | null };
+/** What a finished run costs, in dollars. */
+async function settledCost(
+  ids: number[] | null,
+  { input = {}, metrics = null, output = null }: Finished,
+): Promise<number | null> {
+  const json = (value: object | null) => (value === null ? null : JSON.stringify(value));
+  const [row] = await db.sql<{ settled: number | null }[]>`
+    select keyframe_private.settled_cost(${ids === null ? null : db.sql.array(ids)}::bigint[], ${json(input)}::text::jsonb,
+      ${json(metrics)}::text::jsonb, ${json(output)}::text::jsonb) / 1e6::float as settled`;
+  return row?.settled ?? null;
+}
+
+const silent = (resolution: string, durationSeconds: number) => ({ resolution, durationSeconds, audio: false });
+const sound = (resolution: string, durationSeconds: number) => ({ resolution, durationSeconds, audio: true });
+/** Each shipped model and each of its values that decides the price -> dollars, by the sources of docs/models.md. Null: none was found. */
+const SHIPPED: Record<string, [input: Record<string, unknown>, dollars: number | null][]> = {
+  "google/nano-banana-2": [
+    [{ resolution: "1K" }, 0.067],
+    [{ resolution: "2K" }, 0.101],
+    [{ resolution: "4K" }, 0.151],
+  ],
+  "black-forest-labs/flux-2-pro": [
+    [{ resolution: "0.5 MP" }, 0.03],
+    [{ resolution: "1 MP" }, 0.03],
+    [{ resolution: "2 MP" }, 0.045],
+    [{ resolution: "4 MP" }, 0.075],
+  ],
+  "bytedance/seedream-4.5": [
+    [{ resolution: "2K" }, 0.04],
+    [{ resolution: "4K" }, 0.04],
+  ],
+  "google/nano-banana-pro": [
+    [{ resolution: "1K" }, 0.15],
+    [{ resolution: "2K" }, 0.15],
+    [{ resolution: "4K" }, 0.3],
+  ],
+  "bytedance/seedream-4": [
+    [{ resolution: "1K" }, 0.03],
+    [{ resolution: "2K" }, 0.03],
+    [{ resolution: "4K" }, 0.03],
+  ],
+  "black-forest-labs/flux-kontext-pro": [[{}, 0.04]],
+  "google/nano-banana": [[{}, 0.039]],
+  "kwaivgi/kling-v3-omni-video": [
+    [silent("720p", 5), 0.84],
+    [sound("720p", 5), 1.12],
+    [silent("1080p", 3), 0.672],
+    [sound("1080p", 15), 4.2],
+    [silent("4k", 5), 2.1],
+    [sound("4k", 5), 2.1],
+  ],
+  "google/veo-3.1-fast": [
+    [silent("720p", 8), 0.8],
+    [sound("720p", 8), 1.2],
+    [silent("1080p", 4), 0.4],
+    [sound("1080p", 4), 0.6],
+  ],
+  "pixverse/pixverse-v6": [
+    [silent("360p", 5), 0.25],
+    [sound("360p", 5), 0.35],
+    [silent("540p", 5), 0.35],
+    [sound("540p", 5), 0.45],
+    [silent("720p", 8), 0.72],
+    [sound("720p", 8), 0.96],
+    [silent("1080p", 10), 1.8],
+    [sound("1080p", 10), 2.3],
+  ],
+  "kwaivgi/kling-v3-video": [
+    [silent("720p", 5), 0.84],
+    [sound("720p", 5), 1.26],
+    [silent("1080p", 5), 1.12],
+    [sound("1080p", 5), 1.68],
+    [silent("4k", 5), 2.1],
+    [sound("4k", 5), 2.1],
+  ],
+  "kwaivgi/kling-v2.6": [
+    [{ audio: false, durationSeconds: 5 }, 0.35],
+    [{ audio: true, durationSeconds: 10 }, 1.4],
+  ],
+  "kwaivgi/kling-v2.5-turbo-pro": [[{ durationSeconds: 10 }, 0.7]],
+  "kwaivgi/kling-v2.1": [
+    [{ resolution: "720p", durationSeconds: 5 }, 0.25],
+    [{ resolution: "1080p", durationSeconds: 10 }, 0.9],
+  ],
+  "minimax/hailuo-02": [
+    [{ resolution: "768p", durationSeconds: 6 }, 0.27],
+    [{ resolution: "1080p", durationSeconds: 6 }, 0.48],
+  ],
+  "minimax/hailuo-2.3": [
+    [{ resolution: "768p", durationSeconds: 6 }, 0.28],
+    [{ resolution: "768p", durationSeconds: 10 }, null],
+    [{ resolution: "1080p", durationSeconds: 6 }, 0.49],
+  ],
+  "google/veo-3.1": [
+    [silent("720p", 8), 1.6],
+    [sound("720p", 8), 3.2],
+    [silent("1080p", 6), 1.2],
+    [sound("1080p", 6), 2.4],
+  ],
+  "prunaai/p-video": [
+    [silent("720p", 5), 0.1],
+    [sound("720p", 5), 0.1],
+    [silent("1080p", 20), 0.8],
+    [sound("1080p", 20), 0.8],
+  ],
+  "bytedance/seedance-2.5": [
+    [silent("480p", 5), 0.514],
+    [sound("480p", 5), 0.514],
+    [silent("720p", 30), 6.936],
+    [sound("720p", 30), 6.936],
+  ],
+  "bytedance/seedance-2.0": [
+    [silent("480p", 5), 0.4],
+    [sound("480p", 5), 0.4],
+    [silent("720p", 5), 0.9],
+    [sound("720p", 5), 0.9],
+    [silent("1080p", 5), 2.25],
+    [sound("1080p", 5), 2.25],
+    [silent("4k", 15), 15],
+    [sound("4k", 15), 15],
+  ],
+  "bytedance/seedance-2.0-fast": [
+    [silent("480p", 5), 0.35],
+    [sound("480p", 5), 0.35],
+    [silent("720p", 5), 0.75],
+    [sound("720p", 5), 0.75],
+  ],
+};
+const CASES = Object.entries(SHIPPED).flatMap(([model, runs]) =>
+  runs.map(([input, dollars]) => [model, input, dollars] as const),
+);
+const lookOf = ({ resolution, audio }: Record<string, unknown>) => `${resolution} ${audio}`;
+
+describe("the prices that are shipped", () => {
+  test.each(CASES)("%s with %j → at most %s dollars, and as much is expected", async (model, input, dollars) => {
+    expect(await mostCost(model, input)).toMatchObject({ most: dollars, estimate: dollars });
+  });
+
+  test("the cases above → each model, with each resolution, and with and without sound", async () => {
+    const models = await db.sql<{ model: string; resolutions: string[] | null; sounds: boolean[] | null }[]>`
+      select distinct m.model, keyframe_private.control_values(m.controls -> 'resolution') as resolutions,
+        m.controls #> '{audio,values}' as sounds
+      from keyframe.models m where m.model not like 'test/%'`;
+    expect(models.map(({ model }) => model).sort()).toEqual(Object.keys(SHIPPED).sort());
+    for (const { model, resolutions, sounds } of models) {
+      const all = (resolutions ?? [undefined]).flatMap((resolution) =>
+        (sounds ?? [undefined]).map((audio) => lookOf({ resolution, audio })),
+      );
+      expect([...new Set(SHIPPED[model]?.map(([input]) => lookOf(input)))].sort(), model).toEqual(all.sort());
+    }
+  });
+
+  test("the reference images of FLUX.2 Pro → each counts with its whole megapixels; one of unknown size → no price", async () => {
+    const { owner, project } = await addWorld(db);
+    const paths = [
+      await addReference(db, owner, { width: 1024, height: 1024 }),
+      await addReference(db, owner, { width: 2000, height: 1500 }),
+    ];
+    const frame = await seedPrediction(db.sql, { owner, project }, { status: "succeeded" });
+    const flux = (images: object) => mostCost("black-forest-labs/flux-2-pro", { resolution: "1 MP", ...images });
+    expect((await flux({ referenceImagePaths: paths })).most).toBe(0.09);
+    expect((await flux({ referenceImagePaths: paths, firstFramePredictionId: frame.id })).most).toBe(0.105);
+    const unknown = await addReference(db, owner, null);
+    expect(await flux({ referenceImagePaths: [...paths, unknown] })).toMatchObject({ most: null, estimate: null });
+  });
+});
+
+const VIDEO = {
+  prompt: { field: "prompt" },
+  firstFrame: { field: "image" },
+  resolution: { field: "r", values: ["720p", "1080p"], default: "720p" },
+  audio: { field: "a", values: [false, true], default: false },
+};
+let model: string;
+const addModel = (controls: object = VIDEO) => db.sql`
+  insert into keyframe.models (step, model, label, vendor, controls)
+  values ('video', ${model}, 'Test', 'Test', ${JSON.stringify(controls)}::text::jsonb)`;
+type Price = { metric?: string; applies?: unknown; usd?: number | string; from?: string };
+async function addPrice({ metric = "output_second", applies = {}, usd = 0.1, from = "now" }: Price = {}) {
+  const [row] = await db.sql<{ id: number }[]>`
+    insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source)
+    values (${model}, ${JSON.stringify(applies)}::text::jsonb, ${metric}, ${usd}::text::numeric, ${from}::text::timestamptz, 'https://example.org')
+    returning id::int`;
+  return row?.id ?? 0;
+}
+beforeEach(() => {
+  model = `test/${crypto.randomUUID()}`;
+});
+
+describe("the price of a run", () => {
+  beforeEach(() => addModel());
+  const RUN = { resolution: "720p", audio: false, durationSeconds: 5 };
+
+  test("of several rows that fit → the one with the most values; of those, the newest that has come", async () => {
+    await addPrice({ usd: 0.1, from: "2026-01-01" });
+    await addPrice({ usd: 0.2, applies: { resolution: "720p" }, from: "2026-01-01" });
+    await addPrice({ usd: 0.3, applies: { resolution: "720p" }, from: "2026-02-01" });
+    await addPrice({ usd: 0.9, applies: { resolution: "720p" }, from: "2030-01-01" });
+    await addPrice({ usd: 0.5, applies: { resolution: "720p", audio: true }, from: "2026-01-01" });
+    expect((await mostCost(model, RUN)).most).toBe(1.5);
+    expect((await mostCost(model, RUN, "2026-01-15")).most).toBe(1);
+    expect((await mostCost(model, RUN, "2031-01-01")).most).toBe(4.5);
+    expect((await mostCost(model, { ...RUN, audio: true })).most).toBe(2.5);
+    expect((await mostCost(model, { ...RUN, resolution: "1080p" })).most).toBe(0.5);
+    expect((await mostCost(model, RUN, "2025-12-31")).most).toBeNull();
+  });
+
+  test("by several metrics → their sum, in whole micro-dollars, rounded up", async () => {
+    const ids = [await addPrice({ metric: "run", usd: 0.01 }), await addPrice({ usd: "0.00000033" })];
+    expect(await mostCost(model, RUN)).toEqual({ price_ids: ids, most: 0.010002, estimate: 0.010002 });
+  });
+
+  test("with a metric for which no row fits, or an unknown length → unknown, never a part of it", async () => {
+    await addPrice({ usd: 0.1 });
+    expect((await mostCost(model, { resolution: "720p" })).most).toBeNull();
+    await addPrice({ metric: "run", usd: 0.01, applies: { audio: true } });
+    expect(await mostCost(model, RUN)).toEqual({ price_ids: null, most: null, estimate: null });
+    expect((await mostCost(model, { ...RUN, audio: true })).most).toBe(0.51);
+  });
+
+  test("unknown, and the administrator set a ceiling → at most the ceiling, and nothing is expected", async () => {
+    await db.sql`update keyframe.models set cost_ceiling_micros = 900000 where model = ${model}`;
+    expect(await mostCost(model, RUN)).toEqual({ price_ids: null, most: 0.9, estimate: null });
+    const id = await addPrice({ metric: "hardware_second", usd: 0.001 });
+    expect(await mostCost(model, RUN)).toEqual({ price_ids: [id], most: 0.9, estimate: null });
+    expect(await settledCost([id], { metrics: { predict_time: 12.5, total_time: 90 } })).toBe(0.0125);
+  });
+
+  test("0 → costs nothing: that is known", async () => {
+    await addPrice({ metric: "run", usd: 0 });
+    expect((await mostCost(model, RUN)).most).toBe(0);
+  });
+
+  test("a model gets another name at the provider → it keeps its prices", async () => {
+    const id = await addPrice({ metric: "run" });
+    await db.sql`update keyframe.models set model = ${`${model}-2`} where model = ${model}`;
+    expect((await mostCost(`${model}-2`, RUN)).price_ids).toEqual([id]);
+  });
+});
+
+test.each<[metric: string, finished: Finished, dollars: number | null]>([
+  ["run", {}, 0.1],
+  ["image", { metrics: { image_output_count: 3 } }, 0.3],
+  ["image", { output: { width: 1024, height: 1024 } }, 0.1],
+  ["output_second", { metrics: { video_output_duration_seconds: 5 }, output: { durationSeconds: 5.04 } }, 0.5],
+  ["output_second", { metrics: { predict_time: 60 }, output: { durationSeconds: 5.04 } }, 0.504],
+  ["output_second", { metrics: { video_output_duration_seconds: "5" }, output: { durationSeconds: 5.04 } }, 0.504],
+  ["output_second", { metrics: { video_output_duration_seconds: -1 } }, null],
+  ["output_second", { input: { durationSeconds: 5 } }, null],
+  ["output_megapixel", { metrics: { image_output_megapixel_count: 2 }, output: { width: 1344, height: 768 } }, 0.2],
+  ["output_megapixel", { output: { width: 1344, height: 768 } }, 0.1],
+  ["output_megapixel", { output: { width: 2048, height: 1152 } }, 0.3],
+  ["input_megapixel", { metrics: { image_input_megapixel_count: 4 } }, 0.4],
+  ["input_megapixel", { input: { referenceImagePaths: [] } }, 0],
+  ["hardware_second", { metrics: { predict_time: 2.5 } }, 0.25],
+  ["hardware_second", { metrics: null, output: { durationSeconds: 5 } }, null],
+])("a finished run, 0.1 dollars per %s, %j → settled at %s", async (metric, finished, dollars) => {
+  await addModel();
+  expect(await settledCost([await addPrice({ metric })], finished)).toBe(dollars);
+});
+
+test("a run without prices, or one of them gone → no settled cost", async () => {
+  await addModel();
+  const id = await addPrice({ metric: "run" });
+  expect(await settledCost(null, {})).toBeNull();
+  expect(await settledCost([], {})).toBeNull();
+  expect(await settledCost([id, 2 ** 40], {})).toBeNull();
+});
+
+describe("a malformed row → refused, with the path of its mistake", () => {
+  beforeEach(() => addModel());
+
+  test.each<[string, Price, RegExp]>([
+    ["a metric that there is not", { metric: "second" }, /^metric must be run, image, output_second,/],
+    ["values that are a list", { applies: ["720p"] }, /^applies_to must be an object\.$/],
+    [
+      "a control that the model has not",
+      { applies: { seed: 1 } },
+      /^applies_to\.seed is no control of test\/\S+ with values\.$/,
+    ],
+    ["a control without values", { applies: { prompt: "x" } }, /^applies_to\.prompt is no control/],
+    [
+      "a value that the model does not take",
+      { applies: { resolution: "4k" } },
+      /^applies_to\.resolution: test\/\S+ does not take "4k"\.$/,
+    ],
+    [
+      "a value of another type",
+      { applies: { audio: "true" } },
+      /^applies_to\.audio: test\/\S+ does not take "true"\.$/,
+    ],
+    [
+      "two mistakes",
+      { metric: "", applies: { audio: 1 } },
+      /^applies_to\.audio: test\/\S+ does not take 1\. metric must be/,
+    ],
+  ])("%s", async (_what, price, words) => {
+    const { message, constraint } = await refusalOf(addPrice(price));
+    expect(constraint).toBe("price_is_well_formed");
+    expect(message).toMatch(words);
+  });
+
+  test("rows of which neither is more specific for an input that both fit", async () => {
+    const id = await addPrice({ applies: { resolution: "720p" } });
+    await addPrice({ applies: { resolution: "1080p" } });
+    await addPrice({ applies: { audio: true }, metric: "run" });
+    expect((await refusalOf(addPrice({ applies: { audio: true } }))).message).toContain(
+      `applies_to fits some inputs that row ${id} ({"resolution": "720p"}) fits too, and neither names more values.`,
+    );
+    await addPrice({ applies: { resolution: "720p", audio: true } });
+  });
+
+  test.each([["-0.01"], ["1001"], ["NaN"]])("a price of %s", async (usd) => {
+    expect((await refusalOf(addPrice({ usd }))).constraint).toBe("price_is_between_0_and_1000");
+  });
+
+  test("a model that there is not; the same values from the same time on", async () => {
+    await addPrice({ from: "2026-01-01" });
+    expect((await refusalOf(addPrice({ from: "2026-01-01" }))).constraint).toBe("one_price_at_a_time");
+    model = "test/none";
+    expect((await refusalOf(addPrice())).message).toMatch(/^model: there is no model test\/none\./);
+  });
+
+  test.each([
+    { failed: "no", rejected: "no" },
+    { failed: "no", rejected: "no", canceled: "maybe" },
+    { failed: "no", rejected: "no", canceled: true },
+    { failed: "no", rejected: "no", canceled: "no", aborted: "no" },
+  ])("billed_when %j", async (value) => {
+    const wrong = db.sql`
+      update keyframe.models set billed_when = ${JSON.stringify(value)}::text::jsonb where model = ${model}`;
+    expect((await refusalOf(wrong)).constraint).toBe("billed_when_says_yes_no_or_unknown");
+  });
+});
+
+describe("a price that has been in force", () => {
+  test("→ cannot be changed or deleted: runs keep it; its source can, and so can one that has yet to come", async () => {
+    await addModel();
+    const id = await addPrice({ metric: "run", usd: 0.1 });
+    for (const change of [
+      db.sql`update keyframe_private.model_prices set price_usd = 0.2 where id = ${id}`,
+      db.sql`update keyframe_private.model_prices set metric = 'image' where id = ${id}`,
+      db.sql`delete from keyframe_private.model_prices where id = ${id}`,
+    ]) {
+      expect((await refusalOf(change)).constraint).toBe("price_in_force_stays");
+    }
+    await db.sql`update keyframe_private.model_prices set source = 'https://example.org/2', checked_at = '2026-11-01' where id = ${id}`;
+    const coming = await addPrice({ metric: "run", from: "2030-01-01" });
+    await db.sql`update keyframe_private.model_prices set price_usd = 0.3 where id = ${coming}`;
+    await db.sql`delete from keyframe_private.model_prices where id = ${coming}`;
+  });
+
+  test("and is replaced → runs that were started under it are settled by it, later ones by the new", async () => {
+    await addModel();
+    await addPrice({ metric: "run", usd: 0.1, from: "2026-01-01" });
+    const before = await mostCost(model, {});
+    await addPrice({ metric: "run", usd: 0.2 });
+    expect([before.most, (await mostCost(model, {})).most, await settledCost(before.price_ids, {})]).toEqual([
+      0.1, 0.2, 0.1,
+    ]);
+  });
+});
+
+describe("docs/costs.md, as an administrator does it in Studio", () => {
+  let recipes: Awaited<ReturnType<typeof readRecipes>>;
+  beforeAll(async () => {
+    recipes = await readRecipes("costs");
+  });
+  const run = async (title: string) => {
+    const { sql = "" } = recipes.find((one) => one.title === title) ?? {};
+    await db.sql.begin(async (transaction) => {
+      await transaction.unsafe("set local role postgres");
+      await runStatements(transaction, sql);
+    });
+  };
+
+  test("→ the price changes from now on, or on its day; the ceiling and what is billed are set", async () => {
+    expect(recipes.map(({ title }) => title)).toEqual([
+      ...["Change a price", "Announce a price", "Set a ceiling where no price is known"],
+      "Record what the provider bills",
+    ]);
+    await run("Change a price");
+    expect((await mostCost("google/veo-3.1", sound("720p", 8))).most).toBe(2.8);
+    await run("Announce a price");
+    expect((await mostCost("google/veo-3.1", silent("720p", 8))).most).toBe(1.6);
+    expect((await mostCost("google/veo-3.1", silent("720p", 8), "2030-01-02")).most).toBe(2);
+    await run("Set a ceiling where no price is known");
+    const long = await mostCost("minimax/hailuo-2.3", { resolution: "768p", durationSeconds: 10 });
+    expect(long).toMatchObject({ most: 0.6, estimate: null });
+    await run("Record what the provider bills");
+    const [veo] = await db.sql`select billed_when from keyframe.models where model = 'google/veo-3.1'`;
+    expect(veo?.billed_when).toEqual({ failed: "no", rejected: "no", canceled: "yes" });
+  });
+});
