@@ -202,7 +202,6 @@ create table keyframe.predictions (
   attempt integer not null default 0,
   failures integer not null default 0,
   retry_reason text,
-  unanswered_since timestamp with time zone,
   lease_token uuid,
   admitted_at timestamp with time zone,
   next_attempt_at timestamp with time zone not null default now(),
@@ -274,7 +273,6 @@ comment on column keyframe.predictions.provider_prediction_id is 'The provider r
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
 comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
 comment on column keyframe.predictions.retry_reason is 'The code of the last failure of the current task, while it is retried.';
-comment on column keyframe.predictions.unanswered_since is 'Since when a submit is unanswered. The provider''s list is searched before the next submit, and once more when the prediction ends without an answer.';
 comment on column keyframe.predictions.lease_token is 'The lease of the current task; only its holder may record a result. It expires at next_attempt_at.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
@@ -293,7 +291,6 @@ CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attem
 CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
 CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND is_active);
 CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_id, created_at, id) WHERE ((admitted_at IS NULL) AND (status = 'queued'::keyframe.prediction_status));
-CREATE INDEX predictions_unanswered_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((unanswered_since IS NOT NULL) AND (status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])));
 CREATE INDEX predictions_succeeded_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC) WHERE (status = 'succeeded'::keyframe.prediction_status);
 CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
 alter table keyframe.predictions enable row level security;
@@ -308,10 +305,10 @@ CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions F
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
 CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN (COALESCE(new.input ->> 'firstFramePredictionId'::text, new.input ->> 'firstFrameImagePath'::text, new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
+CREATE TRIGGER _350_add_first_submit AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.add_first_submit();
+CREATE TRIGGER _400_abandon_deleted_submits AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL) EXECUTE FUNCTION keyframe_private.abandon_submits();
+CREATE TRIGGER _400_abandon_submits AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND ((new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])) OR old.status = 'queued'::keyframe.prediction_status AND new.status <> 'queued'::keyframe.prediction_status)) EXECUTE FUNCTION keyframe_private.abandon_submits();
 CREATE TRIGGER _400_admit BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.admit_or_queue();
-CREATE TRIGGER _400_cancel_abandoned_run AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN ((old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) AND (new.status = 'canceled'::keyframe.prediction_status OR new.status = 'failed'::keyframe.prediction_status AND (new.error_code <> ALL (ARRAY['provider_failed'::text, 'provider_canceled'::text, 'provider_aborted'::text, 'provider_no_output'::text, 'input_unreachable'::text, 'content_rejected'::text])))) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
-CREATE TRIGGER _400_cancel_deleted_run AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = ANY (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status])) EXECUTE FUNCTION keyframe_private.cancel_abandoned_run();
-CREATE TRIGGER _410_keep_unanswered_submit AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.unanswered_since IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_unanswered_submit();
 CREATE TRIGGER _420_unselect_deleted_take AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'succeeded'::keyframe.prediction_status) EXECUTE FUNCTION keyframe_private.unselect_deleted_take();
 CREATE TRIGGER _450_remove_deleted_files AFTER DELETE ON keyframe.predictions REFERENCING OLD TABLE AS deleted FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.remove_deleted_files();
 CREATE TRIGGER _450_remove_partial_output AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status = 'storing'::keyframe.prediction_status AND (new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status]))) EXECUTE FUNCTION keyframe_private.remove_partial_output();
@@ -1450,6 +1447,22 @@ create schema keyframe_worker;
 comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
 grant usage on schema keyframe_worker to service_role;
 
+CREATE OR REPLACE FUNCTION keyframe_worker.record_search_ended(prediction_id uuid, attempt integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+begin
+  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+  where s.prediction_id = record_search_ended.prediction_id and s.attempt = record_search_ended.attempt and s.search_due_at is not null;
+  return found;
+end
+$function$;
+comment on function keyframe_worker.record_search_ended(uuid,integer) is 'Ends the search for the provider run of a submit. False: nothing to search for.';
+grant execute on function keyframe_worker.record_search_ended(uuid,integer) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision, has_audio boolean DEFAULT NULL::boolean)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -1479,7 +1492,7 @@ $function$;
 comment on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) is 'storing → succeeded, for the holder of the lease. False: too late.';
 grant execute on function keyframe_worker.complete_prediction(uuid,uuid,text,text,bigint,text,integer,integer,double precision,boolean) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text DEFAULT NULL::text, attempt_without_run integer DEFAULT NULL::integer)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1487,18 +1500,19 @@ CREATE OR REPLACE FUNCTION keyframe_worker.fail_prediction(prediction_id uuid, l
  SET lock_timeout TO '100ms'
 AS $function$
 begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   perform from keyframe.predictions p
   where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
   if not found then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction_id, code, message, retryable, stage => fail_prediction.stage);
+  return keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
 end
 $function$;
-comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean,text) is 'active → failed, for the holder of the lease. False: too late.';
-grant execute on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean,text) to service_role;
+comment on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean,text,integer) is 'active → failed, for the holder of the lease. False: too late. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
+grant execute on function keyframe_worker.fail_prediction(uuid,uuid,text,text,boolean,text,integer) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.retry_prediction_later(prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision DEFAULT NULL::double precision, provider_answered boolean DEFAULT true)
+CREATE OR REPLACE FUNCTION keyframe_worker.retry_prediction_later(prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision DEFAULT NULL::double precision, attempt_without_run integer DEFAULT NULL::integer)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1509,6 +1523,7 @@ declare
   row_now keyframe.predictions;
   counted integer;
 begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p
   where p.id = retry_prediction_later.prediction_id and p.lease_token = retry_prediction_later.lease_token for update;
   if not found then
@@ -1516,20 +1531,19 @@ begin
   end if;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   if row_now.status = 'queued' and counted >= (select s.max_failures from keyframe_private.settings s) then
-    perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => retry_prediction_later.provider_answered);
+    perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
   update keyframe.predictions p
   set failures = counted, retry_reason = code, lease_token = null,
-      unanswered_since = case when provider_answered then null else p.unanswered_since end,
       next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
       updated_at = now()
   where p.id = row_now.id;
   return 'later';
 end
 $function$;
-comment on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). provider_answered = false keeps the search for a provider run whose submit is unanswered.';
-grant execute on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,boolean) to service_role;
+comment on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,integer) is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
+grant execute on function keyframe_worker.retry_prediction_later(uuid,uuid,text,text,double precision,integer) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision DEFAULT NULL::double precision)
  RETURNS boolean
@@ -1549,27 +1563,7 @@ $function$;
 comment on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) is 'Releases a lease and schedules the next poll. False: too late.';
 grant execute on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_search_ended(prediction_id uuid)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
- SET lock_timeout TO '100ms'
-AS $function$
-begin
-  update keyframe.predictions p set unanswered_since = null
-  where p.id = record_search_ended.prediction_id and p.unanswered_since is not null and p.status in ('failed', 'canceled');
-  if not found then
-    update keyframe_private.unanswered_submits s set search_task = null, next_search_at = null
-    where s.prediction_id = record_search_ended.prediction_id and s.search_task is not null;
-  end if;
-  return found;
-end
-$function$;
-comment on function keyframe_worker.record_search_ended(uuid) is 'Ends the search for provider runs of a prediction that ended or was deleted with an unanswered submit. False: nothing to search for.';
-grant execute on function keyframe_worker.record_search_ended(uuid) to service_role;
-
-CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text, metrics jsonb DEFAULT NULL::jsonb, attempt_without_run integer DEFAULT NULL::integer)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1579,9 +1573,10 @@ AS $function$
 declare
   run constant text := provider_prediction_id;
   run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
+  run_outcome constant text := case when provider_status = 'failed' and failure = 'content_rejected' then 'rejected' else provider_status end;
   row_now keyframe.predictions;
   follows_run boolean;
-  made_for uuid;
+  known keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
     return case
@@ -1606,17 +1601,19 @@ begin
   follows_run := coalesce(row_now.provider_prediction_id = run, false);
   -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
   -- one would be treated as a duplicate.
-  select r.prediction_id into made_for from keyframe_private.provider_runs r where r.provider_prediction_id = run;
-  if not follows_run and made_for <> row_now.id then
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  if known.prediction_id <> row_now.id then
     return 'unknown';
   end if;
   -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
-  if row_now.status = 'queued' and made_for = row_now.id then
+  if row_now.status = 'queued' and known.id is not null then
+    if run_is_over then
+      perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+    end if;
     return 'given_up';
   end if;
   -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
-  if found_by = 'text' and not follows_run
-    and not keyframe_private.is_only_submit_of_its_text(row_now.id, row_now.unanswered_since) then
+  if found_by = 'text' and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
     return 'unproven';
   end if;
   if callback_id is not null then
@@ -1625,19 +1622,24 @@ begin
       return 'duplicate';
     end if;
   end if;
-  -- The run that an active prediction follows is recorded already and needs no cancellation.
-  if not follows_run or row_now.completed_at is not null then
-    if not keyframe_private.record_run(run, row_now.id, attempt, run_is_over) then
+  if known.id is null then
+    known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
+    if known.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
+    -- The list was searched before the last submit, so the search for the runs of earlier ones has ended.
+    if found_by is null and attempt = row_now.attempt then
+      perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+      where s.prediction_id = row_now.id and s.is_unanswered;
+    end if;
   end if;
-  -- The last submit is answered now, and the list was searched before it: the search has ended.
-  if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null and attempt = row_now.attempt then
-    perform keyframe_worker.record_search_ended(row_now.id);
+  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
+  if run_is_over then
+    perform keyframe_private.end_submit(known.id, run_outcome, metrics);
   end if;
   if row_now.completed_at is not null or (not follows_run and row_now.provider_prediction_id is not null) then
-    -- The run of a succeeded prediction is over, whatever a late callback reports.
-    perform keyframe_private.cancel_run(run, run_is_over or (follows_run and row_now.status = 'succeeded'));
+    update keyframe_private.provider_submits s set cancel_due_at = now()
+    where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
@@ -1645,10 +1647,10 @@ begin
     then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
-grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text) to service_role;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text,jsonb,integer) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text,jsonb,integer) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, provider_answered boolean)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1661,6 +1663,7 @@ declare
   gone keyframe.models;
   next_model keyframe.models;
 begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p
   where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
   if not found then
@@ -1673,38 +1676,43 @@ begin
     next_model := keyframe_private.find_successor(gone, row_now.input, project);
   end if;
   if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false, provider_answered => record_model_refused.provider_answered);
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
     return 'failed';
   end if;
   update keyframe.predictions p
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
       input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
-      unanswered_since = case when provider_answered then null else p.unanswered_since end, next_attempt_at = now(), updated_at = now()
+      next_attempt_at = now(), updated_at = now()
   where p.id = row_now.id;
   return 'moved';
 end
 $function$;
-comment on function keyframe_worker.record_model_refused(uuid,uuid,text,boolean) is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
-grant execute on function keyframe_worker.record_model_refused(uuid,uuid,text,boolean) to service_role;
+comment on function keyframe_worker.record_model_refused(uuid,uuid,text,integer) is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+grant execute on function keyframe_worker.record_model_refused(uuid,uuid,text,integer) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_run_not_canceled(provider_prediction_id text, is_unknown boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
  SET lock_timeout TO '100ms'
 AS $function$
+declare
+  submit keyframe_private.provider_submits;
 begin
-  update keyframe_private.provider_runs r
-  set cancel_failures = r.cancel_failures + case when canceled then 0 else 1 end,
-      cancel_due_at = case when not canceled and r.seen_at > now() - interval '1 day'
-        then now() + least(interval '5 minutes', interval '10 seconds' * (r.cancel_failures + 1)) end
-  where r.provider_prediction_id = record_run_canceled.provider_prediction_id and r.cancel_due_at is not null;
-  return found;
+  update keyframe_private.provider_submits s
+  set cancel_failures = s.cancel_failures + 1,
+      cancel_due_at = now() + least(interval '5 minutes', interval '10 seconds' * (s.cancel_failures + 1))
+  where s.provider_prediction_id = record_run_not_canceled.provider_prediction_id and s.cancel_due_at is not null
+  returning s.* into submit;
+  if is_unknown or submit.answered_at < now() - interval '1 day' then
+    perform keyframe_private.end_submit(submit.id, 'lost');
+  end if;
+  return submit.id is not null;
 end
 $function$;
-comment on function keyframe_worker.record_run_canceled(text,boolean) is 'Records an attempt to cancel a provider run.';
-grant execute on function keyframe_worker.record_run_canceled(text,boolean) to service_role;
+comment on function keyframe_worker.record_run_not_canceled(text,boolean) is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';
+grant execute on function keyframe_worker.record_run_not_canceled(text,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_files_removed(lease_token uuid, refused jsonb DEFAULT '[]'::jsonb)
  RETURNS integer
@@ -1770,7 +1778,6 @@ begin
   return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
   return query select r.task from keyframe_private.claim_removals(lease_seconds) r (task) where r.task is not null;
 end
 $function$;
@@ -2022,55 +2029,60 @@ create table keyframe_private.prediction_moves (
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 alter table keyframe_private.prediction_moves enable row level security;
 
-create table keyframe_private.provider_runs (
-  provider_prediction_id text not null,
+create table keyframe_private.provider_submits (
+  id bigint not null generated always as identity,
+  owner_id uuid not null,
+  project_id uuid not null,
   prediction_id uuid not null,
   attempt integer not null,
-  seen_at timestamp with time zone not null default now(),
+  step keyframe.generation_step not null,
+  model text not null,
+  created_at timestamp with time zone not null default now(),
+  submitted_at timestamp with time zone,
+  answered_at timestamp with time zone,
+  ended_at timestamp with time zone,
+  outcome text,
+  is_unanswered boolean not null generated always as (((submitted_at IS NOT NULL) AND (answered_at IS NULL) AND (ended_at IS NULL))) stored,
+  provider_prediction_id text,
+  search_due_at timestamp with time zone,
+  search_task jsonb,
+  text_hash bigint,
   cancel_due_at timestamp with time zone,
   cancel_failures integer not null default 0,
-  constraint provider_runs_pkey PRIMARY KEY (provider_prediction_id)
-);
-comment on table keyframe_private.provider_runs is 'Provider runs. Without a foreign key: a run must be cancelled even when its prediction is deleted.';
-comment on column keyframe_private.provider_runs.cancel_due_at is 'When to cancel this run at the provider; null when there is nothing to cancel.';
-CREATE INDEX provider_runs_cancel_due_at_idx ON keyframe_private.provider_runs USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
-CREATE INDEX provider_runs_prediction_id_idx ON keyframe_private.provider_runs USING btree (prediction_id);
-CREATE INDEX provider_runs_seen_at_idx ON keyframe_private.provider_runs USING btree (seen_at);
-alter table keyframe_private.provider_runs enable row level security;
-CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_runs FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
-
-create table keyframe_private.unanswered_submits (
-  prediction_id uuid not null,
-  attempt integer not null,
-  search_task jsonb,
-  unanswered_since timestamp with time zone not null,
-  next_search_at timestamp with time zone,
-  deleted_at timestamp with time zone not null default now(),
-  constraint unanswered_submits_pkey PRIMARY KEY (prediction_id),
-  constraint search_task_until_the_search_ended CHECK (((search_task IS NULL) = (next_search_at IS NULL)))
-);
-comment on table keyframe_private.unanswered_submits is 'Deleted predictions with an unanswered submit, kept for a day: a provider run that is found or calls back is cancelled.';
-comment on column keyframe_private.unanswered_submits.attempt is 'How often the prediction had been submitted to the provider.';
-comment on column keyframe_private.unanswered_submits.search_task is 'What identifies its runs in the provider''s list, including the prompt; null once the search has ended.';
-comment on column keyframe_private.unanswered_submits.unanswered_since is 'Since when the submit is unanswered.';
-comment on column keyframe_private.unanswered_submits.next_search_at is 'When to search next, or when the lease of the search expires; null once the search has ended.';
-CREATE INDEX unanswered_submits_next_search_at_idx ON keyframe_private.unanswered_submits USING btree (next_search_at) WHERE (next_search_at IS NOT NULL);
-CREATE INDEX unanswered_submits_unanswered_since_idx ON keyframe_private.unanswered_submits USING btree (unanswered_since);
-alter table keyframe_private.unanswered_submits enable row level security;
-
-create table keyframe_private.text_submits (
-  id bigint not null generated always as identity,
-  prediction_id uuid not null,
-  prompt_hash bigint not null,
-  submitted_at timestamp with time zone not null,
-  constraint text_submits_pkey PRIMARY KEY (id)
-);
-comment on table keyframe_private.text_submits is 'Predictions without files that were submitted in the last hours, including deleted ones.';
-comment on column keyframe_private.text_submits.prompt_hash is 'hashtextextended of the prompt. A collision only prevents the recovery of both prompts'' runs.';
-CREATE INDEX text_submits_prediction_id_idx ON keyframe_private.text_submits USING btree (prediction_id);
-CREATE INDEX text_submits_prompt_hash_idx ON keyframe_private.text_submits USING btree (prompt_hash);
-CREATE INDEX text_submits_submitted_at_idx ON keyframe_private.text_submits USING btree (submitted_at);
-alter table keyframe_private.text_submits enable row level security;
+  metrics jsonb,
+  constraint provider_submits_pkey PRIMARY KEY (id),
+  constraint cancel_only_a_run_that_goes_on CHECK (((cancel_due_at IS NULL) OR ((provider_prediction_id IS NOT NULL) AND (ended_at IS NULL)))),
+  constraint metrics_are_an_object CHECK ((jsonb_typeof(metrics) = 'object'::text)),
+  constraint outcome_if_and_only_if_ended CHECK (((outcome IS NULL) = (ended_at IS NULL))),
+  constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'rejected'::text, 'failed'::text, 'canceled'::text, 'aborted'::text, 'no_run'::text, 'lost'::text]))),
+  constraint provider_run_is_an_answer CHECK (((provider_prediction_id IS NULL) OR ((submitted_at IS NOT NULL) AND (answered_at IS NOT NULL)))),
+  constraint search_has_a_task CHECK (((search_task IS NULL) = (search_due_at IS NULL))),
+  constraint search_only_while_unanswered CHECK (((search_due_at IS NULL) OR ((submitted_at IS NOT NULL) AND (answered_at IS NULL) AND (ended_at IS NULL))))
+) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
+comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
+comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';
+comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
+comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
+comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
+comment on column keyframe_private.provider_submits.ended_at is 'When nothing more of it could happen at the provider.';
+comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, or the provider refused it), or lost (nobody knows what happened at the provider).';
+comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
+comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
+comment on column keyframe_private.provider_submits.search_due_at is 'When to search the provider''s list for its run next, or when the lease of the search expires. Null while its prediction is queued: the next submit searches first.';
+comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt; null once the search has ended.';
+comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
+comment on column keyframe_private.provider_submits.cancel_due_at is 'When to cancel its run at the provider next; null when there is nothing to cancel.';
+comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
+comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
+CREATE UNIQUE INDEX provider_submits_run_idx ON keyframe_private.provider_submits USING btree (provider_prediction_id) WHERE (provider_prediction_id IS NOT NULL);
+CREATE INDEX provider_submits_prediction_id_idx ON keyframe_private.provider_submits USING btree (prediction_id, attempt);
+CREATE INDEX provider_submits_owner_id_idx ON keyframe_private.provider_submits USING btree (owner_id, created_at);
+CREATE INDEX provider_submits_created_at_idx ON keyframe_private.provider_submits USING btree (created_at);
+CREATE INDEX provider_submits_search_due_at_idx ON keyframe_private.provider_submits USING btree (search_due_at) WHERE (search_due_at IS NOT NULL);
+CREATE INDEX provider_submits_cancel_due_at_idx ON keyframe_private.provider_submits USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
+CREATE INDEX provider_submits_text_idx ON keyframe_private.provider_submits USING btree (submitted_at, text_hash) WHERE (text_hash IS NOT NULL);
+alter table keyframe_private.provider_submits enable row level security;
+CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
 
 create table keyframe_private.provider_callbacks (
   callback_id text not null,
@@ -4161,6 +4173,125 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.add_first_submit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model)
+  values (new.owner_id, new.project_id, new.id, new.attempt + 1, new.step, new.model);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.end_submit(submit bigint, how text, measured jsonb DEFAULT NULL::jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe_private.provider_submits s
+  set ended_at = now(), outcome = how, metrics = coalesce(measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+      answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
+  where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if attempt_without_run is not null then
+    perform from keyframe.predictions p where p.id = prediction for update;
+    perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+    where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  known keyframe_private.provider_submits;
+begin
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  if found then
+    return case when known.prediction_id = prediction then known.id end;
+  end if;
+  update keyframe_private.provider_submits s
+  set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_due_at = null, search_task = null
+  where s.id = (
+    select o.id from keyframe_private.provider_submits o
+    where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
+      and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
+    order by o.attempt <> record_run.attempt, o.attempt limit 1)
+    and s.provider_prediction_id is null
+  returning s.id into known.id;
+  if not found then
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run
+    from keyframe_private.provider_submits o where o.prediction_id = prediction
+    order by o.attempt <> record_run.attempt, o.attempt limit 1
+    returning id into known.id;
+  end if;
+  return known.id;
+exception when unique_violation then
+  return null; -- recorded for another prediction at the same moment
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.abandon_submits()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  has_ended constant boolean := tg_op = 'DELETE' or new.completed_at is not null;
+begin
+  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+  where s.prediction_id = old.id and s.submitted_at is null and s.ended_at is null;
+  update keyframe_private.provider_submits s
+  set cancel_due_at = case when not s.is_unanswered then coalesce(s.cancel_due_at, now()) end,
+      search_due_at = case when s.is_unanswered then greatest(now(), s.search_due_at, old.next_attempt_at) end,
+      search_task = case when s.is_unanswered then coalesce(s.search_task, jsonb_build_object(
+        'input', old.input, 'has_images', keyframe_private.has_images(old.input),
+        'model_settings', (
+          select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) from keyframe.models m
+          where m.step = s.step and m.model in (s.model, old.model) order by m.model <> s.model limit 1))) end
+  where s.prediction_id = old.id and s.ended_at is null and (s.is_unanswered or has_ended);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = prediction and s.attempt = is_only_submit_of_its_text.attempt and s.is_unanswered and s.text_hash is not null
+      and s.submitted_at > now() - interval '1 hour'
+      and not exists (
+        select from keyframe_private.provider_submits other
+        where other.text_hash = s.text_hash and other.prediction_id <> s.prediction_id
+          and other.submitted_at > s.submitted_at - interval '1 hour'
+      )
+  );
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.mark_running(prediction uuid, wanted keyframe.prediction_status, run text, next_after interval, done real, output_url text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4168,7 +4299,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.mark_running(prediction uuid, wanted
 AS $function$
 begin
   update keyframe.predictions p
-  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
       next_attempt_at = now() + next_after, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
@@ -4177,7 +4308,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean DEFAULT true, stage text DEFAULT NULL::text)
+CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, stage text DEFAULT NULL::text)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -4185,8 +4316,7 @@ AS $function$
 begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
-      error_stage = stage, completed_at = clock_timestamp(), lease_token = null,
-      unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
+      error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
   where p.id = prediction and p.is_active;
   return found;
 end
@@ -4210,10 +4340,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.mark_queued_again(prediction uuid, r
  SET search_path TO ''
 AS $function$
 declare
-  runs constant integer := (select count(*) from keyframe_private.provider_runs r where r.prediction_id = mark_queued_again.prediction);
+  runs constant integer := (
+    select count(*) from keyframe_private.provider_submits s
+    where s.prediction_id = mark_queued_again.prediction and s.provider_prediction_id is not null);
 begin
   update keyframe.predictions p
-  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()),
       lease_token = null, failures = runs, retry_reason = reason,
       next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
@@ -4235,23 +4367,26 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text, provider_answered boolean)
+CREATE OR REPLACE FUNCTION keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
  SET lock_timeout TO '100ms'
 AS $function$
+declare
+  locked bigint[];
 begin
   if not keyframe_private.try_lock_slots(prediction.owner_id) then
     return false;
   end if;
-  perform from keyframe_private.provider_runs r where r.provider_prediction_id = prediction.provider_prediction_id for update skip locked;
-  if not found and exists (
-    select from keyframe_private.provider_runs r where r.provider_prediction_id = prediction.provider_prediction_id
+  locked := array(
+    select s.id from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update skip locked);
+  if exists (
+    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null and s.id <> all (locked)
   ) then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction.id, code, sentence, true, provider_answered => try_mark_failed.provider_answered);
+  return keyframe_private.mark_failed(prediction.id, code, sentence, true);
 exception when others then
   raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
   return false;
@@ -4268,100 +4403,6 @@ begin
   where (m.step, m.model) in (
     select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.search_horizon()
- RETURNS interval
- LANGUAGE plpgsql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-begin
-  return interval '1 day';
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.keep_unanswered_submit()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  insert into keyframe_private.unanswered_submits as s (prediction_id, attempt, search_task, unanswered_since, next_search_at)
-  select old.id, old.attempt,
-    jsonb_build_object(
-      'id', old.id, 'project_id', old.project_id, 'owner_id', old.owner_id, 'attempt', old.attempt, 'step', old.step,
-      'model', old.model, 'input', old.input, 'has_images', keyframe_private.has_images(old.input),
-      'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)),
-    old.unanswered_since, old.next_attempt_at -- the lease of its submit has expired by then
-  from keyframe.models m
-  where m.step = old.step and m.model = old.model
-  on conflict (prediction_id) do update -- the identifier was used again, and deleted again
-    set attempt = greatest(s.attempt, excluded.attempt), search_task = excluded.search_task,
-        unanswered_since = excluded.unanswered_since, next_search_at = excluded.next_search_at, deleted_at = excluded.deleted_at;
-  return null;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.is_only_submit_of_its_text(prediction uuid, unanswered_since timestamp with time zone)
- RETURNS boolean
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return exists (
-    select from keyframe_private.text_submits t
-    where t.prediction_id = prediction and unanswered_since > now() - interval '1 hour'
-      and not exists (
-        select from keyframe_private.text_submits other
-        where other.prompt_hash = t.prompt_hash and other.prediction_id <> t.prediction_id
-          and other.submitted_at > unanswered_since - interval '1 hour'
-      )
-  );
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.claim_unanswered_submits(max_rows integer, lease_seconds integer)
- RETURNS SETOF jsonb
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  tasks jsonb[];
-begin
-  -- Usually empty: this check costs a tenth of an update that finds nothing.
-  if not exists (select from keyframe_private.unanswered_submits s where s.next_search_at <= now()) then
-    return;
-  end if;
-  with due as (
-    select s.prediction_id from keyframe_private.unanswered_submits s
-    where s.next_search_at <= now() and s.unanswered_since > now() - keyframe_private.search_horizon()
-    order by s.next_search_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe_private.unanswered_submits s
-    set next_search_at = now() + make_interval(secs => lease_seconds)
-    from due
-    where s.prediction_id = due.prediction_id
-    returning s.search_task || jsonb_build_object('task', 'search', 'search_since', s.unanswered_since) as task
-  )
-  select array_agg(c.task) into tasks from claimed c;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No search for a deleted prediction could be claimed: %', sqlerrm;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.cancel_run(run text, run_is_over boolean)
- RETURNS void
- LANGUAGE sql
- SET search_path TO ''
-AS $function$
-  update keyframe_private.provider_runs r set cancel_due_at = now()
-  where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
@@ -4395,26 +4436,11 @@ declare
 begin
   select p.* into locked from keyframe.predictions p where p.id = prediction for update;
   if not found then
-    select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
-    into locked.id, locked.attempt, locked.unanswered_since, locked.completed_at
-    from keyframe_private.unanswered_submits s where s.prediction_id = prediction;
+    select s.prediction_id, s.attempt, s.created_at into locked.id, locked.attempt, locked.completed_at
+    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
+    order by s.attempt desc limit 1;
   end if;
   return locked;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.record_run(run text, prediction uuid, attempt integer, run_is_over boolean)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  insert into keyframe_private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
-  values (run, prediction, record_run.attempt)
-  on conflict on constraint provider_runs_pkey do update
-    set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
-    where r.prediction_id = prediction;
-  return found;
 end
 $function$;
 
@@ -4463,18 +4489,6 @@ begin
     else
       raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
   end case;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.cancel_abandoned_run()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  perform keyframe_private.cancel_run(old.provider_prediction_id, false);
-  return null;
 end
 $function$;
 
@@ -4834,17 +4848,11 @@ begin
     where p.admitted_at is not null and p.is_active
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
-    select p.next_attempt_at from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled')
-      and p.unanswered_since > at - keyframe_private.search_horizon()
-    order by p.next_attempt_at limit 1) <= at, false)
+    select s.search_due_at from keyframe_private.provider_submits s where s.search_due_at is not null
+    order by s.search_due_at limit 1) <= at, false)
   or coalesce((
-    select s.next_search_at from keyframe_private.unanswered_submits s
-    where s.next_search_at is not null and s.unanswered_since > at - keyframe_private.search_horizon()
-    order by s.next_search_at limit 1) <= at, false)
-  or coalesce((
-    select r.cancel_due_at from keyframe_private.provider_runs r where r.cancel_due_at is not null
-    order by r.cancel_due_at limit 1) <= at, false)
+    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
+    order by s.cancel_due_at limit 1) <= at, false)
   or (coalesce((select r.due_at from keyframe_private.file_removals r order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
@@ -4899,39 +4907,54 @@ declare
   tasks jsonb[];
 begin
   with due as (
-    select p.id, p.lease_token is not null as lease_expired,
-      p.unanswered_since as search_since -- an earlier submit may have been accepted: search for its run before submitting again
+    select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
     from keyframe.predictions p
+    left join lateral (
+      select s.id from keyframe_private.provider_submits s
+      where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+      for update skip locked) w on true
     where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
+      and (p.status <> 'queued' or w.id is not null or not exists (
+        select from keyframe_private.provider_submits s
+        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null))
     order by p.next_attempt_at
     limit max_rows
-    for update skip locked
+    for update of p skip locked
   ), claimed as (
     update keyframe.predictions p
     set lease_token = gen_random_uuid(),
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
-        unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
         failures = case when due.lease_expired then keyframe_private.failures_with_expired_lease(p) else p.failures end,
         retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
     from due
     where p.id = due.id
-    returning p.*, due.search_since
-  ), text_submits_recorded as (
-    insert into keyframe_private.text_submits (prediction_id, prompt_hash, submitted_at)
-    select c.id, hashtextextended(c.input ->> 'prompt', 0), at from claimed c
-    where c.status = 'queued' and not keyframe_private.has_images(c.input)
+    returning p.*, due.waiting_submit
+  ), submits as (
+    select c.*, case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end as text_hash
+    from claimed c where c.status = 'queued'
+  ), submits_recorded as (
+    update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
+    from submits c where s.id = c.waiting_submit
+  ), submits_added as (
+    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash)
+    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash from submits c where c.waiting_submit is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
     'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
     'has_images', keyframe_private.has_images(c.input),
-    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)
+    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
+    -- An earlier submit may have been accepted: its run is searched for before the next submit.
+    'search_attempt', u.attempt, 'search_since', u.submitted_at
   ))
   into tasks
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model;
+  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join lateral (
+    select s.attempt, s.submitted_at from keyframe_private.provider_submits s
+    where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
   return query select unnest(tasks);
 exception when others then
   raise warning 'No prediction could be claimed: %', sqlerrm;
@@ -4947,17 +4970,17 @@ declare
   tasks jsonb[];
 begin
   with due as (
-    select r.provider_prediction_id from keyframe_private.provider_runs r
-    where r.cancel_due_at <= at
-    order by r.cancel_due_at
+    select s.id from keyframe_private.provider_submits s
+    where s.cancel_due_at <= at
+    order by s.cancel_due_at
     limit max_rows
     for update skip locked
   ), claimed as (
-    update keyframe_private.provider_runs r
+    update keyframe_private.provider_submits s
     set cancel_due_at = at + make_interval(secs => lease_seconds)
     from due
-    where r.provider_prediction_id = due.provider_prediction_id
-    returning r.*
+    where s.id = due.id
+    returning s.*
   )
   select array_agg(jsonb_build_object(
     'task', 'cancel', 'id', c.prediction_id, 'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
@@ -4978,26 +5001,23 @@ declare
   tasks jsonb[];
 begin
   with due as (
-    select p.id from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
-      and p.unanswered_since > at - keyframe_private.search_horizon()
-    order by p.next_attempt_at
+    select s.id from keyframe_private.provider_submits s
+    where s.search_due_at <= at
+    order by s.search_due_at
     limit max_rows
     for update skip locked
   ), claimed as (
-    update keyframe.predictions p
-    set next_attempt_at = at + make_interval(secs => lease_seconds)
+    update keyframe_private.provider_submits s
+    set search_due_at = at + make_interval(secs => lease_seconds)
     from due
-    where p.id = due.id
-    returning p.*
+    where s.id = due.id
+    returning s.*
   )
-  select array_agg(to_jsonb(c) || jsonb_build_object(
-    'task', 'search', 'search_since', c.unanswered_since, 'has_images', keyframe_private.has_images(c.input),
-    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)
+  select array_agg(c.search_task || jsonb_build_object(
+    'task', 'search', 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'search_attempt', c.attempt, 'search_since', c.submitted_at
   ))
-  into tasks
-  from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model;
+  into tasks from claimed c;
   return query select unnest(tasks);
 exception when others then
   raise warning 'No search could be claimed: %', sqlerrm;
@@ -5482,12 +5502,11 @@ begin
   if exists (
     select from keyframe.webhook_events v
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_runs r where r.prediction_id = new.id)
-    or exists (select from keyframe_private.unanswered_submits s where s.prediction_id = new.id)
+  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id)
     or exists (
       select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
-    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a run or a file. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
   end if;
   return null;
 end
@@ -5979,8 +5998,7 @@ begin
     limit max_rows
     for update skip locked
   loop
-    if keyframe_private.try_mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.',
-      provider_answered => false) then
+    if keyframe_private.try_mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') then
       failed := failed + 1;
     end if;
   end loop;
@@ -6005,8 +6023,7 @@ begin
     limit max_rows
     for update skip locked
   loop
-    if keyframe_private.try_mark_failed(exhausted, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.',
-      provider_answered => exhausted.status <> 'queued') then
+    if keyframe_private.try_mark_failed(exhausted, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') then
       failed := failed + 1;
     end if;
   end loop;
@@ -6071,23 +6088,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.expire_unanswered_submits(max_rows integer)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  update keyframe.predictions p set unanswered_since = null
-  where p.id = any (array(
-    select o.id from keyframe.predictions o
-    where o.unanswered_since is not null and o.status in ('failed', 'canceled') and o.next_attempt_at <= now()
-      and o.unanswered_since < now() - keyframe_private.search_horizon()
-    order by o.next_attempt_at
-    limit max_rows
-    for update skip locked));
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.prune(max_rows integer DEFAULT 5000)
  RETURNS void
  LANGUAGE plpgsql
@@ -6099,21 +6099,20 @@ begin
     select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows for update skip locked));
   delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
     select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows for update skip locked));
-  delete from keyframe_private.provider_runs r where r.provider_prediction_id = any (array(
-    select o.provider_prediction_id from keyframe_private.provider_runs o
-    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows for update skip locked));
-  delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
-    select o.prediction_id from keyframe_private.unanswered_submits o
-    where o.unanswered_since < now() - keyframe_private.search_horizon() order by o.unanswered_since limit max_rows for update skip locked));
+  -- No run takes longer than a day.
+  perform keyframe_private.end_submit(o.id, 'lost') from (
+    select s.id from keyframe_private.provider_submits s
+    where s.search_due_at <= now() and s.submitted_at < now() - interval '1 day' order by s.search_due_at limit max_rows for update skip locked) o;
   -- is_only_submit_of_its_text reads up to two hours back.
-  delete from keyframe_private.text_submits t where t.id = any (array(
-    select o.id from keyframe_private.text_submits o
-    where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows for update skip locked));
+  update keyframe_private.provider_submits s set text_hash = null where s.id = any (array(
+    select o.id from keyframe_private.provider_submits o
+    where o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows for update skip locked));
+  delete from keyframe_private.provider_submits s where s.id = any (array(
+    select o.id from keyframe_private.provider_submits o
+    where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();
-  -- A small batch, because each update writes to all indexes of predictions.
-  perform keyframe_private.expire_unanswered_submits(least(max_rows, 1000));
 end
 $function$;
 
@@ -6168,7 +6167,7 @@ AS $function$
     'queued', a.queued, 'starting', a.starting, 'processing', a.processing, 'storing', a.storing,
     'retrying', a.retrying, 'due', a.due, 'oldestDueSeconds', keyframe_private.seconds_since(a.oldest_due_at),
     'waiting', w.waiting, 'oldestWaitingSeconds', keyframe_private.seconds_since(w.oldest_waiting_at),
-    'runsToCancel', (select count(*) from keyframe_private.provider_runs r where r.cancel_due_at is not null))
+    'runsToCancel', (select count(*) from keyframe_private.provider_submits s where s.cancel_due_at is not null))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,

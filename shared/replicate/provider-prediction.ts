@@ -12,6 +12,7 @@ export const providerPrediction = z.looseObject({
   output: z.unknown().optional(),
   error: z.unknown().optional(),
   logs: z.string().nullish(),
+  metrics: z.record(z.string(), z.unknown()).nullish().catch(null),
 });
 export type ProviderPrediction = z.infer<typeof providerPrediction>;
 
@@ -26,7 +27,23 @@ export function providerState(run: ProviderPrediction) {
     error_message: failure.sentence || null,
     failure: run.status === "failed" ? failure.kind : null,
     stage: run.status === "failed" ? failure.stage : null,
+    metrics: isOver(run) ? readMetrics(run.metrics) : null,
   };
+}
+
+/** Nothing more happens to the run. */
+export const isOver = ({ status }: Pick<ProviderPrediction, "status">) =>
+  status !== "starting" && status !== "processing";
+
+const metric = z.union([z.number(), z.boolean(), z.string().max(100)]);
+const MAX_METRICS = 50;
+
+/** What the provider counted, such as `video_output_duration_seconds`. It is stored with the submit, so its size has a limit. */
+function readMetrics(metrics: ProviderPrediction["metrics"]) {
+  const read = Object.entries(metrics ?? {}).filter(
+    ([name, value]) => /^[A-Za-z0-9_]{1,64}$/.test(name) && metric.safeParse(value).success,
+  );
+  return read.length === 0 ? null : Object.fromEntries(read.slice(0, MAX_METRICS));
 }
 
 /** The URL of the output: a string, or the first of a list. Whether it is allowed is checked when it is fetched. */
@@ -50,8 +67,11 @@ export function parseProgress(logs: string | null | undefined): number | null {
 const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "unproven", "ended", "stale", "given_up"]);
 export type RecordOutcome = z.infer<typeof outcome>;
 
-/** Why a run in the provider's list may belong to a prediction: it names the prediction, or has equal text. */
-export type FoundBy = "name" | "text";
+/**
+ * A run that is in the provider's list. `by`: why it may belong to a prediction, because it names the prediction or has equal text.
+ * `attemptWithoutRun`: the attempt that is not sent because of it.
+ */
+export type Found = { by: "name" | "text"; attemptWithoutRun: number | null };
 
 export type ProviderStateSource = {
   predictionId: string;
@@ -61,7 +81,7 @@ export type ProviderStateSource = {
   callbackId?: string;
   /** When to poll the provider next; null for the database's own interval. */
   pollAfterSeconds?: number | null;
-  foundBy?: FoundBy | undefined;
+  found?: Found | undefined;
 };
 
 /** Records the state of a provider run from an answer or a callback. Throws DatabaseError. */
@@ -72,7 +92,8 @@ export async function recordProviderState(call: CallDatabase, source: ProviderSt
     ...providerState(source.run),
     callback_id: source.callbackId ?? null,
     poll_after_seconds: source.pollAfterSeconds ?? null,
-    found_by: source.foundBy ?? null,
+    found_by: source.found?.by ?? null,
+    attempt_without_run: source.found?.attemptWithoutRun ?? null,
   });
   return outcome.parse(answer);
 }

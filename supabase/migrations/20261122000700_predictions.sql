@@ -17,7 +17,6 @@ create table keyframe.predictions (
   attempt integer not null default 0,
   failures integer not null default 0,
   retry_reason text,
-  unanswered_since timestamptz,
   lease_token uuid,
   admitted_at timestamptz,
   next_attempt_at timestamptz not null default now(),
@@ -97,7 +96,6 @@ comment on column keyframe.predictions.provider_prediction_id is 'The provider r
 comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
 comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
 comment on column keyframe.predictions.retry_reason is 'The code of the last failure of the current task, while it is retried.';
-comment on column keyframe.predictions.unanswered_since is 'Since when a submit is unanswered. The provider''s list is searched before the next submit, and once more when the prediction ends without an answer.';
 comment on column keyframe.predictions.lease_token is 'The lease of the current task; only its holder may record a result. It expires at next_attempt_at.';
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
@@ -123,9 +121,6 @@ create index predictions_active_owner_idx on keyframe.predictions (owner_id)
   where admitted_at is not null and is_active;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
--- Ended predictions with an unanswered submit, whose provider run may still be going on. Usually empty.
-create index predictions_unanswered_idx on keyframe.predictions (next_attempt_at)
-  where unanswered_since is not null and status in ('failed', 'canceled');
 
 alter table keyframe.predictions enable row level security;
 create policy predictions_select_owner on keyframe.predictions for select to authenticated

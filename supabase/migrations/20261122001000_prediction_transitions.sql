@@ -3,22 +3,6 @@
 -- Every function with which a worker records a result has a lock_timeout: a transaction that somebody left open may hold what it
 -- needs, and ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
 
--- Every provider run that was accepted: the record of what is paid for, and of what to cancel once its prediction has ended.
-create table keyframe_private.provider_runs (
-  provider_prediction_id text primary key,
-  prediction_id uuid not null,
-  attempt integer not null,
-  seen_at timestamptz not null default now(),
-  cancel_due_at timestamptz,
-  cancel_failures integer not null default 0
-);
-comment on table keyframe_private.provider_runs is 'Provider runs. Without a foreign key: a run must be cancelled even when its prediction is deleted.';
-comment on column keyframe_private.provider_runs.cancel_due_at is 'When to cancel this run at the provider; null when there is nothing to cancel.';
-create index provider_runs_cancel_due_at_idx on keyframe_private.provider_runs (cancel_due_at) where cancel_due_at is not null;
-create index provider_runs_prediction_id_idx on keyframe_private.provider_runs (prediction_id);
-create index provider_runs_seen_at_idx on keyframe_private.provider_runs (seen_at);
-alter table keyframe_private.provider_runs enable row level security;
-
 -- queued → starting → processing → storing, as the run does: also several at once, and processing → processing with more progress.
 -- The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
 create function keyframe_private.mark_running(
@@ -31,7 +15,7 @@ set search_path = ''
 as $$
 begin
   update keyframe.predictions p
-  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
       progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
       next_attempt_at = now() + next_after, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
@@ -40,9 +24,9 @@ begin
 end
 $$;
 
--- active → failed. provider_answered = false: the provider may have accepted a submit without an answer, so it is searched for.
+-- active → failed.
 create function keyframe_private.mark_failed(
-  prediction uuid, code text, sentence text, retryable boolean, provider_answered boolean default true, stage text default null
+  prediction uuid, code text, sentence text, retryable boolean, stage text default null
 )
 returns boolean
 language plpgsql
@@ -52,8 +36,7 @@ as $$
 begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
-      error_stage = stage, completed_at = clock_timestamp(), lease_token = null,
-      unanswered_since = case when not provider_answered then p.unanswered_since end, updated_at = now()
+      error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
   where p.id = prediction and p.is_active;
   return found;
 end
@@ -84,10 +67,12 @@ volatile
 set search_path = ''
 as $$
 declare
-  runs constant integer := (select count(*) from keyframe_private.provider_runs r where r.prediction_id = mark_queued_again.prediction);
+  runs constant integer := (
+    select count(*) from keyframe_private.provider_submits s
+    where s.prediction_id = mark_queued_again.prediction and s.provider_prediction_id is not null);
 begin
   update keyframe.predictions p
-  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()), unanswered_since = null,
+  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()),
       lease_token = null, failures = runs, retry_reason = reason,
       next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
@@ -96,8 +81,7 @@ begin
 end
 $$;
 
--- active → canceled. A submit in progress finds out when it records its answer; an unanswered submit is searched for when its
--- lease has expired.
+-- active → canceled. A submit in progress finds out when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean
 language plpgsql
@@ -113,25 +97,28 @@ end
 $$;
 
 -- active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner's slots,
--- the provider run) or failing for what one row causes. The caller tries the row again later.
-create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text, provider_answered boolean)
+-- its submits) or failing for what one row causes. The caller tries the row again later.
+create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
 returns boolean
 language plpgsql
 volatile
 set search_path = ''
 set lock_timeout = '100ms'
 as $$
+declare
+  locked bigint[];
 begin
   if not keyframe_private.try_lock_slots(prediction.owner_id) then
     return false;
   end if;
-  perform from keyframe_private.provider_runs r where r.provider_prediction_id = prediction.provider_prediction_id for update skip locked;
-  if not found and exists (
-    select from keyframe_private.provider_runs r where r.provider_prediction_id = prediction.provider_prediction_id
+  locked := array(
+    select s.id from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update skip locked);
+  if exists (
+    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null and s.id <> all (locked)
   ) then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction.id, code, sentence, true, provider_answered => try_mark_failed.provider_answered);
+  return keyframe_private.mark_failed(prediction.id, code, sentence, true);
 exception when others then
   raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
   return false;
@@ -187,7 +174,8 @@ comment on function keyframe_worker.complete_prediction is 'storing → succeede
 
 -- active → failed, for the holder of the lease.
 create function keyframe_worker.fail_prediction(
-  prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text default null
+  prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text default null,
+  attempt_without_run integer default null
 )
 returns boolean
 language plpgsql
@@ -197,21 +185,22 @@ set search_path = ''
 set lock_timeout = '100ms'
 as $$
 begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   perform from keyframe.predictions p
   where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
   if not found then
     return false;
   end if;
-  return keyframe_private.mark_failed(prediction_id, code, message, retryable, stage => fail_prediction.stage);
+  return keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
 end
 $$;
-comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late.';
+comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
 
 -- Retries the current task later, or fails the prediction when its failures are used up. Waiting for a rate limit of the provider
 -- is not a failure. An accepted run is paid for, so polling and storing are retried until the deadline.
 create function keyframe_worker.retry_prediction_later(
   prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
-  provider_answered boolean default true
+  attempt_without_run integer default null
 )
 returns text
 language plpgsql
@@ -224,6 +213,7 @@ declare
   row_now keyframe.predictions;
   counted integer;
 begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p
   where p.id = retry_prediction_later.prediction_id and p.lease_token = retry_prediction_later.lease_token for update;
   if not found then
@@ -231,19 +221,18 @@ begin
   end if;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
   if row_now.status = 'queued' and counted >= (select s.max_failures from keyframe_private.settings s) then
-    perform keyframe_private.mark_failed(row_now.id, code, message, true, provider_answered => retry_prediction_later.provider_answered);
+    perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
   update keyframe.predictions p
   set failures = counted, retry_reason = code, lease_token = null,
-      unanswered_since = case when provider_answered then null else p.unanswered_since end,
       next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
       updated_at = now()
   where p.id = row_now.id;
   return 'later';
 end
 $$;
-comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). provider_answered = false keeps the search for a provider run whose submit is unanswered.';
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
 
 -- Nothing has changed at the provider: poll again after the interval. The provider answered, so failures restart at 0.
 create function keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
@@ -266,7 +255,7 @@ comment on function keyframe_worker.poll_prediction_later is 'Releases a lease a
 
 grant execute on function
   keyframe_worker.complete_prediction(uuid, uuid, text, text, bigint, text, integer, integer, double precision, boolean),
-  keyframe_worker.fail_prediction(uuid, uuid, text, text, boolean, text),
-  keyframe_worker.retry_prediction_later(uuid, uuid, text, text, double precision, boolean),
+  keyframe_worker.fail_prediction(uuid, uuid, text, text, boolean, text, integer),
+  keyframe_worker.retry_prediction_later(uuid, uuid, text, text, double precision, integer),
   keyframe_worker.poll_prediction_later(uuid, uuid, double precision)
 to service_role;

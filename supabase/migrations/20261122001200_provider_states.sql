@@ -8,17 +8,6 @@ comment on table keyframe_private.provider_callbacks is 'The webhook-id of each 
 create index provider_callbacks_received_at_idx on keyframe_private.provider_callbacks (received_at);
 alter table keyframe_private.provider_callbacks enable row level security;
 
--- Schedules the cancellation of a provider run, unless it is over.
-create function keyframe_private.cancel_run(run text, run_is_over boolean)
-returns void
-language sql
-volatile
-set search_path = ''
-as $$
-  update keyframe_private.provider_runs r set cancel_due_at = now()
-  where r.provider_prediction_id = run and not run_is_over and r.cancel_due_at is null
-$$;
-
 -- Whether a state changes nothing of the prediction that follows this run, as most callbacks do. Takes no lock: as long as a prediction
 -- follows a run its state never moves backwards, so an update that changes nothing here changes nothing later.
 create function keyframe_private.is_state_known(
@@ -44,7 +33,7 @@ begin
 end
 $$;
 
--- The prediction, locked. A deleted one with an unanswered submit counts as ended; its other columns are null.
+-- The prediction, locked. A deleted one counts as ended while its submits are kept; its other columns are null.
 create function keyframe_private.lock_prediction(prediction uuid)
 returns keyframe.predictions
 language plpgsql
@@ -56,28 +45,11 @@ declare
 begin
   select p.* into locked from keyframe.predictions p where p.id = prediction for update;
   if not found then
-    select s.prediction_id, s.attempt, s.unanswered_since, s.deleted_at
-    into locked.id, locked.attempt, locked.unanswered_since, locked.completed_at
-    from keyframe_private.unanswered_submits s where s.prediction_id = prediction;
+    select s.prediction_id, s.attempt, s.created_at into locked.id, locked.attempt, locked.completed_at
+    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
+    order by s.attempt desc limit 1;
   end if;
   return locked;
-end
-$$;
-
--- Records a provider run of a prediction. False: it is recorded for another one.
-create function keyframe_private.record_run(run text, prediction uuid, attempt integer, run_is_over boolean)
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  insert into keyframe_private.provider_runs as r (provider_prediction_id, prediction_id, attempt)
-  values (run, prediction, record_run.attempt)
-  on conflict on constraint provider_runs_pkey do update
-    set cancel_due_at = case when run_is_over then null else r.cancel_due_at end
-    where r.prediction_id = prediction;
-  return found;
 end
 $$;
 
@@ -138,13 +110,14 @@ $$;
 -- (no such prediction, or the run of another), unproven (may be the run of another), ended (the prediction has ended or was
 -- deleted), stale (not the run that the prediction follows; it will be cancelled), given_up (the prediction followed it before, and is
 -- submitted again). found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text' when only the text
--- is equal. failure is why the run failed, as run-failure.ts reads it: input_unreachable, interrupted, content_rejected, or null for
--- any other cause. stage is the stage of rejected content.
+-- is equal. attempt_without_run is the attempt that is not sent because an earlier one's run was found. failure is why the run failed, as
+-- run-failure.ts reads it: input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected
+-- content. metrics are what the provider counted.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, callback_id text default null,
   poll_after_seconds double precision default null, found_by text default null, failure text default null,
-  stage text default null
+  stage text default null, metrics jsonb default null, attempt_without_run integer default null
 )
 returns text
 language plpgsql
@@ -156,9 +129,10 @@ as $$
 declare
   run constant text := provider_prediction_id;
   run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
+  run_outcome constant text := case when provider_status = 'failed' and failure = 'content_rejected' then 'rejected' else provider_status end;
   row_now keyframe.predictions;
   follows_run boolean;
-  made_for uuid;
+  known keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
     return case
@@ -183,17 +157,19 @@ begin
   follows_run := coalesce(row_now.provider_prediction_id = run, false);
   -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
   -- one would be treated as a duplicate.
-  select r.prediction_id into made_for from keyframe_private.provider_runs r where r.provider_prediction_id = run;
-  if not follows_run and made_for <> row_now.id then
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  if known.prediction_id <> row_now.id then
     return 'unknown';
   end if;
   -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
-  if row_now.status = 'queued' and made_for = row_now.id then
+  if row_now.status = 'queued' and known.id is not null then
+    if run_is_over then
+      perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+    end if;
     return 'given_up';
   end if;
   -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
-  if found_by = 'text' and not follows_run
-    and not keyframe_private.is_only_submit_of_its_text(row_now.id, row_now.unanswered_since) then
+  if found_by = 'text' and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
     return 'unproven';
   end if;
   if callback_id is not null then
@@ -202,19 +178,24 @@ begin
       return 'duplicate';
     end if;
   end if;
-  -- The run that an active prediction follows is recorded already and needs no cancellation.
-  if not follows_run or row_now.completed_at is not null then
-    if not keyframe_private.record_run(run, row_now.id, attempt, run_is_over) then
+  if known.id is null then
+    known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
+    if known.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
+    -- The list was searched before the last submit, so the search for the runs of earlier ones has ended.
+    if found_by is null and attempt = row_now.attempt then
+      perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
+      where s.prediction_id = row_now.id and s.is_unanswered;
+    end if;
   end if;
-  -- The last submit is answered now, and the list was searched before it: the search has ended.
-  if row_now.completed_at is not null and row_now.unanswered_since is not null and found_by is null and attempt = row_now.attempt then
-    perform keyframe_worker.record_search_ended(row_now.id);
+  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
+  if run_is_over then
+    perform keyframe_private.end_submit(known.id, run_outcome, metrics);
   end if;
   if row_now.completed_at is not null or (not follows_run and row_now.provider_prediction_id is not null) then
-    -- The run of a succeeded prediction is over, whatever a late callback reports.
-    perform keyframe_private.cancel_run(run, run_is_over or (follows_run and row_now.status = 'succeeded'));
+    update keyframe_private.provider_submits s set cancel_due_at = now()
+    where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
@@ -226,7 +207,7 @@ comment on function keyframe_worker.record_provider_state is 'Records the state 
 
 -- The provider refused the model of a submit as unknown, so no run exists. From now on the model is unavailable. The prediction goes to
 -- the next model that takes its input, unless the caller named this one.
-create function keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, provider_answered boolean)
+create function keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
 returns text
 language plpgsql
 volatile
@@ -240,6 +221,7 @@ declare
   gone keyframe.models;
   next_model keyframe.models;
 begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
   select p.* into row_now from keyframe.predictions p
   where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
   if not found then
@@ -252,50 +234,22 @@ begin
     next_model := keyframe_private.find_successor(gone, row_now.input, project);
   end if;
   if next_model.model is null then
-    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false, provider_answered => record_model_refused.provider_answered);
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
     return 'failed';
   end if;
   update keyframe.predictions p
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
       input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
-      unanswered_since = case when provider_answered then null else p.unanswered_since end, next_attempt_at = now(), updated_at = now()
+      next_attempt_at = now(), updated_at = now()
   where p.id = row_now.id;
   return 'moved';
 end
 $$;
 comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
 
--- Cancels the provider run of a prediction that ends first: cancelled by its user, past its deadline, given up because the
--- provider does not answer, or deleted. Not when the provider reported the end of the run.
-create function keyframe_private.cancel_abandoned_run()
-returns trigger
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  perform keyframe_private.cancel_run(old.provider_prediction_id, false);
-  return null;
-end
-$$;
-create trigger _400_cancel_abandoned_run after update of status on keyframe.predictions
-  for each row
-  when (
-    old.status in ('starting', 'processing') and (
-      new.status = 'canceled'
-      or (new.status = 'failed'
-        and new.error_code not in (
-          'provider_failed', 'provider_canceled', 'provider_aborted', 'provider_no_output', 'input_unreachable', 'content_rejected'))
-    )
-  )
-  execute function keyframe_private.cancel_abandoned_run();
-create trigger _400_cancel_deleted_run after delete on keyframe.predictions
-  for each row when (old.status in ('starting', 'processing')) execute function keyframe_private.cancel_abandoned_run();
-
--- Records an attempt to cancel a provider run. A failed attempt is repeated for a day: every run has a time limit, and none is
--- longer.
-create function keyframe_worker.record_run_canceled(provider_prediction_id text, canceled boolean)
+-- Records that cancelling a provider run has not ended it. It is repeated for a day: every run has a time limit, and none is longer.
+-- is_unknown: the provider has no such run any more, so nobody knows how it ended.
+create function keyframe_worker.record_run_not_canceled(provider_prediction_id text, is_unknown boolean)
 returns boolean
 language plpgsql
 volatile
@@ -303,19 +257,25 @@ security definer
 set search_path = ''
 set lock_timeout = '100ms'
 as $$
+declare
+  submit keyframe_private.provider_submits;
 begin
-  update keyframe_private.provider_runs r
-  set cancel_failures = r.cancel_failures + case when canceled then 0 else 1 end,
-      cancel_due_at = case when not canceled and r.seen_at > now() - interval '1 day'
-        then now() + least(interval '5 minutes', interval '10 seconds' * (r.cancel_failures + 1)) end
-  where r.provider_prediction_id = record_run_canceled.provider_prediction_id and r.cancel_due_at is not null;
-  return found;
+  update keyframe_private.provider_submits s
+  set cancel_failures = s.cancel_failures + 1,
+      cancel_due_at = now() + least(interval '5 minutes', interval '10 seconds' * (s.cancel_failures + 1))
+  where s.provider_prediction_id = record_run_not_canceled.provider_prediction_id and s.cancel_due_at is not null
+  returning s.* into submit;
+  if is_unknown or submit.answered_at < now() - interval '1 day' then
+    perform keyframe_private.end_submit(submit.id, 'lost');
+  end if;
+  return submit.id is not null;
 end
 $$;
-comment on function keyframe_worker.record_run_canceled is 'Records an attempt to cancel a provider run.';
+comment on function keyframe_worker.record_run_not_canceled is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';
 
 grant execute on function
-  keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text, text, text),
-  keyframe_worker.record_model_refused(uuid, uuid, text, boolean),
-  keyframe_worker.record_run_canceled(text, boolean)
+  keyframe_worker.record_provider_state(
+    uuid, integer, text, text, text, real, text, text, double precision, text, text, text, jsonb, integer),
+  keyframe_worker.record_model_refused(uuid, uuid, text, integer),
+  keyframe_worker.record_run_not_canceled(text, boolean)
 to service_role;

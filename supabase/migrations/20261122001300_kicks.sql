@@ -155,6 +155,6 @@ create trigger _900_kick_admitted after update of admitted_at on keyframe.predic
   execute function keyframe_private.kick_generate();
 create trigger _900_kick_storing after update of status on keyframe.predictions
   for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.kick_generate();
-create trigger _900_kick_cancel after update of cancel_due_at on keyframe_private.provider_runs
+create trigger _900_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
   for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
 

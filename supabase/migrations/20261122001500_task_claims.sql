@@ -16,17 +16,11 @@ begin
     where p.admitted_at is not null and p.is_active
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
-    select p.next_attempt_at from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled')
-      and p.unanswered_since > at - keyframe_private.search_horizon()
-    order by p.next_attempt_at limit 1) <= at, false)
+    select s.search_due_at from keyframe_private.provider_submits s where s.search_due_at is not null
+    order by s.search_due_at limit 1) <= at, false)
   or coalesce((
-    select s.next_search_at from keyframe_private.unanswered_submits s
-    where s.next_search_at is not null and s.unanswered_since > at - keyframe_private.search_horizon()
-    order by s.next_search_at limit 1) <= at, false)
-  or coalesce((
-    select r.cancel_due_at from keyframe_private.provider_runs r where r.cancel_due_at is not null
-    order by r.cancel_due_at limit 1) <= at, false)
+    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
+    order by s.cancel_due_at limit 1) <= at, false)
   or (coalesce((select r.due_at from keyframe_private.file_removals r order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
@@ -76,7 +70,9 @@ as $$
   where i.prediction_id = prediction
 $$;
 
--- Leases due predictions, as tasks to submit, poll or store. The sweep fails the exhausted ones.
+-- Leases due predictions, as tasks to submit, poll or store. The sweep fails the exhausted ones. A submit is in the ledger before it is
+-- made: its waiting row, which is locked here without waiting, or a new one. A prediction whose row somebody holds is left out before
+-- the limit, so that many of them leave room for others.
 create function keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
 language plpgsql
@@ -87,39 +83,54 @@ declare
   tasks jsonb[];
 begin
   with due as (
-    select p.id, p.lease_token is not null as lease_expired,
-      p.unanswered_since as search_since -- an earlier submit may have been accepted: search for its run before submitting again
+    select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
     from keyframe.predictions p
+    left join lateral (
+      select s.id from keyframe_private.provider_submits s
+      where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+      for update skip locked) w on true
     where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
+      and (p.status <> 'queued' or w.id is not null or not exists (
+        select from keyframe_private.provider_submits s
+        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null))
     order by p.next_attempt_at
     limit max_rows
-    for update skip locked
+    for update of p skip locked
   ), claimed as (
     update keyframe.predictions p
     set lease_token = gen_random_uuid(),
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
-        unanswered_since = case when p.status = 'queued' then coalesce(p.unanswered_since, at) end,
         failures = case when due.lease_expired then keyframe_private.failures_with_expired_lease(p) else p.failures end,
         retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
     from due
     where p.id = due.id
-    returning p.*, due.search_since
-  ), text_submits_recorded as (
-    insert into keyframe_private.text_submits (prediction_id, prompt_hash, submitted_at)
-    select c.id, hashtextextended(c.input ->> 'prompt', 0), at from claimed c
-    where c.status = 'queued' and not keyframe_private.has_images(c.input)
+    returning p.*, due.waiting_submit
+  ), submits as (
+    select c.*, case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end as text_hash
+    from claimed c where c.status = 'queued'
+  ), submits_recorded as (
+    update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
+    from submits c where s.id = c.waiting_submit
+  ), submits_added as (
+    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash)
+    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash from submits c where c.waiting_submit is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
     'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
     'has_images', keyframe_private.has_images(c.input),
-    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)
+    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
+    -- An earlier submit may have been accepted: its run is searched for before the next submit.
+    'search_attempt', u.attempt, 'search_since', u.submitted_at
   ))
   into tasks
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model;
+  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join lateral (
+    select s.attempt, s.submitted_at from keyframe_private.provider_submits s
+    where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
   return query select unnest(tasks);
 exception when others then
   raise warning 'No prediction could be claimed: %', sqlerrm;
@@ -137,17 +148,17 @@ declare
   tasks jsonb[];
 begin
   with due as (
-    select r.provider_prediction_id from keyframe_private.provider_runs r
-    where r.cancel_due_at <= at
-    order by r.cancel_due_at
+    select s.id from keyframe_private.provider_submits s
+    where s.cancel_due_at <= at
+    order by s.cancel_due_at
     limit max_rows
     for update skip locked
   ), claimed as (
-    update keyframe_private.provider_runs r
+    update keyframe_private.provider_submits s
     set cancel_due_at = at + make_interval(secs => lease_seconds)
     from due
-    where r.provider_prediction_id = due.provider_prediction_id
-    returning r.*
+    where s.id = due.id
+    returning s.*
   )
   select array_agg(jsonb_build_object(
     'task', 'cancel', 'id', c.prediction_id, 'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
@@ -159,7 +170,7 @@ exception when others then
 end
 $$;
 
--- Leases searches for predictions that ended with an unanswered submit, as tasks: their provider runs must be cancelled.
+-- Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.
 create function keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
 language plpgsql
@@ -170,26 +181,23 @@ declare
   tasks jsonb[];
 begin
   with due as (
-    select p.id from keyframe.predictions p
-    where p.unanswered_since is not null and p.status in ('failed', 'canceled') and p.next_attempt_at <= at
-      and p.unanswered_since > at - keyframe_private.search_horizon()
-    order by p.next_attempt_at
+    select s.id from keyframe_private.provider_submits s
+    where s.search_due_at <= at
+    order by s.search_due_at
     limit max_rows
     for update skip locked
   ), claimed as (
-    update keyframe.predictions p
-    set next_attempt_at = at + make_interval(secs => lease_seconds)
+    update keyframe_private.provider_submits s
+    set search_due_at = at + make_interval(secs => lease_seconds)
     from due
-    where p.id = due.id
-    returning p.*
+    where s.id = due.id
+    returning s.*
   )
-  select array_agg(to_jsonb(c) || jsonb_build_object(
-    'task', 'search', 'search_since', c.unanswered_since, 'has_images', keyframe_private.has_images(c.input),
-    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed)
+  select array_agg(c.search_task || jsonb_build_object(
+    'task', 'search', 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'search_attempt', c.attempt, 'search_since', c.submitted_at
   ))
-  into tasks
-  from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model;
+  into tasks from claimed c;
   return query select unnest(tasks);
 exception when others then
   raise warning 'No search could be claimed: %', sqlerrm;

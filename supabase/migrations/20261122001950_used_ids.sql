@@ -1,5 +1,5 @@
--- Refuses the identifier of an earlier prediction that left an event, a provider run that may call back, or a file to remove:
--- they would be taken for those of the new one. After the insert, which has waited for a deletion under way.
+-- Refuses the identifier of an earlier prediction that left an event, a submit to the provider, or a file to remove: they
+-- would be taken for those of the new one. After the insert, which has waited for a deletion under way.
 create function keyframe_private.refuse_used_id()
 returns trigger
 language plpgsql
@@ -14,12 +14,11 @@ begin
   if exists (
     select from keyframe.webhook_events v
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_runs r where r.prediction_id = new.id)
-    or exists (select from keyframe_private.unanswered_submits s where s.prediction_id = new.id)
+  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id)
     or exists (
       select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
     ) then
-    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a run or a file. Leave the identifier out, or take another one.');
+    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
   end if;
   return null;
 end

@@ -54,7 +54,6 @@ begin
   return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
   return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_unanswered_submits(max_rows, lease_seconds);
   return query select r.task from keyframe_private.claim_removals(lease_seconds) r (task) where r.task is not null;
 end
 $$;

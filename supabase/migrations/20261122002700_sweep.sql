@@ -20,8 +20,7 @@ begin
     limit max_rows
     for update skip locked
   loop
-    if keyframe_private.try_mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.',
-      provider_answered => false) then
+    if keyframe_private.try_mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') then
       failed := failed + 1;
     end if;
   end loop;
@@ -48,8 +47,7 @@ begin
     limit max_rows
     for update skip locked
   loop
-    if keyframe_private.try_mark_failed(exhausted, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.',
-      provider_answered => exhausted.status <> 'queued') then
+    if keyframe_private.try_mark_failed(exhausted, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') then
       failed := failed + 1;
     end if;
   end loop;
@@ -121,26 +119,6 @@ begin
 end
 $$;
 
--- Ends the search for submits past the search horizon, so that claims need not skip them. No trigger depends on this
--- column. Skips rows that are locked or still leased.
-create function keyframe_private.expire_unanswered_submits(max_rows integer)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  update keyframe.predictions p set unanswered_since = null
-  where p.id = any (array(
-    select o.id from keyframe.predictions o
-    where o.unanswered_since is not null and o.status in ('failed', 'canceled') and o.next_attempt_at <= now()
-      and o.unanswered_since < now() - keyframe_private.search_horizon()
-    order by o.next_attempt_at
-    limit max_rows
-    for update skip locked));
-end
-$$;
-
 -- Deletes what is kept for a limited time, in small batches. Leaves out what others hold.
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void
@@ -154,21 +132,20 @@ begin
     select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows for update skip locked));
   delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
     select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows for update skip locked));
-  delete from keyframe_private.provider_runs r where r.provider_prediction_id = any (array(
-    select o.provider_prediction_id from keyframe_private.provider_runs o
-    where o.seen_at < now() - interval '7 days' and o.cancel_due_at is null order by o.seen_at limit max_rows for update skip locked));
-  delete from keyframe_private.unanswered_submits s where s.prediction_id = any (array(
-    select o.prediction_id from keyframe_private.unanswered_submits o
-    where o.unanswered_since < now() - keyframe_private.search_horizon() order by o.unanswered_since limit max_rows for update skip locked));
+  -- No run takes longer than a day.
+  perform keyframe_private.end_submit(o.id, 'lost') from (
+    select s.id from keyframe_private.provider_submits s
+    where s.search_due_at <= now() and s.submitted_at < now() - interval '1 day' order by s.search_due_at limit max_rows for update skip locked) o;
   -- is_only_submit_of_its_text reads up to two hours back.
-  delete from keyframe_private.text_submits t where t.id = any (array(
-    select o.id from keyframe_private.text_submits o
-    where o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows for update skip locked));
+  update keyframe_private.provider_submits s set text_hash = null where s.id = any (array(
+    select o.id from keyframe_private.provider_submits o
+    where o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows for update skip locked));
+  delete from keyframe_private.provider_submits s where s.id = any (array(
+    select o.id from keyframe_private.provider_submits o
+    where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();
-  -- A small batch, because each update writes to all indexes of predictions.
-  perform keyframe_private.expire_unanswered_submits(least(max_rows, 1000));
 end
 $$;
 

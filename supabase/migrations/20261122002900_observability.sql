@@ -22,7 +22,7 @@ as $$
     'queued', a.queued, 'starting', a.starting, 'processing', a.processing, 'storing', a.storing,
     'retrying', a.retrying, 'due', a.due, 'oldestDueSeconds', keyframe_private.seconds_since(a.oldest_due_at),
     'waiting', w.waiting, 'oldestWaitingSeconds', keyframe_private.seconds_since(w.oldest_waiting_at),
-    'runsToCancel', (select count(*) from keyframe_private.provider_runs r where r.cancel_due_at is not null))
+    'runsToCancel', (select count(*) from keyframe_private.provider_submits s where s.cancel_due_at is not null))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,

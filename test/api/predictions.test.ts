@@ -211,7 +211,7 @@ describe("cancelling", () => {
     expect(prediction.parse(replies[0]?.data).status).toBe("canceled");
     await until("the provider to have been asked", async () => {
       const [run] = await sql<{ due: Date | null }[]>`
-        select cancel_due_at as due from keyframe_private.provider_runs where prediction_id = ${running.predictionId}`;
+        select cancel_due_at as due from keyframe_private.provider_submits where prediction_id = ${running.predictionId}`;
       return run?.due === null;
     });
     expect((await user.read("first-frame", projectId, running.predictionId)).status).toBe("canceled");

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { runStatements } from "../../tools/sql/run-statements.ts";
 import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, readRow, runsToCancel } from "../support/database/calls.ts";
+import { claim, readRow, runsToCancel, submitsOf } from "../support/database/calls.ts";
 import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 import { addReference, start } from "../support/database/user.ts";
 import {
@@ -87,14 +87,14 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const ended = { status: "failed", error_code: "failed_by_administrator", error_retryable: true };
     expect(await readRow(db.sql, id)).toMatchObject(ended);
     const [after] = await db.sql`
-      select (select cancel_due_at is not null from keyframe_private.provider_runs where provider_prediction_id = ${providerRun}) as canceled,
+      select (select cancel_due_at is not null from keyframe_private.provider_submits where provider_prediction_id = ${providerRun}) as canceled,
         (select count(*)::int from keyframe.webhook_deliveries where endpoint_id = ${endpoint} and event_type = 'generation.failed') as missed`;
     expect(after).toEqual({ canceled: true, missed: 1 });
     expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: false }]);
     // One whose submit has no answer yet: a run of it may be under way, and is still looked for.
-    const unanswered = await seedPrediction(db.sql, world, { columns: { unanswered_since: new Date() } });
+    const unanswered = await seedPrediction(db.sql, world, { unanswered: new Date() });
     await run(title, { prediction_id: unanswered.id });
-    expect((await readRow(db.sql, unanswered.id)).unanswered_since).toBeInstanceOf(Date);
+    expect(await submitsOf(db.sql, unanswered.id)).toMatchObject([{ search_due_at: expect.any(Date) }]);
     await db.sql`delete from keyframe.webhook_endpoints`;
   },
 

@@ -2,7 +2,14 @@ import type { TransactionSql } from "postgres";
 import { beforeAll, expect, test } from "vitest";
 import { claim } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/database/predictions.ts";
+import {
+  addWorld,
+  type Row,
+  type SeedOptions,
+  seedPrediction,
+  seedSubmit,
+  type World,
+} from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { addEndpoint, exchange, seedDeliveries } from "../support/database/webhooks.ts";
 
@@ -32,21 +39,20 @@ const prediction = (options: SeedOptions) => (sql: TransactionSql) => seedPredic
 
 const P = "keyframe.predictions";
 const EVENTS = "keyframe.webhook_events";
-const RUNS = "keyframe_private.provider_runs";
-const SUBMITS = "keyframe_private.unanswered_submits";
+const SUBMITS = "keyframe_private.provider_submits";
 const HOUR = 3_600_000;
 const unanswered = (since: Date): SeedOptions => ({
   status: "failed",
-  columns: { unanswered_since: since, next_attempt_at: new Date(Date.now() - HOUR) },
+  columns: { provider_prediction_id: null, next_attempt_at: new Date(Date.now() - HOUR) },
+  unanswered: since,
 });
-const OLD = "'2026-01-01'";
+const OLD = "'2025-01-01'";
+const LONG_AGO = new Date(0);
+const ANSWERED = { submitted_at: LONG_AGO, answered_at: LONG_AGO };
 const callback = run(`insert into keyframe_private.provider_callbacks values (gen_random_uuid()::text, ${OLD})`);
-const providerRun = (column: string, at: string) =>
-  run(`insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, ${column})
-    values (gen_random_uuid()::text, gen_random_uuid(), 1, ${at})`);
-const submit = (columns: string, values: string) =>
-  run(`insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since ${columns})
-    values (gen_random_uuid(), 1, ${values})`);
+const submit = (columns: Row) => (sql: TransactionSql) => seedSubmit(sql, columns);
+const toCancel: Work = (sql) =>
+  submit({ ...ANSWERED, provider_prediction_id: crypto.randomUUID(), cancel_due_at: new Date() })(sql);
 const key = run(`
   insert into keyframe_private.idempotency_keys (resource_id, key, request_hash, created_at)
   values (gen_random_uuid(), gen_random_uuid()::text, repeat('a', 64), ${OLD})`);
@@ -61,11 +67,11 @@ const forgotten = prediction(unanswered(new Date(0)));
 const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count: number][] = [
   ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
   ["fail_overdue", P, overdue, `${P} where status = 'failed'`, 2],
-  ["prune", P, forgotten, `${P} where unanswered_since is null`, 2],
+  ["prune", SUBMITS, forgotten, `${SUBMITS} where outcome = 'lost'`, 2],
+  ["prune", SUBMITS, submit({ submitted_at: LONG_AGO, text_hash: 1 }), `${SUBMITS} where text_hash is null`, 2],
+  ["prune", SUBMITS, submit({ ...ANSWERED, created_at: LONG_AGO, ended_at: LONG_AGO, outcome: "failed" }), SUBMITS, 14],
   ["prune", "keyframe_private.provider_callbacks", callback, "keyframe_private.provider_callbacks", 14],
   ["prune", "keyframe_private.idempotency_keys", key, "keyframe_private.idempotency_keys", 14],
-  ["prune", RUNS, providerRun("seen_at", OLD), RUNS, 14],
-  ["prune", SUBMITS, submit("", OLD), SUBMITS, 14],
   ["prune_webhooks", EVENTS, event, `${EVENTS} where created_at = ${OLD}`, 14],
 ];
 test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (batch, table, addRow, rows, count) => {
@@ -80,9 +86,8 @@ test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (b
 /** Rows that a claim hands out, and as which task. */
 const CLAIMED: [task: string, table: string, addRow: Work][] = [
   ["submit", P, prediction({ columns: { lease_token: null } })],
-  ["search", P, prediction(unanswered(new Date(Date.now() - HOUR)))],
-  ["cancel", RUNS, providerRun("cancel_due_at", "now()")],
-  ["search", SUBMITS, submit(", search_task, next_search_at", "now(), '{}', now()")],
+  ["search", SUBMITS, prediction(unanswered(new Date(Date.now() - HOUR)))],
+  ["cancel", SUBMITS, toCancel],
 ];
 test.each(CLAIMED)("sixteen %s tasks are due in %s, two are claimed → two are leased", async (task, table, addRow) => {
   await withSixteen(table, addRow, async (sql) => {

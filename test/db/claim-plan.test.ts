@@ -24,7 +24,7 @@ beforeAll(async () => {
       select project_id, owner_id, step, input, model, status, completed_at
       from keyframe.predictions, generate_series(1, 5000) where id = ${done.id}`;
   });
-  await db.sql`analyze keyframe.predictions, keyframe.models, keyframe_private.provider_runs`;
+  await db.sql`analyze keyframe.predictions, keyframe.models, keyframe_private.provider_submits`;
 });
 
 test("10,000 waiting predictions of one owner → another owner's is claimed at once, through the index of what is due", async () => {

@@ -36,6 +36,10 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
   error_if_and_only_if_failed: { status: "failed", columns: { error_retryable: null } },
 };
 
+const submit = (columns: string, values: string) =>
+  `insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, ${columns})
+    values ($owner, gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', ${values})`;
+
 /** The rules of the other tables: a statement that breaks each. `$owner` stands for a user. */
 const BROKEN_ELSEWHERE: Record<string, string> = {
   title_has_1_to_200_characters: `insert into keyframe.projects (owner_id, title, text_prompt) values ($owner, '', 'x')`,
@@ -62,7 +66,13 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   settings_retry_base_check: `update keyframe_private.settings set retry_base = '0'`,
   settings_check: `update keyframe_private.settings set retry_max = retry_base / 2`,
   settings_unused_references_after_check: `update keyframe_private.settings set unused_references_after = '0'`,
-  search_task_until_the_search_ended: `insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since, next_search_at) values (gen_random_uuid(), 1, now(), now())`,
+  outcome_if_and_only_if_ended: submit("ended_at", "now()"),
+  outcome_is_known: submit("ended_at, outcome", "now(), 'paid'"),
+  provider_run_is_an_answer: submit("provider_prediction_id", "'run'"),
+  search_has_a_task: submit("submitted_at, search_due_at", "now(), now()"),
+  search_only_while_unanswered: submit("search_due_at, search_task", "now(), '{}'"),
+  cancel_only_a_run_that_goes_on: submit("cancel_due_at", "now()"),
+  metrics_are_an_object: submit("metrics", "'[]'"),
   kick_is_made_or_failed: `insert into keyframe_private.kicks (function_name) values ('a')`,
   label_is_not_empty: `update keyframe.models set label = ' ' where model = 'google/veo-3.1'`,
   vendor_is_not_empty: `update keyframe.models set vendor = '' where model = 'google/veo-3.1'`,

@@ -1,7 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, providerSays, readRow, runsToCancel } from "../support/database/calls.ts";
-import { plansOf } from "../support/database/plans.ts";
+import { claim, makeSearchesDue, providerSays, readRow, runsToCancel, submitsOf } from "../support/database/calls.ts";
 import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 import { liftRateLimits } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
@@ -13,7 +12,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals`;
   world = await addWorld(db);
 });
 
@@ -23,17 +22,13 @@ const inAMinute = () => new Date(Date.now() + 60_000);
 /** A prediction with an unanswered submit. */
 const seedUnanswered = (columns: Row = {}, prompt = "A pier at night") =>
   seedPrediction(db.sql, world, {
-    columns: { unanswered_since: SINCE, next_attempt_at: inAMinute(), ...columns },
+    columns: { next_attempt_at: inAMinute(), ...columns },
     input: { prompt },
+    unanswered: SINCE,
   });
 
 /** What is to be searched for at the provider. */
 const searches = async () => (await claim(db.sql)).filter(({ task }) => task === "search");
-const letTheLeaseEnd = () =>
-  db.sql`update keyframe_private.unanswered_submits set next_search_at = now() where search_task is not null`;
-const left = () => db.sql<{ runs: number; searching: boolean }[]>`
-  select prediction_id, search_task is not null as searching from keyframe_private.unanswered_submits`;
-
 /** Who deletes it, and how. The user has to cancel first: their own deletion is refused while it runs. */
 const DELETIONS: [string, (id: string) => Promise<unknown>][] = [
   [
@@ -64,22 +59,24 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
     const { id } = await seedUnanswered();
     await remove(id);
     expect(await searches()).toEqual([]);
-    await letTheLeaseEnd();
+    await makeSearchesDue(db.sql);
     const [task] = await searches();
     expect(task).toMatchObject({
-      ...{ task: "search", id, project_id: world.project, owner_id: world.owner, attempt: 1, step: "first-frame" },
+      ...{ task: "search", id, attempt: 1, step: "first-frame" },
       ...{ model: "google/nano-banana", input: { prompt: "A pier at night" }, has_images: false },
       model_settings: { controls: { prompt: { field: "prompt" } } },
     });
     expect(new Date(String(task?.search_since))).toEqual(SINCE);
     expect(await searches()).toEqual([]);
-    await letTheLeaseEnd();
+    await makeSearchesDue(db.sql);
     expect(await searches()).toMatchObject([{ id }]);
-    expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: true }]);
-    expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
+    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1) as done`).toEqual([{ done: true }]);
+    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1) as done`).toEqual([{ done: false }]);
     expect(await searches()).toEqual([]);
     // The prompt has gone with it; a run that calls back late is known all the same.
-    expect(await left()).toEqual([{ prediction_id: id, searching: false }]);
+    expect(await submitsOf(db.sql, id)).toMatchObject([
+      { owner_id: world.owner, project_id: world.project, outcome: "lost", search_task: null },
+    ]);
     expect(await providerSays(db.sql, { id, run: "run-late", callback: `msg-${id}` })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
   });
@@ -99,13 +96,21 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     for (const attempt of [1, 2]) expect(await says(id, { attempt, run: `run-${attempt}` })).toBe("ended");
     expect(await says(id, { run: "run-over", status: "succeeded" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-1", "run-2"]);
-    expect((await db.sql`select from keyframe_private.provider_runs`).count).toBe(3);
+    const submits = (await submitsOf(db.sql, id)).map(({ provider_prediction_id, outcome }) => [
+      provider_prediction_id,
+      outcome,
+    ]);
+    expect(submits.toSorted()).toEqual([
+      ["run-1", null],
+      ["run-2", null],
+      ["run-over", "succeeded"],
+    ]);
   });
 
   test("it was cancelled, and its callback is sent again → duplicate, not cancelled twice", async () => {
     const id = await deleted();
     await says(id, { callback: `msg-${id}` });
-    await db.sql`select keyframe_worker.record_run_canceled('run-a', true)`;
+    await says(id, { status: "canceled" });
     expect(await says(id, { callback: `msg-${id}` })).toBe("duplicate");
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
@@ -129,7 +134,7 @@ describe("what the provider says of a deleted prediction with a submit unanswere
     });
     await deletion;
     expect(await runsToCancel(db.sql)).toEqual(["run-b"]);
-    expect(await left()).toEqual([]);
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ search_due_at: null }]);
   });
 
   test("the deletion is under way as the answer comes → the answer waits, and has the run cancelled", async () => {
@@ -149,19 +154,27 @@ test("a last frame with a reference image → the search knows that it had image
   const frame = await seedPrediction(db.sql, world, { status: "succeeded" });
   await seedPrediction(db.sql, world, {
     step: "last-frame",
-    columns: { unanswered_since: SINCE },
+    unanswered: SINCE,
     input: { firstFramePredictionId: frame.id, referenceImagePaths: ["projects/a.png"] },
   });
   await db.sql`delete from auth.users where id = ${world.owner}`;
+  await makeSearchesDue(db.sql);
   expect(await searches()).toMatchObject([{ has_images: true }]);
 });
 
-test("deleted before it was submitted, or once its run was known → nothing to search for", async () => {
-  await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-  await seedPrediction(db.sql, world, { status: "processing" });
-  await seedPrediction(db.sql, world, { status: "succeeded" });
+test("deleted before it was submitted, while its run goes on or after that → kept, with nothing to search for", async () => {
+  const waiting = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
+  const running = await seedPrediction(db.sql, world, { status: "processing" });
+  const over = await seedPrediction(db.sql, world, { status: "succeeded" });
   await db.sql`delete from auth.users where id = ${world.owner}`;
-  expect(await left()).toEqual([]);
+  expect(await searches()).toEqual([]);
+  expect(await submitsOf(db.sql, waiting.id)).toMatchObject([{ outcome: "no_run", submitted_at: null }]);
+  expect(await submitsOf(db.sql, over.id)).toMatchObject([{ outcome: "succeeded" }]);
+  // The provider says how the run of a deleted prediction ended.
+  const metrics = { predict_time: 2 };
+  const says = { id: running.id, run: running.run ?? "", status: "canceled", callback: "deleted", metrics };
+  expect(await providerSays(db.sql, says)).toBe("ended");
+  expect(await submitsOf(db.sql, running.id)).toMatchObject([{ outcome: "canceled", metrics, cancel_due_at: null }]);
 });
 
 test("its model's row goes, too → still searched for, by the settings it had", async () => {
@@ -176,38 +189,16 @@ test("its model's row goes, too → still searched for, by the settings it had",
   ]);
 });
 
-test("the identifier is used again and deleted again → one row, of the later one", async () => {
+test("the identifier is used again and deleted again → both are searched for", async () => {
   const { id } = await seedUnanswered({ attempt: 3 });
   await db.sql`delete from keyframe.predictions where id = ${id}`;
   await seedUnanswered({ id, attempt: 1 }, "A pier by day");
   await db.sql`delete from keyframe.predictions where id = ${id}`;
-  await letTheLeaseEnd();
-  expect(await searches()).toMatchObject([{ id, input: { prompt: "A pier by day" } }]);
+  await makeSearchesDue(db.sql);
+  const sought = (await searches()).map(({ attempt, input }) => [attempt, (input as { prompt: string }).prompt]);
+  expect(sought.toSorted()).toEqual([
+    [1, "A pier by day"],
+    [3, "A pier at night"],
+  ]);
   expect(await providerSays(db.sql, { id, attempt: 3, run: "run-3" })).toBe("ended");
-});
-
-test("for a day → searched no more, then deleted", async () => {
-  const { id } = await seedUnanswered();
-  await db.sql`delete from keyframe.predictions where id = ${id}`;
-  await db.sql`select keyframe_private.prune()`;
-  expect(await left()).toHaveLength(1);
-  await db.sql`
-    update keyframe_private.unanswered_submits set next_search_at = now(), unanswered_since = now() - interval '25 hours'`;
-  expect(await searches()).toEqual([]);
-  await db.sql`select keyframe_private.prune()`;
-  expect(await left()).toEqual([]);
-});
-
-test("5,000 of them, searched for already → the next is found through the index", async () => {
-  await db.sql`
-    insert into keyframe_private.unanswered_submits (prediction_id, attempt, unanswered_since)
-    select gen_random_uuid(), 1, now() from generate_series(1, 5000)`;
-  await seedUnanswered();
-  await db.sql`delete from auth.users where id = ${world.owner}`;
-  await letTheLeaseEnd();
-  await db.sql`analyze keyframe_private.unanswered_submits`;
-  const plans = await plansOf(db.url, (sql) => sql`select keyframe_worker.claim_predictions(10, 90)`);
-  const found = plans.filter((plan) => plan.includes("unanswered_submits"));
-  expect(found.some((plan) => plan.includes("unanswered_submits_next_search_at_idx"))).toBe(true);
-  for (const plan of found) expect(plan).not.toContain("Seq Scan on unanswered_submits");
 });

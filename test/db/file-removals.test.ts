@@ -20,7 +20,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals, keyframe_private.provider_runs`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals, keyframe_private.provider_submits`;
   world = await addWorld(db);
 });
 

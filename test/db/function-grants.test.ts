@@ -36,7 +36,7 @@ const GRANTED: Granted[] = [
   {
     ...{ schema: "keyframe_worker", roles: SERVICE, definer: true },
     names:
-      "claim_predictions record_provider_state record_model_refused record_run_canceled complete_prediction fail_prediction retry_prediction_later " +
+      "claim_predictions record_provider_state record_model_refused record_run_not_canceled complete_prediction fail_prediction retry_prediction_later " +
       "poll_prediction_later record_search_ended discard_output record_files_removed exchange_deliveries",
   },
   // What the user's functions and checks need below them.

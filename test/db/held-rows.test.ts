@@ -11,7 +11,7 @@ import {
   readRow,
   retryLater,
 } from "../support/database/calls.ts";
-import { addWorld, type Row, type Status, seedPrediction } from "../support/database/predictions.ts";
+import { addWorld, type Row, type Status, seedPrediction, seedSubmit } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 import { addEndpoint } from "../support/database/webhooks.ts";
 
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 
 const clear = () =>
-  db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits, keyframe_private.text_submits`;
+  db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals`;
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const LATER = { next_attempt_at: ago(-60) };
@@ -36,8 +36,8 @@ type Owner = Awaited<ReturnType<typeof addOwner>>;
 /** An owner with one piece of each kind of work, all of it due. */
 async function addOwner() {
   const world = await addWorld(db);
-  const seed = async (status: Status, columns: Row = {}) =>
-    (await seedPrediction(db.sql, world, { status, columns })).id;
+  const seed = async (status: Status, columns: Row = {}, unanswered?: Date) =>
+    (await seedPrediction(db.sql, world, { status, columns, ...(unanswered && { unanswered }) })).id;
   const image = `${crypto.randomUUID()}.png`;
   await db.sql`insert into storage.objects (bucket_id, name, owner_id) values ('projects', ${image}, ${world.owner})`;
   const submit = await seed("queued", { attempt: 0, lease_token: null });
@@ -48,18 +48,22 @@ async function addOwner() {
     deadStoring: await seed("storing", DEAD),
     running: await seed("processing", LATER),
     storing: await seed("storing", LATER),
-    searched: await seed("canceled", { provider_prediction_id: null, unanswered_since: ago(60) }),
-    deleted: await seed("queued", { unanswered_since: ago(60) }),
+    searched: await seed("canceled", { provider_prediction_id: null }, ago(60)),
+    deleted: await seed("queued", {}, ago(60)),
     submit,
     waiting: await seed("queued", { ...WAITS }),
   };
   await db.sql`delete from keyframe.predictions where id = ${ids.deleted}`;
-  await db.sql`update keyframe_private.unanswered_submits set next_search_at = now() - interval '1 second' where prediction_id = ${ids.deleted}`;
   const run = `cancel-${crypto.randomUUID()}`;
-  await db.sql`
-    insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, cancel_due_at, seen_at)
-    values (${run}, ${ids.searched}, 1, now(), now()), (${`old-${run}`}, gen_random_uuid(), 1, null, now() - interval '8 days')`;
-  await db.sql`insert into keyframe_private.text_submits (prediction_id, prompt_hash, submitted_at) values (${submit}, 1, now() - interval '4 hours')`;
+  const ofOwner = { owner_id: world.owner, project_id: world.project };
+  const ran = { ...ofOwner, submitted_at: ago(60), answered_at: ago(60) };
+  await seedSubmit(db.sql, {
+    ...{ ...ran, prediction_id: ids.searched, attempt: 2, provider_prediction_id: run, cancel_due_at: ago(1) },
+  });
+  const YEARS = 2 * 365 * 86_400;
+  await seedSubmit(db.sql, { ...ran, created_at: ago(YEARS), ended_at: ago(YEARS), outcome: "no_run", text_hash: 1 });
+  const lost = { ...ofOwner, submitted_at: ago(YEARS), search_due_at: ago(YEARS), text_hash: 1 };
+  await seedSubmit(db.sql, lost, {});
   await addEndpoint(db.sql, world.owner);
   return { ...world, ids, image, run };
 }
@@ -73,18 +77,12 @@ const HELD: [what: string, hold: Hold][] = [
   ["every model", (sql) => sql`select from keyframe.models for update`],
   ["the settings", (sql) => sql`update keyframe_private.settings set max_failures = max_failures`],
   [
-    "provider runs",
-    (sql, { ids }) =>
-      sql`update keyframe_private.provider_runs set attempt = attempt where prediction_id = any (${Object.values(ids)}) or provider_prediction_id like 'old-%'`,
+    "submits",
+    (sql, { owner }) => sql`select from keyframe_private.provider_submits where owner_id = ${owner} for update`,
   ],
   [
-    "an unanswered submit",
-    (sql, { ids }) =>
-      sql`update keyframe_private.unanswered_submits set attempt = attempt where prediction_id = ${ids.deleted}`,
-  ],
-  [
-    "a text submit",
-    (sql, { ids }) => sql`update keyframe_private.text_submits set prompt_hash = 2 where prediction_id = ${ids.submit}`,
+    "submits that are being changed",
+    (sql, { owner }) => sql`update keyframe_private.provider_submits set attempt = attempt where owner_id = ${owner}`,
   ],
   [
     "files to remove",
@@ -162,11 +160,24 @@ test.each(HELD)(
   },
 );
 
+test("the rows of twenty waiting submits are held → claims leave them out and hand out the others; then theirs", async () => {
+  await clear();
+  const [held, others] = [await addWorld(db), await addWorld(db)];
+  const columns = { attempt: 0, lease_token: null };
+  for (let count = 0; count < 20; count++) await seedPrediction(db.sql, held, { columns });
+  const free = await seedPrediction(db.sql, others, { columns: { ...columns, next_attempt_at: ago(0.5) } });
+  await db.sql.begin(async (open) => {
+    await open`select from keyframe_private.provider_submits where owner_id = ${held.owner} for update`;
+    expect((await bounded((sql) => claim(sql, 10))).value).toMatchObject([{ task: "submit", id: free.id }]);
+  });
+  expect(await claim(db.sql, 100)).toHaveLength(20);
+});
+
 describe("a worker records a result while somebody holds what it needs", () => {
   const lockPrediction: Hold = (sql, { owner }) =>
     sql`select from keyframe.predictions where owner_id = ${owner} for update`;
   const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.lock_slots(${owner})`;
-  const lockRuns: Hold = (sql) => sql`select from keyframe_private.provider_runs for update`;
+  const lockSubmits: Hold = (sql) => sql`select from keyframe_private.provider_submits for update`;
   const lockFiles: Hold = (sql) => sql`select from keyframe_private.file_removals for update`;
   const leaseOf = async (id: string) => String((await readRow(db.sql, id)).lease_token);
   const RECORDS: [name: string, hold: Hold, record: (sql: TransactionSql, owner: Owner) => Promise<unknown>][] = [
@@ -194,18 +205,22 @@ describe("a worker records a result while somebody holds what it needs", () => {
       "record_model_refused",
       lockPrediction,
       async (sql, { ids }) =>
-        sql`select keyframe_worker.record_model_refused(${ids.submit}, ${await leaseOf(ids.submit)}, 'It is gone.', true)`,
+        sql`select keyframe_worker.record_model_refused(${ids.submit}, ${await leaseOf(ids.submit)}, 'It is gone.', 1)`,
     ],
     [
       "record_provider_state",
       lockPrediction,
       (sql, { ids }) => providerSays(sql, { id: ids.running, run: "another", callback: "held" }),
     ],
-    ["record_run_canceled", lockRuns, (sql, { run }) => sql`select keyframe_worker.record_run_canceled(${run}, true)`],
+    [
+      "record_run_not_canceled",
+      lockSubmits,
+      (sql, { run }) => sql`select keyframe_worker.record_run_not_canceled(${run}, true)`,
+    ],
     [
       "record_search_ended",
-      lockPrediction,
-      (sql, { ids }) => sql`select keyframe_worker.record_search_ended(${ids.searched})`,
+      lockSubmits,
+      (sql, { ids }) => sql`select keyframe_worker.record_search_ended(${ids.searched}, 1)`,
     ],
     [
       "record_files_removed",
@@ -307,17 +322,22 @@ describe("what one row or one kind raises", () => {
     ["predictions", "keyframe.predictions", "new.completed_at is null", ["cancel", "remove", "search", "search"]],
     [
       "searches",
-      "keyframe.predictions",
-      "new.completed_at is not null",
-      ["cancel", "poll", "remove", "search", "submit"],
+      "keyframe_private.provider_submits",
+      "new.search_due_at is not null",
+      ["cancel", "poll", "remove", "submit"],
     ],
     [
-      "searches for deleted predictions",
-      "keyframe_private.unanswered_submits",
-      "true",
-      ["cancel", "poll", "remove", "search", "submit"],
+      "cancellations",
+      "keyframe_private.provider_submits",
+      "new.cancel_due_at is not null",
+      ["poll", "remove", "search", "search", "submit"],
     ],
-    ["cancellations", "keyframe_private.provider_runs", "true", ["poll", "remove", "search", "search", "submit"]],
+    [
+      "submits",
+      "keyframe_private.provider_submits",
+      "new.search_due_at is null and new.cancel_due_at is null",
+      ["cancel", "remove", "search", "search"],
+    ],
     ["removals", "keyframe_private.file_removals", "true", ["cancel", "poll", "search", "search", "submit"]],
   ] as const;
   test.each(KINDS)(
@@ -328,7 +348,9 @@ describe("what one row or one kind raises", () => {
       await makeDue(db.sql, ids.running);
       await db.sql`delete from keyframe.predictions where id not in (${ids.submit}, ${ids.searched}, ${ids.running})`;
       await db.sql`truncate keyframe_private.file_removals`;
-      await db.sql`delete from keyframe_private.provider_runs where cancel_due_at is not null and prediction_id <> ${ids.searched}`;
+      await db.sql`
+        update keyframe_private.provider_submits set cancel_due_at = null where prediction_id <> ${ids.searched}`;
+      await db.sql`delete from keyframe_private.provider_submits where search_task = '{}'`;
       await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', 'unused')`;
       let tasks: string[] = [];
       const warnings = await withFailing(table, condition, async (sql) => {

@@ -24,7 +24,7 @@ beforeEach(async () => {
   await clearWebhooks(db.sql);
   other = await addWorld(db);
   for (const { owner } of [world, other]) await addEndpoint(db.sql, owner);
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.kicks, keyframe_private.provider_runs`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.kicks, keyframe_private.provider_submits`;
   await db.sql`truncate net.http_request_queue`;
 });
 

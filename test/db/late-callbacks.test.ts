@@ -9,7 +9,7 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 afterEach(async () => {
-  await db.sql`truncate keyframe_private.provider_runs, keyframe_private.provider_callbacks`;
+  await db.sql`truncate keyframe_private.provider_submits, keyframe_private.provider_callbacks`;
 });
 
 const newRun = () => `run-${crypto.randomUUID()}`;
@@ -25,7 +25,6 @@ test("a callback that comes before the submit's answer moves the prediction on, 
     status: "processing",
     provider_prediction_id: run,
     lease_token: null,
-    unanswered_since: null,
   });
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
@@ -123,7 +122,7 @@ describe("a callback about another attempt", () => {
     expect(await providerSays(db.sql, { id, attempt, run: run ?? "", status: "starting" })).toBe("unknown");
     const [kept] = await db.sql`
       select (select count(*) from keyframe_private.provider_callbacks)::int as callbacks,
-        (select count(*) from keyframe_private.provider_runs where provider_prediction_id = 'run-never')::int as runs`;
+        (select count(*) from keyframe_private.provider_submits where provider_prediction_id = 'run-never')::int as runs`;
     expect(kept).toEqual({ callbacks: 0, runs: 0 });
   });
 });
@@ -151,7 +150,7 @@ describe("a run that failed because it could not read the images", () => {
   test("→ queued again after a back-off, as a failure; the next claim submits it, with nothing to search for", async () => {
     const { id } = await seedFailed();
     expect(await readRow(db.sql, id)).toMatchObject({
-      ...{ status: "queued", provider_prediction_id: null, lease_token: null, unanswered_since: null },
+      ...{ status: "queued", provider_prediction_id: null, lease_token: null },
       ...{ attempt: 1, failures: 1, retry_reason: "input_unreachable", progress: 0.5, started_at: expect.any(Date) },
     });
     const [wait] = await db.sql`
@@ -301,33 +300,61 @@ describe("a prediction that ends before its run does", () => {
 });
 
 describe("asking the provider to cancel a run", () => {
-  const recordCanceled = async (run: string, canceled: boolean) => {
-    const [row] = await db.sql`select keyframe_worker.record_run_canceled(${run}, ${canceled}) as found`;
+  const recordNotCanceled = async (run: string, isUnknown = false) => {
+    const [row] = await db.sql`select keyframe_worker.record_run_not_canceled(${run}, ${isUnknown}) as found`;
     return row?.found;
   };
+  const outcomeOf = async (run: string) => {
+    const [row] =
+      await db.sql`select outcome from keyframe_private.provider_submits where provider_prediction_id = ${run}`;
+    return row?.outcome;
+  };
 
-  test("worked → it is not asked again", async () => {
+  test.each(["canceled", "succeeded", "failed", "aborted"])(
+    "it is %s → recorded, and not asked again",
+    async (status) => {
+      const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
+      await providerSays(db.sql, { id, run: "run-a", status: "starting" });
+      expect(await outcomeOf("run-a")).toBeNull();
+      const metrics = { predict_time: 1.5, resolution_target: "720p", with_audio: false };
+      expect(await providerSays(db.sql, { id, run: "run-a", status, metrics })).toBe("ended");
+      expect(await runsToCancel(db.sql)).toEqual([]);
+      expect(await recordNotCanceled("run-a")).toBe(false);
+      // What is said later does not change it.
+      await providerSays(db.sql, {
+        id,
+        run: "run-a",
+        status: "failed",
+        metrics: { predict_time: 9 },
+        callback: newRun(),
+      });
+      const [submit] =
+        await db.sql`select outcome, metrics from keyframe_private.provider_submits where provider_prediction_id = 'run-a'`;
+      expect(submit).toEqual({ outcome: status, metrics });
+    },
+  );
+
+  test("the provider does not know it any more → lost, and not asked again", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
-    await providerSays(db.sql, { id, run: "run-a", status: "starting" });
-    expect(await recordCanceled("run-a", true)).toBe(true);
-    expect(await runsToCancel(db.sql)).toEqual([]);
-    expect(await recordCanceled("run-a", true)).toBe(false);
+    await providerSays(db.sql, { id, run: "run-d", status: "starting" });
+    expect(await recordNotCanceled("run-d", true)).toBe(true);
+    expect([await outcomeOf("run-d"), await runsToCancel(db.sql)]).toEqual(["lost", []]);
   });
 
   test("did not work → asked again after 10 s, 20 s, up to five minutes, for a day", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
     await providerSays(db.sql, { id, run: "run-b", status: "starting" });
     for (let time = 1; time <= 40; time++) {
-      expect(await recordCanceled("run-b", false)).toBe(true);
+      expect(await recordNotCanceled("run-b")).toBe(true);
       const [row] =
-        await db.sql`select extract(epoch from cancel_due_at - now())::int as wait from keyframe_private.provider_runs where provider_prediction_id = 'run-b'`;
+        await db.sql`select extract(epoch from cancel_due_at - now())::int as wait from keyframe_private.provider_submits where provider_prediction_id = 'run-b'`;
       const wait = Math.min(time * 10, 300);
       expect(row?.wait).toBeGreaterThan(wait - 3);
       expect(row?.wait).toBeLessThanOrEqual(wait);
     }
-    await db.sql`update keyframe_private.provider_runs set seen_at = now() - interval '25 hours' where provider_prediction_id = 'run-b'`;
-    await recordCanceled("run-b", false);
-    expect(await runsToCancel(db.sql)).toEqual([]);
+    await db.sql`update keyframe_private.provider_submits set answered_at = now() - interval '25 hours' where provider_prediction_id = 'run-b'`;
+    await recordNotCanceled("run-b");
+    expect([await outcomeOf("run-b"), await runsToCancel(db.sql)]).toEqual(["lost", []]);
   });
 
   test("is handed out by a claim as a task, and again once that lease ran out", async () => {
@@ -336,7 +363,7 @@ describe("asking the provider to cancel a run", () => {
     const cancels = async () => (await claim(db.sql)).filter(({ task }) => task === "cancel");
     expect(await cancels()).toEqual([{ task: "cancel", id, provider_prediction_id: "run-c", attempt: 1 }]);
     expect(await cancels()).toEqual([]);
-    await db.sql`update keyframe_private.provider_runs set cancel_due_at = now() - interval '1 second' where provider_prediction_id = 'run-c'`;
+    await db.sql`update keyframe_private.provider_submits set cancel_due_at = now() - interval '1 second' where provider_prediction_id = 'run-c'`;
     expect((await cancels()).length).toBe(1);
   });
 });

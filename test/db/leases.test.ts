@@ -10,6 +10,7 @@ import {
   readRow,
   retryLater,
   runsToCancel,
+  submitsOf,
 } from "../support/database/calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 
@@ -146,31 +147,29 @@ describe("the search for a run whose submit was never answered", () => {
   test("after a lost answer → since the first submit without an answer, however many follow", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
     const first = await submit(id);
-    const since = first?.unanswered_since;
-    expect(since).toEqual(expect.any(String));
+    const [{ submitted_at: since } = {}] = await submitsOf(db.sql, id);
+    expect(first).toMatchObject({ attempt: 1, search_since: null });
     for (const attempt of [2, 3]) {
       const { lease_token } = await readRow(db.sql, id);
       await retryLater(db.sql, id, String(lease_token), { answered: false });
       await makeDue(db.sql, id);
-      expect(await submit(id)).toMatchObject({ attempt, search_since: since });
+      const next = await submit(id);
+      expect(next).toMatchObject({ attempt, search_attempt: 1 });
+      expect(new Date(String(next?.search_since))).toEqual(since);
     }
   });
 
   test("and the clock of the database is set back → searched for all the same", async () => {
-    const unanswered_since = inMinutes(5);
-    const { id } = await seedPrediction(db.sql, world, { columns: { unanswered_since, lease_token: null } });
-    expect(new Date(String((await submit(id))?.search_since))).toEqual(unanswered_since);
+    const unanswered = inMinutes(5);
+    const { id } = await seedPrediction(db.sql, world, { columns: { lease_token: null }, unanswered });
+    expect(new Date(String((await submit(id))?.search_since))).toEqual(unanswered);
   });
 
   test("after a worker died in the middle of a submit → since that submit", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-    const first = await submit(id);
+    await submit(id);
     await makeDue(db.sql, id);
-    expect(await submit(id)).toMatchObject({
-      attempt: 2,
-      search_since: first?.unanswered_since,
-      retry_reason: "lease_ran_out",
-    });
+    expect(await submit(id)).toMatchObject({ attempt: 2, search_attempt: 1, retry_reason: "lease_ran_out" });
   });
 });
 

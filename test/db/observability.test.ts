@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_runs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
@@ -92,7 +92,7 @@ describe("predictions", () => {
     await seedPrediction(db.sql, world, { status: "storing", columns: later });
     await seedPrediction(db.sql, world, { status: "succeeded", columns: { next_attempt_at: ago(9000) } });
     await db.sql`
-      update keyframe_private.provider_runs set cancel_due_at = now()
+      update keyframe_private.provider_submits set cancel_due_at = now()
       where prediction_id = (select id from keyframe.predictions where status = 'starting')`;
     const { predictions } = await read();
     expect(predictions).toMatchObject({

@@ -55,7 +55,7 @@ describe("what is written again and again is updated in place, so that no index 
   test("the run that a prediction follows, spoken of 10 times → is not written at all", async () => {
     const world = await addWorld(db);
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    const found = await updates("keyframe_private.provider_runs", async (sql) => {
+    const found = await updates("keyframe_private.provider_submits", async (sql) => {
       for (let said = 1; said <= 10; said++)
         await sql`select keyframe_worker.record_provider_state(${id}, 1, ${run}, 'processing', null, ${said / 20})`;
     });

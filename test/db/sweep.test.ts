@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, providerSays, readRow } from "../support/database/calls.ts";
+import { claim, makeSearchesDue, providerSays, readRow } from "../support/database/calls.ts";
 import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/database/predictions.ts";
 
 const db = useDatabase();
@@ -14,7 +14,7 @@ beforeAll(async () => {
   });
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.provider_runs, keyframe_private.file_removals, keyframe_private.unanswered_submits`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.worker_heartbeats, keyframe_private.provider_submits, keyframe_private.file_removals`;
   await db.sql`truncate net.http_request_queue`;
 });
 
@@ -28,8 +28,7 @@ async function kicksOfSweep(): Promise<number> {
 }
 
 describe("the sweep kicks when something is due", () => {
-  const unanswered = () =>
-    seedPrediction(db.sql, world, { columns: { unanswered_since: past(), next_attempt_at: soon() } });
+  const unanswered = () => seedPrediction(db.sql, world, { columns: { next_attempt_at: soon() }, unanswered: past() });
   const DUE: [string, () => Promise<unknown>][] = [
     ["a queued prediction whose back-off has passed", () => seed("queued", { lease_token: null })],
     ["a run without a callback", () => seed("processing", { lease_token: null })],
@@ -41,7 +40,7 @@ describe("the sweep kicks when something is due", () => {
         const { id } = await unanswered();
         await db.sql`select keyframe_private.mark_canceled(${id})`;
         expect(await kicksOfSweep()).toBe(0); // a worker may still be submitting it
-        await db.sql`update keyframe.predictions set next_attempt_at = now()`;
+        await makeSearchesDue(db.sql);
       },
     ],
     [
@@ -50,7 +49,7 @@ describe("the sweep kicks when something is due", () => {
         const { id } = await unanswered();
         await db.sql`delete from keyframe.predictions where id = ${id}`;
         expect(await kicksOfSweep()).toBe(0);
-        await db.sql`update keyframe_private.unanswered_submits set next_search_at = now()`;
+        await makeSearchesDue(db.sql);
       },
     ],
     [
@@ -125,19 +124,6 @@ describe("prune", () => {
     await db.sql`insert into keyframe_private.provider_callbacks values ('old', now() - interval '25 hours'), ('young', now() - interval '23 hours')`;
     await db.sql`select keyframe_private.prune()`;
     expect(await left("select callback_id as name from keyframe_private.provider_callbacks")).toEqual(["young"]);
-  });
-
-  test("runs of more than 7 days → deleted, but never one that is still to be cancelled", async () => {
-    await db.sql`
-      insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt, seen_at, cancel_due_at) values
-        ('old', gen_random_uuid(), 1, now() - interval '8 days', null),
-        ('old but to cancel', gen_random_uuid(), 1, now() - interval '8 days', now()),
-        ('young', gen_random_uuid(), 1, now() - interval '6 days', null)`;
-    await db.sql`select keyframe_private.prune()`;
-    expect(await left("select provider_prediction_id as name from keyframe_private.provider_runs")).toEqual([
-      "old but to cancel",
-      "young",
-    ]);
   });
 
   describe("buckets of the rate limits", () => {

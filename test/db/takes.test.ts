@@ -52,7 +52,7 @@ describe("DELETE of a take", () => {
     expect(await removals()).toContain(`keyframe-outputs/${outputPathOf(id, world)}`);
     const [kept] = await db.sql`
       select (select count(*)::int from keyframe.webhook_events where prediction_id = ${id}) as events,
-        (select count(*)::int from keyframe_private.provider_runs where prediction_id = ${id}) as runs,
+        (select count(provider_prediction_id)::int from keyframe_private.provider_submits where prediction_id = ${id}) as runs,
         (select selected_first_frame_id from keyframe.projects where id = ${world.project}) as selected`;
     expect(kept).toEqual({ events: 1, runs: 1, selected: null });
     expect(await codeOf(remove(id))).toBe("not_found");

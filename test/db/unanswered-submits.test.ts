@@ -1,7 +1,8 @@
 import { beforeAll, beforeEach, expect, test } from "vitest";
+import { claim, makeSearchesDue, providerSays, readRow, retryLater, submitsOf } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { plansOf } from "../support/database/plans.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
 const db = useDatabase();
@@ -10,59 +11,54 @@ beforeAll(async () => {
   world = await addWorld(db);
 });
 beforeEach(
-  () => db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.unanswered_submits`,
+  () => db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`,
 );
 
 const RECENTLY = new Date(Date.now() - 60_000);
 
 /** A prediction whose submit had no answer and is not tried again yet. */
-async function seedUnanswered(columns: Record<string, Date | number | null> = {}) {
-  return await seedPrediction(db.sql, world, { columns: { unanswered_since: RECENTLY, ...columns } });
-}
+const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
+  seedPrediction(db.sql, world, { columns, unanswered });
 
-const claimed = async (): Promise<{ task: string; id: string; search_since: string }[]> =>
-  (await db.sql`select keyframe_worker.claim_predictions(10, 90) as task`).map(({ task }) => task);
-
-const unansweredOf = async (id: string): Promise<Date | null> =>
-  (await db.sql`select unanswered_since from keyframe.predictions where id = ${id}`)[0]?.unanswered_since;
+const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
+const endSearch = async (id: string, attempt = 1) => {
+  const [row] = await db.sql`select keyframe_worker.record_search_ended(${id}, ${attempt}) as done`;
+  return row?.done;
+};
 
 test("cancelled with a submit unanswered → searched for once its lease has ended, until the search is recorded", async () => {
   const { id } = await seedUnanswered({ next_attempt_at: new Date(Date.now() + 60_000) });
   await db.sql`select keyframe_private.mark_canceled(${id})`;
-  expect(await claimed()).toEqual([]);
-  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
-  const [task] = await claimed();
+  expect(await claim(db.sql)).toEqual([]);
+  await makeSearchesDue(db.sql);
+  const [task] = await claim(db.sql);
   expect(task).toMatchObject({
-    task: "search",
-    id,
-    lease_token: null,
+    ...{ task: "search", id, attempt: 1, search_attempt: 1, step: "first-frame", model: "google/nano-banana" },
+    ...{ input: { prompt: "A harbour at dawn" }, has_images: false },
     model_settings: { controls: { prompt: { field: "prompt" } } },
   });
-  expect(new Date(task?.search_since ?? "")).toEqual(RECENTLY);
-  expect(await claimed()).toEqual([]);
-  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
-  expect(await claimed()).toMatchObject([{ task: "search", id }]);
-  expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: true }]);
-  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
-  expect(await claimed()).toEqual([]);
-  expect(await db.sql`select keyframe_worker.record_search_ended(${id}) as done`).toEqual([{ done: false }]);
+  expect(new Date(String(task?.search_since))).toEqual(RECENTLY);
+  expect(await claim(db.sql)).toEqual([]);
+  await makeSearchesDue(db.sql);
+  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
+  expect(await endSearch(id)).toBe(true);
+  expect(await claim(db.sql)).toEqual([]);
+  expect(await endSearch(id)).toBe(false);
+  expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", search_task: null, answered_at: null }]);
 });
 
 test("past its deadline with a submit unanswered → searched for", async () => {
   const { id } = await seedUnanswered({ deadline_at: new Date(0), lease_token: null });
   await db.sql`select keyframe_private.fail_overdue()`;
-  expect(await claimed()).toMatchObject([{ task: "search", id }]);
+  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
 });
 
 test("its workers died too often over a submit → searched for", async () => {
   const { id } = await seedUnanswered({ failures: 7 });
-  expect(await claimed()).toEqual([]);
+  expect(await claim(db.sql)).toEqual([]);
   await db.sql`select keyframe_private.sweep()`;
-  expect(await db.sql`select status, error_code from keyframe.predictions where id = ${id}`).toEqual([
-    { status: "failed", error_code: "attempts_exhausted" },
-  ]);
-  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
-  expect(await claimed()).toMatchObject([{ task: "search", id }]);
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
+  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
 });
 
 test.for([
@@ -70,23 +66,57 @@ test.for([
   [true, "no search"],
 ] as const)("failures used up, the last submit answered: %s → %s", async ([answered]) => {
   const { id, lease } = await seedUnanswered({ failures: 7 });
-  const [row] = await db.sql`
-    select keyframe_worker.retry_prediction_later(${id}, ${lease}, 'provider_unavailable', 'Away.', null, ${answered}) as answer`;
-  expect(row?.answer).toBe("failed");
-  expect(await unansweredOf(id)).toEqual(answered ? null : RECENTLY);
+  expect(await retryLater(db.sql, id, lease, { answered })).toBe("failed");
+  expect(await isUnanswered(id)).toBe(!answered);
+  expect(await claim(db.sql)).toHaveLength(answered ? 0 : 1);
 });
 
-test("refused by the provider, which is an answer → no search", async () => {
-  const { id, lease } = await seedUnanswered();
-  await db.sql`select keyframe_worker.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false)`;
-  expect(await unansweredOf(id)).toBeNull();
+test("refused by the provider, which is an answer → no search, also when it was cancelled meanwhile", async () => {
+  for (const isCanceled of [false, true]) {
+    const { id, lease } = await seedUnanswered();
+    if (isCanceled) await db.sql`select keyframe_private.mark_canceled(${id})`;
+    const [row] = await db.sql`
+      select keyframe_worker.fail_prediction(${id}, ${lease}, 'provider_rejected_input', 'No.', false, attempt_without_run => 1) as done`;
+    expect(row?.done).toBe(!isCanceled);
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run", search_due_at: null }]);
+    await makeSearchesDue(db.sql);
+    expect(await claim(db.sql)).toEqual([]);
+  }
 });
 
-test("unanswered for a day → given up, for no run goes on so long", async () => {
-  const { id } = await seedUnanswered({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
-  await db.sql`select keyframe_private.mark_canceled(${id})`;
-  await db.sql`update keyframe.predictions set next_attempt_at = now()`;
-  expect(await claimed()).toEqual([]);
+test("the second submit is refused for good, the first had no answer → the first is searched for", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  const [task] = await claim(db.sql);
+  expect(task).toMatchObject({ task: "submit", attempt: 2, search_attempt: 1 });
+  await db.sql`
+    select keyframe_worker.fail_prediction(${id}, ${task?.lease_token ?? null}, 'provider_rejected_input', 'No.', false, attempt_without_run => 2)`;
+  await makeSearchesDue(db.sql);
+  expect(await claim(db.sql)).toMatchObject([{ task: "search", id, attempt: 1 }]);
+});
+
+test("an earlier submit calls back while the second is under way → followed; what the second may have made is searched for", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
+  expect(await providerSays(db.sql, { id, run: "run-1", attempt: 1, callback: "first" })).toBe("recorded");
+  await makeSearchesDue(db.sql);
+  const [search] = (await claim(db.sql)).filter(({ task }) => task === "search");
+  expect(search).toMatchObject({ id, attempt: 2 });
+  expect(await providerSays(db.sql, { id, run: "run-2", attempt: 2, foundBy: "name" })).toBe("stale");
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { attempt: 1, provider_prediction_id: "run-1", cancel_due_at: null },
+    { attempt: 2, provider_prediction_id: "run-2", cancel_due_at: expect.any(Date) },
+  ]);
+});
+
+test("its run is found before the next submit → that of the first attempt; the second was not sent", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2, search_attempt: 1 }]);
+  const found = { id, run: "run-found", attempt: 1, foundBy: "name", attemptWithoutRun: 2 } as const;
+  expect(await providerSays(db.sql, found)).toBe("recorded");
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { attempt: 1, provider_prediction_id: "run-found", outcome: null },
+    { attempt: 2, provider_prediction_id: null, outcome: "no_run" },
+  ]);
 });
 
 const prune = () =>
@@ -94,78 +124,87 @@ const prune = () =>
     await sql`set local lock_timeout = '1s'`; // what waits for anybody fails
     await sql`select keyframe_private.prune()`;
   });
-/** As many predictions given up: unanswered for longer than a day when they ended. */
-async function seedGivenUp(status: "failed" | "canceled", columns: Record<string, Date> = {}) {
-  return await seedPrediction(db.sql, world, {
-    status,
-    columns: { unanswered_since: new Date(Date.now() - 25 * 3_600_000), ...columns },
-  });
-}
+const LONG_AGO = new Date(Date.now() - 25 * 3_600_000);
+/** A prediction that ended with a submit that is unanswered for longer than a day. */
+const seedGivenUp = (status: "failed" | "canceled", columns: Row = {}, unanswered = LONG_AGO) =>
+  seedPrediction(db.sql, world, { status, columns: { provider_prediction_id: null, ...columns }, unanswered });
 
 test.for(["failed", "canceled"] as const)(
-  "given up, %s → the next pruning ends the search, and changes nothing else",
+  "unanswered for a day, %s → lost, for no run goes on so long; the prompt goes",
   async (status) => {
-    const { id } = await seedGivenUp(status, { updated_at: new Date(0) });
-    const rest = async () => {
-      const [row] = await db.sql<{ row: object; events: number }[]>`
-        select to_jsonb(p) - 'unanswered_since' as row, (select count(*)::int from keyframe.webhook_events) as events
-        from keyframe.predictions p where id = ${id}`;
-      return row;
-    };
-    const before = await rest();
+    const { id } = await seedGivenUp(status);
     await prune();
-    expect(await unansweredOf(id)).toBeNull();
-    expect(await rest()).toEqual(before);
-    await db.sql`delete from keyframe.predictions where id = ${id}`;
-    expect((await db.sql`select from keyframe_private.unanswered_submits`).count).toBe(0);
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", search_task: null, search_due_at: null }]);
+    expect(await claim(db.sql)).toEqual([]);
   },
 );
 
-test("not given up yet, being searched for, or still to be submitted → the pruning leaves it", async () => {
-  const young = await seedGivenUp("failed", { unanswered_since: new Date(Date.now() - 23 * 3_600_000) });
-  const sought = await seedGivenUp("canceled", { next_attempt_at: new Date(Date.now() + 60_000) });
-  const queued = await seedUnanswered({ unanswered_since: new Date(Date.now() - 25 * 3_600_000) });
+test("a lost submit whose run calls back after all → its run is known, and to be cancelled", async () => {
+  const { id } = await seedGivenUp("canceled");
   await prune();
-  for (const { id } of [young, sought, queued]) expect(await unansweredOf(id)).toBeInstanceOf(Date);
-  await db.sql`update keyframe.predictions set next_attempt_at = now() where id = ${sought.id}`;
-  await prune();
-  expect(await unansweredOf(sought.id)).toBeNull();
+  expect(await providerSays(db.sql, { id, run: "run-late", callback: "late" })).toBe("ended");
+  expect(await submitsOf(db.sql, id)).toMatchObject([
+    { provider_prediction_id: "run-late", outcome: null, ended_at: null, cancel_due_at: expect.any(Date) },
+  ]);
 });
 
-test("given up, and its row is locked → the pruning passes it over and takes the others", async () => {
+test("not unanswered for a day yet, being searched for, or still to be submitted → the pruning leaves it", async () => {
+  const young = await seedGivenUp("failed", {}, new Date(Date.now() - 23 * 3_600_000));
+  const sought = await seedGivenUp("canceled", { next_attempt_at: new Date(Date.now() + 60_000) });
+  const queued = await seedUnanswered({}, LONG_AGO);
+  await prune();
+  for (const { id } of [young, sought, queued]) expect(await isUnanswered(id)).toBe(true);
+  await makeSearchesDue(db.sql);
+  await prune();
+  expect(await isUnanswered(sought.id)).toBe(false);
+});
+
+test("unanswered for a day, and its row is locked → the pruning passes it over and takes the others", async () => {
   const held = await seedGivenUp("failed");
   const free = await seedGivenUp("failed");
   await db.sql.begin(async (sql) => {
-    await sql`select from keyframe.predictions where id = ${held.id} for update`;
+    await sql`select from keyframe_private.provider_submits where prediction_id = ${held.id} for update`;
     await prune();
   });
-  expect(await unansweredOf(held.id)).toBeInstanceOf(Date);
-  expect(await unansweredOf(free.id)).toBeNull();
+  expect(await isUnanswered(held.id)).toBe(true);
+  expect(await isUnanswered(free.id)).toBe(false);
 });
 
-test("3,000 given up among 5,000 that have ended → pruned through the index of unanswered submits; no claim steps over them any more", async () => {
-  const [over, expired] = [await seedPrediction(db.sql, world, { status: "canceled" }), await seedGivenUp("canceled")];
-  await db.sql.begin(async (sql) => {
-    await sql`set local session_replication_role = replica`;
-    await sql`
-      insert into keyframe.predictions (project_id, owner_id, step, input, model, status, completed_at, unanswered_since, next_attempt_at)
-      select project_id, owner_id, step, input, model, status, completed_at, unanswered_since, next_attempt_at
-      from keyframe.predictions, generate_series(1, 5000) i where id = ${over.id} or id = ${expired.id} and i < 3000`;
-  });
-  await db.sql`analyze keyframe.predictions`;
-  const pruning = await plansOf(db.url, async (sql) => {
-    for (let call = 0; call < 7; call++) await sql`select keyframe_private.prune(400)`;
+test("20,000 submits that have ended → claims, jobs and what is recorded of one read it through an index", async () => {
+  const { id } = await seedUnanswered({ lease_token: null });
+  const text = await seedUnanswered({ lease_token: null });
+  await db.sql`
+    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, text_hash)
+    select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', i
+    from generate_series(1, 20000) i`;
+  await db.sql`analyze keyframe_private.provider_submits`;
+  const plans = await plansOf(db.url, async (sql) => {
+    await claim(sql, 10);
+    await providerSays(sql, { id, run: "run-a", attempt: 1 });
+    await providerSays(sql, { id: text.id, run: "run-b", attempt: 1, foundBy: "text" });
+    await sql`select keyframe_private.mark_canceled(${id})`;
+    await sql`select keyframe_private.sweep()`;
+    await claim(sql, 10);
     await sql`select keyframe_private.prune()`;
   });
-  const clearing = pruning.filter((plan) => plan.includes("predictions p set unanswered_since"));
-  expect(clearing.length).toBe(8);
-  for (const plan of clearing) {
-    expect(plan).toContain("predictions_unanswered_idx");
-    expect(plan).not.toContain("Seq Scan on predictions");
-  }
+  const asked = plans.filter((plan) => plan.includes("provider_submits"));
+  for (const index of ["search_due_at", "cancel_due_at", "run", "prediction_id", "created_at", "text"])
+    expect(
+      asked.some((plan) => plan.includes(`provider_submits_${index}_idx`)),
+      index,
+    ).toBe(true);
+  for (const plan of asked) expect(plan).not.toContain("Seq Scan on provider_submits");
+});
 
-  const plans = await plansOf(db.url, (sql) => sql`select keyframe_worker.claim_predictions(10, 90)`);
-  const searches = plans.filter((plan) => plan.includes("predictions_unanswered_idx") && plan.includes("LockRows"));
-  expect(searches.length).toBe(1);
-  for (const plan of searches) expect(plan).not.toContain("Rows Removed by Filter");
+test("past 13 months → pruned, unless it has not ended", async () => {
+  const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
+  const open = await seedPrediction(db.sql, world, { status: "processing" });
+  const age = (interval: string) =>
+    db.sql`update keyframe_private.provider_submits set created_at = now() - ${interval}::interval`;
+  await age("394 days");
+  await prune();
+  expect(await submitsOf(db.sql, id)).toHaveLength(1);
+  await age("398 days");
+  await prune();
+  expect([await submitsOf(db.sql, id), await submitsOf(db.sql, open.id)]).toMatchObject([[], [{ outcome: null }]]);
 });

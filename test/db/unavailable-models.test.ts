@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { claim, complete, readRow } from "../support/database/calls.ts";
+import { claim, complete, readRow, submitsOf } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
@@ -124,11 +124,12 @@ test("a wrong input, while the default is available → unsupported_input: no ot
 });
 
 describe("a submit whose model the provider refused as unknown", () => {
-  async function refuse(wanted: Wanted = {}, answered = true) {
+  async function refuse(wanted: Wanted = {}) {
     const { id } = await startFrame(wanted);
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
     const [row] = await db.sql`
-      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'It said: not found', ${answered}) as answer`;
+      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'It said: not found', 1) as answer`;
+    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run" }]);
     return { id, answer: row?.answer, row: await readRow(db.sql, id) };
   }
 
@@ -137,7 +138,7 @@ describe("a submit whose model the provider refused as unknown", () => {
     expect(answer).toBe("moved");
     expect(row).toMatchObject({
       ...{ status: "queued", model: "test/seed", requested_model: "test/default", lease_token: null, failures: 0 },
-      ...{ unanswered_since: null, input: expect.objectContaining({ seed: 7 }) },
+      input: expect.objectContaining({ seed: 7 }),
     });
     expect(await refusedAt("test/default")).toEqual(expect.any(Date));
     const next = (await claim(db.sql, 100)).find((one) => one.id === id);
@@ -148,7 +149,7 @@ describe("a submit whose model the provider refused as unknown", () => {
   test("and by the next one too → the one after it, with the model that was meant first", async () => {
     const { id } = await refuse();
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', true)`;
+    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', ${task?.attempt ?? null})`;
     expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
   });
 
@@ -157,7 +158,7 @@ describe("a submit whose model the provider refused as unknown", () => {
     expect(answer).toBe("failed");
     expect(row).toMatchObject({
       ...{ status: "failed", model: "test/next", error_code: "model_unavailable", error_retryable: false },
-      ...{ error_message: "It said: not found", unanswered_since: null },
+      error_message: "It said: not found",
     });
     expect(await refusedAt("test/next")).toEqual(expect.any(Date));
   });
@@ -166,11 +167,6 @@ describe("a submit whose model the provider refused as unknown", () => {
     await takeAway("test/seed");
     const { answer, row } = await refuse({ input: { seed: 7 } });
     expect([answer, row.error_code]).toEqual(["failed", "model_unavailable"]);
-  });
-
-  test("after an unanswered submit → moved, and its run is still searched for", async () => {
-    const { answer, row } = await refuse({}, false);
-    expect([answer, row.unanswered_since]).toEqual(["moved", expect.any(Date)]);
   });
 
   test("while an administrator holds the model's row → moved all the same", async () => {

@@ -14,7 +14,7 @@ beforeAll(async () => {
   await liftRateLimits(db);
 });
 beforeEach(async () => {
-  await db.sql`truncate keyframe.projects, keyframe.webhook_events, keyframe_private.provider_runs, keyframe_private.unanswered_submits, keyframe_private.file_removals cascade`;
+  await db.sql`truncate keyframe.projects, keyframe.webhook_events, keyframe_private.provider_submits, keyframe_private.file_removals cascade`;
   world = await addWorld(db);
 });
 
@@ -56,11 +56,11 @@ describe("an administrator inserts a prediction with an id", () => {
     return { id, lease: task?.lease_token ?? "" };
   };
   const remove = (id: string) => db.sql`delete from keyframe.predictions where id = ${id}`;
-  /** What a day and a month leave of it. */
+  /** What 14 months leave of it. */
   const forget = async () => {
     await db.sql`delete from keyframe_private.file_removals`;
-    await db.sql`update keyframe_private.provider_runs set seen_at = now() - interval '8 days', cancel_due_at = null`;
-    await db.sql`update keyframe_private.unanswered_submits set unanswered_since = now() - interval '25 hours'`;
+    await db.sql`select keyframe_private.end_submit(id, 'lost') from keyframe_private.provider_submits`;
+    await db.sql`update keyframe_private.provider_submits set created_at = now() - interval '14 months'`;
     await db.sql`update keyframe.webhook_events set created_at = now() - interval '31 days'`;
     await db.sql`select keyframe_private.prune()`;
   };
@@ -101,7 +101,7 @@ describe("an administrator inserts a prediction with an id", () => {
     const { id } = await store();
     await db.sql`select keyframe_private.mark_canceled(${id})`;
     await remove(id);
-    await db.sql`delete from keyframe_private.provider_runs`;
+    await db.sql`delete from keyframe_private.provider_submits`;
     expect(await refusalOf(insert(id))).toMatchObject(REFUSED);
     await db.sql`delete from keyframe_private.file_removals`;
     await insert(id);

@@ -91,12 +91,14 @@ describe("a prediction", () => {
       await db.sql`
         update keyframe.predictions set status = 'queued', provider_prediction_id = null, requested_model = model where id = ${id}`;
       await db.sql`
-        select keyframe_worker.record_model_refused(id, lease_token, 'It is gone.', true) from keyframe.predictions where id = ${id}`;
+        select keyframe_worker.record_model_refused(id, lease_token, 'It is gone.', attempt) from keyframe.predictions where id = ${id}`;
     },
     input_unreachable: async (id, run) => {
       await db.sql`
-        insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
-        select gen_random_uuid()::text, ${id}, 1 from keyframe_private.settings, generate_series(2, max_failures)`;
+        insert into keyframe_private.provider_submits (
+          owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
+        select s.owner_id, s.project_id, s.prediction_id, 1, s.step, s.model, now(), now(), gen_random_uuid()
+        from keyframe_private.provider_submits s, keyframe_private.settings, generate_series(2, max_failures) where s.prediction_id = ${id}`;
       await providerSays(db.sql, { id, run, status: "failed", failure: "input_unreachable" });
     },
   };

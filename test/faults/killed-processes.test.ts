@@ -59,7 +59,7 @@ test("generate killed after the provider accepted and before that was recorded, 
   await stack.sql.unsafe(`
     create function keyframe_private.hold_run() returns trigger language plpgsql as
       'begin perform pg_advisory_xact_lock(${HOLD}); return new; end';
-    create trigger hold_run before insert on keyframe_private.provider_runs for each row execute function keyframe_private.hold_run()`);
+    create trigger hold_run before update of provider_prediction_id on keyframe_private.provider_submits for each row when (new.provider_prediction_id is not null) execute function keyframe_private.hold_run()`);
   const holder = await stack.sql.reserve();
   await holder`select pg_advisory_lock(${HOLD})`;
   const { made, prompt } = await start("callback_lost");

@@ -36,7 +36,7 @@ beforeAll(async () => {
   await letRunsEnd(stack, simulator);
   runs = await runsOf(simulator, sides);
   const rows = await stack.sql<{ run: string; prediction: string }[]>`
-    select provider_prediction_id as run, prediction_id as prediction from keyframe_private.provider_runs`;
+    select provider_prediction_id as run, prediction_id as prediction from keyframe_private.provider_submits where provider_prediction_id is not null`;
   known = new Map(rows.map(({ run, prediction }) => [run, prediction]));
 }, 4 * TIMEOUT_MS);
 afterAll(async () => {
@@ -118,7 +118,12 @@ async function searchAtOnce(stack: OwnStack, sides: Side[]): Promise<void> {
   const canceled = sides.flatMap(({ id, cancels }) => (cancels ? [id] : []));
   await sql`select keyframe_private.mark_canceled(id) from unnest(${canceled}::uuid[]) id`;
   await sql`update keyframe.predictions set next_attempt_at = now()`;
-  await untilNone(stack, "each has a run, or has been looked for", sql`unanswered_since is not null`);
+  await sql`update keyframe_private.provider_submits set search_due_at = now() where search_due_at is not null`;
+  await untilNone(
+    stack,
+    "each has a run, or has been looked for",
+    sql`id in (select s.prediction_id from keyframe_private.provider_submits s where s.is_unanswered)`,
+  );
 }
 
 async function letRunsEnd({ sql }: OwnStack, { control }: RunningSimulator): Promise<void> {
@@ -129,7 +134,7 @@ async function letRunsEnd({ sql }: OwnStack, { control }: RunningSimulator): Pro
       if (control.state().predictions.processing > 0) control.advance(RUN_MS / 7 / 1000);
       const going = await sql`
       select from keyframe.predictions where is_active
-      union all select from keyframe_private.provider_runs where cancel_due_at is not null`;
+      union all select from keyframe_private.provider_submits where cancel_due_at is not null`;
       return going.count === 0;
     },
     TIMEOUT_MS,

@@ -62,7 +62,7 @@ describe.concurrent("an answer to a submit that is no success", { timeout: 90_00
       expect(ended).toMatchObject({ status: "succeeded", attempt: 2 });
       expect(await callbacksFor(stack, ended.predictionId)).toEqual([]);
       const known = await sql`
-      select provider_prediction_id as id from keyframe_private.provider_runs where prediction_id = ${ended.predictionId}`;
+      select provider_prediction_id as id from keyframe_private.provider_submits where prediction_id = ${ended.predictionId} and provider_prediction_id is not null`;
       expect(known.map(({ id }) => id)).toEqual(runs.map(({ id }) => id));
       expect(runs).toHaveLength(1);
     },

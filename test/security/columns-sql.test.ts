@@ -49,7 +49,7 @@ const TABLES: Record<string, TableRights> = {
   },
   "keyframe.predictions": {
     columns:
-      "id project_id owner_id step status is_active input model requested_model provider_prediction_id attempt failures retry_reason unanswered_since lease_token admitted_at " +
+      "id project_id owner_id step status is_active input model requested_model provider_prediction_id attempt failures retry_reason lease_token admitted_at " +
       "next_attempt_at deadline_at progress provider_output_url error_code error_message error_retryable error_stage output_path " +
       "output_content_type output_bytes output_sha256 output_width output_height output_duration_seconds output_has_audio hidden started_by_server created_at " +
       "started_at completed_at updated_at",
@@ -98,18 +98,15 @@ const TABLES: Record<string, TableRights> = {
   "keyframe_private.prediction_images": internal("prediction_id role position path source_prediction_id"),
   "keyframe_private.prediction_moves": internal("from_status to_status"),
   "keyframe_private.provider_callbacks": internal("callback_id received_at"),
-  "keyframe_private.provider_runs": internal(
-    "provider_prediction_id prediction_id attempt seen_at cancel_due_at cancel_failures",
+  "keyframe_private.provider_submits": internal(
+    "id owner_id project_id prediction_id attempt step model created_at submitted_at answered_at ended_at outcome is_unanswered " +
+      "provider_prediction_id search_due_at search_task text_hash cancel_due_at cancel_failures metrics",
   ),
   "keyframe_private.rate_buckets": internal("owner_id route_class tokens refilled_at"),
   "keyframe_private.rate_limits": internal("route_class capacity per_second"),
   "keyframe_private.settings": internal(
     "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_max " +
       "unused_references_after webhook_retry_schedule webhook_disable_after webhook_retention",
-  ),
-  "keyframe_private.text_submits": internal("id prediction_id prompt_hash submitted_at"),
-  "keyframe_private.unanswered_submits": internal(
-    "prediction_id attempt search_task unanswered_since next_search_at deleted_at",
   ),
   "keyframe_private.webhook_hours": internal(
     "endpoint_id hour delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +

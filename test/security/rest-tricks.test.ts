@@ -133,7 +133,7 @@ test.each([
 
 test.each([
   ["the secrets of endpoints", "webhook_endpoints", "id,webhook_secrets(*)"],
-  ["callbacks and runs", "predictions", "id,provider_runs(*)"],
+  ["callbacks and runs", "predictions", "id,provider_submits(*)"],
   ["rate buckets", "projects", "id,rate_buckets(*)"],
   ["users of Auth", "projects", "id,users(*)"],
   ["users of Auth by their key", "projects", "id,owner_id(email)"],

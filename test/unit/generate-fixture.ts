@@ -27,6 +27,7 @@ export const submitTask = (change: Partial<SubmitTask> = {}): SubmitTask => ({
   model: "google/nano-banana",
   input: { prompt: "A lighthouse at dusk", aspectRatio: "16:9" },
   deadline_at: new Date(Date.now() + 600_000),
+  search_attempt: null,
   search_since: null,
   images: [],
   has_images: false,
@@ -51,7 +52,7 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
   const usual: Database = {
     claim: async () => ({ items: [], more: false }),
     recordState: async () => "recorded",
-    recordRunCanceled: async () => {},
+    recordRunNotCanceled: async () => {},
     recordFilesRemoved: async () => {},
     recordSearchEnded: async () => {},
     complete: async () => true,
@@ -63,7 +64,7 @@ export function fakeDatabase(answers: Partial<Database> = {}): { database: Datab
   };
   const noting = <Name extends keyof Database>(name: Name) => {
     const answer = answers[name] ?? usual[name];
-    const hasTask = !["claim", "recordRunCanceled", "recordFilesRemoved", "recordSearchEnded"].includes(name);
+    const hasTask = !["claim", "recordRunNotCanceled", "recordFilesRemoved"].includes(name);
     // One wrapper for all functions: their parameters differ, and are only passed on.
     return (async (...args: unknown[]) => {
       calls.push([name, ...args.slice(hasTask ? 1 : 0)]);

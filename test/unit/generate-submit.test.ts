@@ -42,22 +42,15 @@ async function run(change: Partial<SubmitTask> = {}, options: Options = {}) {
   await submit(kit.submitTask(change), made.deps, kit.never());
   return made;
 }
-test("a model that the provider does not have → recorded as refused, with whether an earlier submit is unanswered; no run", async () => {
+test("a model that the provider does not have → recorded as refused; no run", async () => {
   simulator.control.arm({ fault: "model_gone", model: "google/nano-banana" });
-  for (const [after, answered] of [
-    [await run(), true],
-    [await again(), false],
-  ] as const) {
-    expect(after.calls).toEqual([
-      ["modelRefused", expect.stringMatching(/does not have this model.*It said: /), answered],
-    ]);
-  }
+  expect((await run()).calls).toEqual([["modelRefused", expect.stringMatching(/does not have this model.*It said: /)]]);
   expect(await runsAtProvider()).toEqual([]);
 });
 
 /** The submit after one that had no answer. */
 const again = (change: Partial<SubmitTask> = {}, options: Options = {}) =>
-  run({ attempt: 2, search_since: new Date(), ...change }, options);
+  run({ attempt: 2, search_attempt: 1, search_since: new Date(), ...change }, options);
 
 const fromProvider = async (path: string) => {
   const response = await fetch(new URL(path, simulator.url), {
@@ -115,8 +108,8 @@ test("files, the provider cannot reach us → copies among its own files, which 
   expect(webhook).toBeUndefined();
 });
 
-const fails = (code: string) => [["fail", expect.objectContaining({ code }), false]];
-const later = (code: string, more = { providerAnswered: true, retryAfterSeconds: null as number | null }) => [
+const fails = (code: string) => [["fail", expect.objectContaining({ code }), false, true]];
+const later = (code: string, more = { hasNoRun: true, retryAfterSeconds: null as number | null }) => [
   ["retryLater", expect.objectContaining({ code }), more],
 ];
 const withoutReferences = { ...NANO_BANANA, controls: { prompt: { field: "prompt" } } };
@@ -166,11 +159,12 @@ describe.each([
     async (_what, change, foundBy) => {
       simulator.control.arm({ fault: "lost_answer" });
       expect((await run(change, { publicUrl })).calls).toEqual(
-        later("provider_unreachable", { providerAnswered: false, retryAfterSeconds: null }),
+        later("provider_unreachable", { hasNoRun: false, retryAfterSeconds: null }),
       );
       const { calls } = await again(change, { publicUrl });
       const [found, ...more] = await runsAtProvider();
-      expect(calls).toEqual([["recordState", expect.objectContaining({ id: found?.id }), foundBy]]);
+      const how = { by: foundBy, attemptWithoutRun: 2 };
+      expect(calls).toEqual([["recordState", expect.objectContaining({ id: found?.id }), how]]);
       expect(more).toEqual([]);
     },
   );
@@ -225,7 +219,8 @@ test.each([
 test("the run stands on the list's second page → found", async () => {
   const ours = recordedRun(await run())?.id;
   await Promise.all(Array.from({ length: 100 }, (_, index) => run({ input: { prompt: `Other ${index}` } })));
-  expect((await again()).calls).toEqual([["recordState", expect.objectContaining({ id: ours }), "text"]]);
+  const how = { by: "text", attemptWithoutRun: 2 };
+  expect((await again()).calls).toEqual([["recordState", expect.objectContaining({ id: ours }), how]]);
 });
 
 test("a page of the list ends before the submit → the pages after it are not read", async () => {
@@ -245,22 +240,16 @@ test("a page of the list ends before the submit → the pages after it are not r
 test.each<[string, (request: Request) => Response, number | null]>([
   ["cannot be had", () => Response.json({}, { status: 429, headers: { "retry-after": "3" } }), 3],
   ["has no end", ({ url }) => Response.json({ next: `${url}&more`, previous: null, results: [] }), null],
-])("a list that %s → no submit, and the search stays due", async (_what, answer, retryAfterSeconds) => {
+])("a list that %s → not sent, so it made no run", async (_what, answer, retryAfterSeconds) => {
   const asked: string[] = [];
   const provider = answering((request) => {
     asked.push(request.method);
     return answer(request);
   });
   const { calls } = await again({}, { provider });
-  expect(calls).toEqual([["retryLater", expect.anything(), { providerAnswered: false, retryAfterSeconds }]]);
+  expect(calls).toEqual([["retryLater", expect.anything(), { hasNoRun: true, retryAfterSeconds }]]);
   expect(new Set(asked)).toEqual(new Set(["GET"]));
   expect(asked.length).toBeLessThan(100);
-});
-
-test("refused after an unanswered submit → the search stays due all the same", async () => {
-  simulator.control.arm({ fault: "rate_limited" });
-  const { calls } = await again();
-  expect(calls).toEqual([["retryLater", expect.anything(), { providerAnswered: false, retryAfterSeconds: 1 }]]);
 });
 
 test.each(["ended", "stale", "unknown", "given_up"] as const)(
@@ -281,6 +270,7 @@ test("the log → no prompt, no address", async () => {
 });
 
 describe("a search for a prediction that has ended", () => {
+  const BY_NAME = { by: "name", attemptWithoutRun: null };
   const CALLBACK = `${PUBLIC}/functions/v1/keyframe-replicate-webhook?prediction=${kit.PREDICTION}&attempt=1`;
   const listed = (id: string, webhook: string) => ({
     ...{ id, model: "google/nano-banana", status: "processing", input: {}, output: null, error: null, logs: "" },
@@ -289,7 +279,7 @@ describe("a search for a prediction that has ended", () => {
   /** As claim_predictions hands it out: without a lease, for the prediction is over. */
   const search = async (answer: () => Response, change: Partial<SubmitTask> = {}) => {
     const { deps, calls } = make({ provider: answering(answer), database: { recordState: async () => "ended" } });
-    const { deadline_at: _over, ...task } = kit.submitTask(change);
+    const { deadline_at: _over, ...task } = kit.submitTask({ search_attempt: 1, ...change });
     const search_since = new Date().toISOString();
     await createWork(deps)({ ...task, task: "search", lease_token: null, search_since }, kit.never());
     return calls;
@@ -302,9 +292,9 @@ describe("a search for a prediction that has ended", () => {
       listed("run-3", CALLBACK),
     ];
     expect(await search(() => Response.json({ next: null, previous: null, results }))).toEqual([
-      ["recordState", expect.objectContaining({ id: "run-1" }), "name"],
-      ["recordState", expect.objectContaining({ id: "run-3" }), "name"],
-      ["recordSearchEnded", kit.PREDICTION],
+      ["recordState", expect.objectContaining({ id: "run-1" }), BY_NAME],
+      ["recordState", expect.objectContaining({ id: "run-3" }), BY_NAME],
+      ["recordSearchEnded"],
     ]);
   });
 
@@ -312,8 +302,8 @@ describe("a search for a prediction that has ended", () => {
     const input = { prompt: "A lighthouse at dusk", seed: 7 };
     const results = [{ ...listed("run-1", ""), input }, listed("run-2", CALLBACK)];
     expect(await search(() => Response.json({ next: null, previous: null, results }), { input })).toEqual([
-      ["recordState", expect.objectContaining({ id: "run-2" }), "name"],
-      ["recordSearchEnded", kit.PREDICTION],
+      ["recordState", expect.objectContaining({ id: "run-2" }), BY_NAME],
+      ["recordSearchEnded"],
     ]);
   });
 
@@ -348,21 +338,38 @@ test.each<[number | null, unknown[]]>([
   expect(calls).toEqual([call]);
 });
 
-test.each<[number | null, boolean]>([
-  [200, true],
-  [404, true],
-  [409, true],
-  [422, true],
-  [401, false],
-  [429, false],
-  [500, false],
-  [null, false],
-])("cancel answered %s → over: %s", async (status, over) => {
-  const provider =
-    status === null ? AWAY : answering(() => Response.json({ id: "run", status: "canceled" }, { status }));
-  const { deps, calls } = make({ provider });
-  await cancel({ task: "cancel", id: kit.PREDICTION, provider_prediction_id: "run" }, deps, kit.never());
-  expect(calls).toEqual([["recordRunCanceled", "run", over]]);
+const CANCEL = { task: "cancel" as const, id: kit.PREDICTION, attempt: 1, provider_prediction_id: "run" };
+const canceled = { id: "run", status: "canceled", metrics: { predict_time: 1.5 } };
+const over = (status: string) => [["recordState", expect.objectContaining({ id: "run", status })]];
+const LATER_AGAIN = [["recordRunNotCanceled", "run", false]];
+test.each<[string, (request: Request) => Response, unknown[]]>([
+  ["that it is", () => Response.json(canceled), over("canceled")],
+  ["that it goes on", () => Response.json({ id: "run", status: "processing" }), LATER_AGAIN],
+  ...[409, 410, 422].map((status): [string, (request: Request) => Response, unknown[]] => [
+    `${status}, because it has ended`,
+    ({ method }) =>
+      method === "POST" ? Response.json({}, { status }) : Response.json({ id: "run", status: "succeeded" }),
+    over("succeeded"),
+  ]),
+  ["404", () => Response.json({}, { status: 404 }), [["recordRunNotCanceled", "run", true]]],
+  ...[401, 429, 500].map((status): [string, () => Response, unknown[]] => [
+    `${status}`,
+    () => Response.json({}, { status }),
+    LATER_AGAIN,
+  ]),
+])(
+  "a run to be cancelled, and the provider says %s → its end is recorded, or it is tried again",
+  async (_what, answer, calls) => {
+    const made = make({ provider: answering(answer) });
+    await cancel(CANCEL, made.deps, kit.never());
+    expect(made.calls).toEqual(calls);
+  },
+);
+
+test("a run to be cancelled, and the provider is away → tried again", async () => {
+  const made = make({ provider: AWAY });
+  await cancel(CANCEL, made.deps, kit.never());
+  expect(made.calls).toEqual(LATER_AGAIN);
 });
 
 /** As Postgres has them whose owner chose them: `md5(…)::uuid` is neither version nor variant of RFC 9562. */
@@ -372,7 +379,7 @@ const CHOSEN = {
   owner_id: "00000000-0000-0000-0000-000000000001",
 };
 const { deadline_at, ...submitted } = kit.submitTask();
-const { lease_token, ...sought } = submitted;
+const { lease_token, project_id: _project, owner_id: _owner, ...sought } = submitted;
 const { provider_output_url, ...leased } = kit.storeTask("https://replicate.delivery/a.png");
 const time = deadline_at.toISOString();
 const { id } = leased;
@@ -380,10 +387,10 @@ const files = [{ bucket: "keyframe-outputs", name: "a/b.png" }];
 
 const TASKS: Record<string, unknown>[] = [
   { ...submitted, deadline_at: time },
-  { ...sought, task: "search", search_since: time },
+  { ...sought, task: "search", search_attempt: 1, search_since: time },
   { ...leased, task: "poll", provider_prediction_id: "run1" },
   { ...leased, provider_output_url },
-  { task: "cancel", id, provider_prediction_id: "run1" },
+  { task: "cancel", id, attempt: 1, provider_prediction_id: "run1" },
   { task: "remove", id, lease_token, files },
 ];
 const withIds = (one: Record<string, unknown>, ids: Record<string, string>) => ({

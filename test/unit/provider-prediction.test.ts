@@ -28,9 +28,27 @@ test("a run that goes on, without error and logs → accepted, its output not ta
     expect(providerState(run({ status, output }))).toEqual({
       ...{ provider_prediction_id: "abc123", provider_status: status, progress: null, error_message: null },
       output_url: status === "succeeded" ? output : null,
-      ...{ failure: null, stage: null },
+      ...{ failure: null, stage: null, metrics: null },
     });
   }
+});
+
+test("what the provider counted → numbers, short texts and yes or no, of a run that is over", () => {
+  const counted = { predict_time: 4.2, image_output_count: 1, resolution_target: "1080p", with_audio: true };
+  const others = {
+    "a b": 1,
+    nested: {},
+    list: [1],
+    text: "a".repeat(101),
+    none: null,
+    endless: Number.POSITIVE_INFINITY,
+  };
+  for (const status of ["succeeded", "failed", "canceled", "aborted"])
+    expect(providerState(run({ status, metrics: { ...others, ...counted } })).metrics).toEqual(counted);
+  expect(providerState(run({ status: "processing", metrics: counted })).metrics).toBeNull();
+  const many = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`count_${index}`, index]));
+  expect(Object.keys(providerState(run({ metrics: many })).metrics ?? {})).toHaveLength(50);
+  for (const metrics of [undefined, null, "none", [], 7]) expect(providerState(run({ metrics })).metrics).toBeNull();
 });
 
 test.each([

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../shared/platform/call-database.ts";
 import {
-  type FoundBy,
+  type Found,
   type ProviderPrediction,
   type RecordOutcome,
   recordProviderState,
@@ -31,32 +31,32 @@ export type Database = {
     waitMs: number,
     callMs: number,
   ): Promise<{ items: Claimed[]; more: boolean }>;
-  /** `foundBy` is set for a run that was found in the provider's list. */
-  recordState(
-    task: { id: string; attempt: number },
-    run: ProviderPrediction,
-    foundBy?: FoundBy,
-  ): Promise<RecordOutcome>;
-  recordRunCanceled(providerPredictionId: string, canceled: boolean): Promise<void>;
+  /** `found` is set for a run that was found in the provider's list. */
+  recordState(task: { id: string; attempt: number }, run: ProviderPrediction, found?: Found): Promise<RecordOutcome>;
+  /** `isUnknown`: the provider has no such run any more. Otherwise it is cancelled again later. */
+  recordRunNotCanceled(providerPredictionId: string, isUnknown: boolean): Promise<void>;
   /** `refused` are the task's files that Storage did not remove; they are tried again later. */
   recordFilesRemoved(leaseToken: string, refused: StoredFile[]): Promise<void>;
-  recordSearchEnded(predictionId: string): Promise<void>;
+  recordSearchEnded(task: { id: string; attempt: number }): Promise<void>;
   complete(task: LeasedTask, output: StoredOutput): Promise<boolean>;
-  fail(task: LeasedTask, reason: Reason, retryable: boolean): Promise<boolean>;
+  /** `hasNoRun`: the submit of this task was refused, or not sent. Otherwise its run may exist, and is searched for. */
+  fail(task: LeasedTask, reason: Reason, retryable: boolean, hasNoRun?: boolean): Promise<boolean>;
   retryLater(task: LeasedTask, reason: Reason, more?: RetryDetails): Promise<z.infer<typeof retried>>;
   pollLater(task: LeasedTask): Promise<void>;
   /** The provider does not have the task's model: the prediction has moved to another, or failed. */
-  modelRefused(task: LeasedTask, message: string, providerAnswered: boolean): Promise<z.infer<typeof refused>>;
+  modelRefused(task: LeasedTask, message: string): Promise<z.infer<typeof refused>>;
   /** Removes the written file if its prediction ended without it; true if so. Nothing may be written for the task afterwards. */
   discardOutput(task: LeasedTask): Promise<boolean>;
 };
 
-/** `providerAnswered` false: a provider run may exist, so the provider's list is searched before the next submit. */
-export type RetryDetails = { retryAfterSeconds?: number | null; providerAnswered?: boolean };
+export type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
 
 /** `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks. */
 export function createDatabase(call: CallDatabase, pollSeconds: number | null): Database {
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
+  const attemptWithoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
+    attempt_without_run: hasNoRun ? attempt : null,
+  });
   return {
     claim: async (room, heartbeatMs, waitMs, callMs) => {
       // Without room it is a heartbeat only.
@@ -66,28 +66,33 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null): 
       const items = claimed.parse(await call("claim_predictions", limits));
       return { items, more: items.length > 0 };
     },
-    recordState: ({ id: predictionId, attempt }, run, foundBy) =>
-      recordProviderState(call, { predictionId, attempt, run, foundBy, pollAfterSeconds: pollSeconds }),
-    recordRunCanceled: async (provider_prediction_id, canceled) =>
-      void (await call("record_run_canceled", { provider_prediction_id, canceled })),
+    recordState: ({ id: predictionId, attempt }, run, found) =>
+      recordProviderState(call, { predictionId, attempt, run, found, pollAfterSeconds: pollSeconds }),
+    recordRunNotCanceled: async (provider_prediction_id, is_unknown) =>
+      void (await call("record_run_not_canceled", { provider_prediction_id, is_unknown })),
     recordFilesRemoved: async (lease_token, refused) =>
       void (await call("record_files_removed", { lease_token, refused })),
-    recordSearchEnded: async (prediction_id) => void (await call("record_search_ended", { prediction_id })),
+    recordSearchEnded: async ({ id: prediction_id, attempt }) =>
+      void (await call("record_search_ended", { prediction_id, attempt })),
     complete: async (task, output) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
-    fail: async (task, reason, retryable) =>
-      z.boolean().parse(await call("fail_prediction", { ...lease(task), ...reason, retryable })),
-    retryLater: async (task, reason, { retryAfterSeconds = null, providerAnswered = true } = {}) =>
+    fail: async (task, reason, retryable, hasNoRun = false) =>
+      z
+        .boolean()
+        .parse(
+          await call("fail_prediction", { ...lease(task), ...reason, retryable, ...attemptWithoutRun(task, hasNoRun) }),
+        ),
+    retryLater: async (task, reason, { retryAfterSeconds = null, hasNoRun = false } = {}) =>
       retried.parse(
         await call("retry_prediction_later", {
           ...lease(task),
           ...reason,
           retry_after_seconds: retryAfterSeconds,
-          provider_answered: providerAnswered,
+          ...attemptWithoutRun(task, hasNoRun),
         }),
       ),
-    modelRefused: async (task, message, provider_answered) =>
-      refused.parse(await call("record_model_refused", { ...lease(task), message, provider_answered })),
+    modelRefused: async (task, message) =>
+      refused.parse(await call("record_model_refused", { ...lease(task), message, ...attemptWithoutRun(task, true) })),
     pollLater: async (task) =>
       void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
     discardOutput: async ({ lease_token }) => z.boolean().parse(await call("discard_output", { lease_token })),

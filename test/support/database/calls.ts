@@ -31,6 +31,8 @@ export type Saying = {
   foundBy?: "name" | "text" | null;
   failure?: "input_unreachable" | "interrupted" | "content_rejected";
   stage?: "input" | "output" | null;
+  metrics?: Record<string, number | string | boolean>;
+  attemptWithoutRun?: number;
 };
 
 /** record_provider_state's answer. */
@@ -47,6 +49,8 @@ export async function providerSays(sql: AnySql, saying: Saying): Promise<string>
     foundBy,
     failure,
     stage,
+    metrics,
+    attemptWithoutRun,
   } = saying;
   const output = outputUrl === undefined && status === "succeeded" ? "https://replicate.delivery/out.png" : outputUrl;
   const [row] = await sql<{ answer: string }[]>`
@@ -54,7 +58,8 @@ export async function providerSays(sql: AnySql, saying: Saying): Promise<string>
       prediction_id => ${id}, attempt => ${attempt}, provider_prediction_id => ${run}, provider_status => ${status},
       output_url => ${output ?? null}, progress => ${progress ?? null}, error_message => ${error ?? null},
       callback_id => ${callback ?? null}, found_by => ${foundBy ?? null}, failure => ${failure ?? null},
-      stage => ${stage ?? null}) as answer`;
+      stage => ${stage ?? null}, metrics => ${metrics ? sql.json(metrics) : null},
+      attempt_without_run => ${attemptWithoutRun ?? null}) as answer`;
   return row?.answer ?? "no answer";
 }
 
@@ -73,7 +78,7 @@ export async function fail(sql: AnySql, id: string, lease: string | null, code =
   return row?.answer ?? false;
 }
 
-/** retry_prediction_later's answer. */
+/** retry_prediction_later's answer. `answered`: the last submit was, by a refusal. */
 export async function retryLater(
   sql: AnySql,
   id: string,
@@ -83,7 +88,7 @@ export async function retryLater(
   const [row] = await sql<{ answer: string }[]>`
     select keyframe_worker.retry_prediction_later(
       ${id}, ${lease}, ${more.code ?? "provider_unavailable"}, 'It is away.', ${more.retryAfter ?? null},
-      ${more.answered ?? true}) as answer`;
+      (select attempt from keyframe.predictions where id = ${id} and ${more.answered ?? true})) as answer`;
   return row?.answer ?? "no answer";
 }
 
@@ -109,6 +114,17 @@ export async function makeDue(sql: AnySql, id: string): Promise<void> {
 /** Runs that the provider will be asked to cancel. */
 export async function runsToCancel(sql: AnySql): Promise<string[]> {
   const rows = await sql<{ run: string }[]>`
-    select provider_prediction_id as run from keyframe_private.provider_runs where cancel_due_at is not null order by 1`;
+    select provider_prediction_id as run from keyframe_private.provider_submits where cancel_due_at is not null order by 1`;
   return rows.map(({ run }) => run);
+}
+
+/** The submits of a prediction in the ledger, the first first. */
+export async function submitsOf(sql: AnySql, id: string): Promise<Row[]> {
+  return await sql<Row[]>`
+    select * from keyframe_private.provider_submits where prediction_id = ${id} order by attempt, id`;
+}
+
+/** The leases of all searches have ended. */
+export async function makeSearchesDue(sql: AnySql): Promise<void> {
+  await sql`update keyframe_private.provider_submits set search_due_at = now() where search_due_at is not null`;
 }

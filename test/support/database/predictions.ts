@@ -77,14 +77,22 @@ export type Input = {
   durationSeconds?: number;
 };
 
-export type SeedOptions = { status?: Status; step?: Step; columns?: Row; input?: Partial<Input> };
+export type SeedOptions = {
+  status?: Status;
+  step?: Step;
+  columns?: Row;
+  input?: Partial<Input>;
+  /** When its last attempt was submitted, if that submit has no answer. */
+  unanswered?: Date;
+};
 
 /** `lease` and `run` are null where the status has none. */
 export type Seeded = { id: string; lease: string | null; run: string | null };
 
 /**
  * Puts a prediction into any status without the triggers (no rate limit, no admission, no kick); checks still hold.
- * A video gets a first frame that succeeded, each image of the input its row in prediction_images, and a run of the provider its row in provider_runs.
+ * A video gets a first frame that succeeded, each image of the input its row in prediction_images, and a run of the provider, a submit
+ * without an answer or one that waits its row in provider_submits.
  * Give it a transaction, or connections to open one on.
  */
 export async function seedPrediction(
@@ -99,6 +107,7 @@ export async function seedPrediction(
     input.firstFramePredictionId = (await seedPrediction(sql, world, { status: "succeeded" })).id;
   }
   const id = typeof columns.id === "string" ? columns.id : crypto.randomUUID();
+  const state: Row = { ...columnsIn(status, step, outputPathOf(id, world)), ...columns };
   const row = {
     id,
     project_id: world.project,
@@ -106,8 +115,7 @@ export async function seedPrediction(
     step,
     input: sql.json(input),
     model: MODELS[step],
-    ...columnsIn(status, step, outputPathOf(id, world)),
-    ...columns,
+    ...state,
   };
   await sql`set local session_replication_role = replica`;
   await sql`insert into keyframe.predictions ${sql(row)}`;
@@ -120,10 +128,51 @@ export async function seedPrediction(
     from keyframe.predictions p
     cross join lateral keyframe_private.images_of(p.input) image
     where p.id = ${row.id}`;
-  await sql`
-    insert into keyframe_private.provider_runs (provider_prediction_id, prediction_id, attempt)
-    select provider_prediction_id, id, attempt from keyframe.predictions
-    where id = ${row.id} and provider_prediction_id is not null`;
+  const isWaiting = status === "queued" && state.attempt === 0;
+  const isSearched = isOver(status) && options.unanswered !== undefined;
+  const submit = {
+    ...{
+      owner_id: world.owner,
+      project_id: world.project,
+      prediction_id: id,
+      step,
+      model: state.model ?? MODELS[step],
+    },
+    attempt: Math.max(1, Number(state.attempt)),
+    ...(isWaiting ? {} : submitIn(status, seeded.run, options.unanswered)),
+    search_due_at: isSearched ? (state.next_attempt_at ?? null) : null,
+  };
+  await seedSubmit(sql, submit, isSearched ? SEARCH_TASK : null);
   await sql`set local session_replication_role = origin`;
   return seeded;
+}
+
+const SEARCH_TASK = {
+  input: { prompt: "A harbour at dawn" },
+  has_images: false,
+  model_settings: { controls: { prompt: { field: "prompt" } }, fixed: {} },
+};
+const OUTCOMES: Partial<Record<Status, string>> = { storing: "succeeded", succeeded: "succeeded", failed: "failed" };
+
+/** The last submit of a prediction: unanswered, with a run, or refused. */
+function submitIn(status: Status, run: string | null, unanswered?: Date): Row {
+  const now = new Date();
+  if (unanswered) return { submitted_at: unanswered };
+  const outcome = run === null ? "no_run" : (OUTCOMES[status] ?? null);
+  const ended_at = outcome === null ? null : now;
+  return { submitted_at: now, answered_at: now, provider_prediction_id: run, ended_at, outcome };
+}
+
+/** A row of the ledger, by default of a deleted prediction that was never submitted. */
+export async function seedSubmit(
+  sql: postgres.Sql | postgres.TransactionSql,
+  columns: Row = {},
+  searchTask: postgres.JSONValue | null = null,
+): Promise<void> {
+  const submit = {
+    ...{ owner_id: crypto.randomUUID(), project_id: crypto.randomUUID(), prediction_id: crypto.randomUUID() },
+    ...{ attempt: 1, step: "first-frame", model: MODELS["first-frame"], ...columns },
+    search_task: searchTask === null ? null : sql.json(searchTask),
+  };
+  await sql`insert into keyframe_private.provider_submits ${sql(submit)}`;
 }

@@ -28,7 +28,7 @@ export async function expectSoundEnd(sql: postgres.Sql, { predictionId }: Predic
     const [seen] = await sql<{ files: string | null; runs: number }[]>`
       select
         (select string_agg(name, ' ') from storage.objects where name like ${`%${predictionId}%`}) as files,
-        (select count(*)::int from keyframe_private.provider_runs
+        (select count(*)::int from keyframe_private.provider_submits
           where prediction_id = ${predictionId} and cancel_due_at is not null) as runs`;
     return seen?.files === wanted && seen.runs === 0;
   });

@@ -30,11 +30,12 @@ export type NewRun = {
   webhook: string | null;
 };
 
-/** Each call is at most one HTTP request, of at most 20 s, and throws ProviderError. */
+/** Each request takes at most 20 s, and `create` makes one only. All throw ProviderError. */
 export type Provider = {
   create(run: NewRun, signal: AbortSignal): Promise<ProviderPrediction>;
   get(id: string, signal: AbortSignal): Promise<ProviderPrediction>;
-  cancel(id: string, signal: AbortSignal): Promise<void>;
+  /** The run as it is afterwards, which may have ended before. */
+  cancel(id: string, signal: AbortSignal): Promise<ProviderPrediction>;
   /** One page of the account's runs, newest first. `query` is null or the `next` of the page before. */
   list(
     since: Date,
@@ -68,7 +69,16 @@ export function createProvider(settings: ProviderSettings): Provider {
       return parse(accepted, await once(settings, signal, ask));
     },
     get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
-    cancel: async (id, signal) => void (await once(settings, signal, (r) => r.predictions.cancel(id))),
+    async cancel(id, signal) {
+      try {
+        return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.cancel(id)));
+      } catch (error) {
+        const hasEnded =
+          error instanceof ProviderError && error.status !== null && [409, 410, 422].includes(error.status);
+        if (!hasEnded) throw error;
+        return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id)));
+      }
+    },
     async list(since, query, signal) {
       // replicate.predictions.list takes no parameters. Only the query of `next` is used, so that the token goes to no other host.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;

@@ -1,5 +1,5 @@
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
-import type { FoundBy, RecordOutcome } from "../../../../shared/replicate/provider-prediction.ts";
+import type { Found, RecordOutcome } from "../../../../shared/replicate/provider-prediction.ts";
 import type { Deps } from "../deps.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
 import type { SoughtTask } from "./task.ts";
@@ -13,7 +13,7 @@ const MAX_PAGES = 70;
 export class SearchTooLong extends Error {}
 
 /**
- * Records the provider runs of unanswered submits of this prediction, newest first, and yields the outcome of each. Equal text does
+ * Records the provider runs of unanswered submits of a prediction, newest first, and yields the outcome of each. Equal text does
  * not prove that a run is ours, so the database decides about a run found by text. Throws ProviderError, SearchTooLong, DatabaseError.
  */
 export async function* recordOrphans(
@@ -22,8 +22,11 @@ export async function* recordOrphans(
   signal: AbortSignal,
 ): AsyncGenerator<RecordOutcome> {
   let unproven = 0;
-  for await (const { run, foundBy } of findOrphans(task, provider, signal)) {
-    const outcome = await database.recordState(task, run, foundBy);
+  if (task.search_attempt === null) return;
+  const sought = { id: task.id, attempt: task.search_attempt };
+  const attemptWithoutRun = task.task === "submit" ? task.attempt : null;
+  for await (const { run, by } of findOrphans(task, provider, signal)) {
+    const outcome = await database.recordState(sought, run, { by, attemptWithoutRun });
     if (outcome === "unproven") unproven += 1;
     // unknown: it belongs to another prediction with the same text. given_up: it failed, and its prediction is submitted again.
     if (["unproven", "unknown", "given_up"].includes(outcome)) continue;
@@ -37,15 +40,15 @@ async function* findOrphans(
   task: SoughtTask,
   provider: Provider,
   signal: AbortSignal,
-): AsyncGenerator<{ run: ListedPrediction; foundBy: FoundBy }> {
+): AsyncGenerator<{ run: ListedPrediction; by: Found["by"] }> {
   if (task.search_since === null) return;
   const since = new Date(task.search_since.getTime() - SLACK_MS);
   let query: string | null = null;
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: Awaited<ReturnType<Provider["list"]>> = await provider.list(since, query, signal);
     for (const run of page.runs) {
-      const foundBy = await compare(run, task, provider, signal);
-      if (foundBy !== null) yield { run, foundBy };
+      const by = await compare(run, task, provider, signal);
+      if (by !== null) yield { run, by };
     }
     const oldest = Date.parse(page.runs.at(-1)?.created_at ?? "");
     if (page.next === null || oldest < since.getTime()) return;
@@ -60,7 +63,7 @@ async function compare(
   task: SoughtTask,
   provider: Provider,
   signal: AbortSignal,
-): Promise<FoundBy | null> {
+): Promise<Found["by"] | null> {
   // Replicate's documentation shows no webhook in the list, but its API may return it.
   if (run.webhook) return namedPrediction(run.webhook) === task.id ? "name" : null;
   const { prompt, referenceImages, firstFrame, lastFrame } = task.model_settings.controls;

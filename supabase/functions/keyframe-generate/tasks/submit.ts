@@ -20,12 +20,12 @@ const MAX_RUN_SECONDS = 24 * 3600;
 export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const started = performance.now();
   const before = await attempt(() => prepare(task, deps, signal), retryVerdict);
-  if ("action" in before) return await recordVerdict(task, before, deps);
+  if ("action" in before) return await recordVerdict(task, before, false, deps);
   if (before.value === "found") return;
 
   const { input } = before.value;
   const created = await attempt(() => create(task, input, deps, signal), createVerdict);
-  if ("action" in created) return await recordVerdict(task, created, deps);
+  if ("action" in created) return await recordVerdict(task, created, true, deps);
   deps.log.info("submitted", {
     predictionId: task.id,
     attempt: task.attempt,
@@ -105,20 +105,23 @@ const retry = (reason: Reason): Verdict => ({
   retryAfterSeconds: null,
 });
 
-async function recordVerdict(task: SubmitTask, verdict: Verdict, { database, log }: Deps): Promise<void> {
+async function recordVerdict(
+  task: SubmitTask,
+  verdict: Verdict,
+  isSent: boolean,
+  { database, log }: Deps,
+): Promise<void> {
   const { action, reason } = verdict;
   log.warn("submit_failed", { predictionId: task.id, attempt: task.attempt, action, code: reason.code });
   if (verdict.action === "fail") {
-    await database.fail(task, reason, verdict.retryable);
+    await database.fail(task, reason, verdict.retryable, true);
     return;
   }
-  // After an unanswered submit, a search precedes every later submit.
-  const answered = task.search_since === null;
   if (verdict.action === "change_model") {
-    const outcome = await database.modelRefused(task, reason.message, answered);
+    const outcome = await database.modelRefused(task, reason.message);
     log.warn("model_refused", { predictionId: task.id, model: task.model, outcome });
     return;
   }
-  const providerAnswered = verdict.providerAnswered && answered;
-  await database.retryLater(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, providerAnswered });
+  const hasNoRun = !isSent || verdict.providerAnswered;
+  await database.retryLater(task, reason, { retryAfterSeconds: verdict.retryAfterSeconds, hasNoRun });
 }

@@ -26,7 +26,8 @@ const submitTask = z.object({
   model: z.string().regex(/^[a-z0-9._-]+\/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$/),
   input: z.looseObject({ prompt: z.string() }),
   deadline_at: time,
-  /** Set after an unanswered submit. */
+  /** The first of the earlier attempts whose submit is unanswered, and when it was submitted. */
+  search_attempt: z.int().min(1).nullable(),
   search_since: time.nullable(),
   /** In the order in which the model gets them. The name is null when the prediction that made the image is deleted. */
   images: z.array(
@@ -39,10 +40,10 @@ const submitTask = z.object({
   has_images: z.boolean(),
   model_settings: modelSettings,
 });
-/** Without a lease, because the prediction has ended: every result of a search is recorded. */
+/** Without a lease of the prediction, which may have ended or been deleted: every result of a search is recorded. */
 const searchTask = submitTask
-  .omit({ lease_token: true, deadline_at: true, images: true })
-  .extend({ task: z.literal("search"), search_since: time });
+  .omit({ project_id: true, owner_id: true, lease_token: true, deadline_at: true, images: true })
+  .extend({ task: z.literal("search"), search_attempt: z.int().min(1), search_since: time });
 const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id: providerId });
 const storeTask = z.object({
   task: z.literal("store"),
@@ -57,7 +58,12 @@ const removeTask = z.object({
   lease_token: id,
   files: z.array(z.object({ bucket: z.enum(["projects", "keyframe-outputs"]), name: z.string().min(1) })).min(1),
 });
-const cancelTask = z.object({ task: z.literal("cancel"), id, provider_prediction_id: providerId });
+const cancelTask = z.object({
+  task: z.literal("cancel"),
+  id,
+  attempt: leased.attempt,
+  provider_prediction_id: providerId,
+});
 
 /** A task from claim_predictions. */
 export const task = z.discriminatedUnion("task", [submitTask, searchTask, pollTask, storeTask, cancelTask, removeTask]);
@@ -71,7 +77,7 @@ export type Task = z.infer<typeof task>;
 export type SubmitTask = z.infer<typeof submitTask>;
 export type SearchTask = z.infer<typeof searchTask>;
 /** What identifies the runs of a prediction at the provider. */
-export type SoughtTask = Omit<SubmitTask, "task" | "lease_token" | "deadline_at" | "images">;
+export type SoughtTask = Pick<SubmitTask, Exclude<keyof SearchTask, "task">> & { task: "submit" | "search" };
 export type PollTask = z.infer<typeof pollTask>;
 export type StoreTask = z.infer<typeof storeTask>;
 export type CancelTask = z.infer<typeof cancelTask>;

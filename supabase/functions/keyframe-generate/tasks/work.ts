@@ -1,4 +1,5 @@
 import { describeError } from "../../../../shared/platform/log.ts";
+import { isOver } from "../../../../shared/replicate/provider-prediction.ts";
 import type { Claimed } from "../database.ts";
 import type { Deps } from "../deps.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
@@ -56,7 +57,7 @@ export async function poll(task: PollTask, { database, provider, log }: Deps, si
 }
 
 /**
- * Searches the provider for runs of a prediction that ended with an unanswered submit. Recording an orphaned run schedules its
+ * Searches the provider for the runs of an unanswered submit that no later one searches for. Recording an orphaned run schedules its
  * cancellation. When the provider cannot be asked, the task is claimed again after its lease. Throws DatabaseError.
  */
 async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
@@ -67,27 +68,19 @@ async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promis
     deps.log.warn("search_failed", { predictionId: task.id, reason: describeError(error) });
     return;
   }
-  await deps.database.recordSearchEnded(task.id);
+  await deps.database.recordSearchEnded(task);
 }
 
-/** Cancels an orphaned run at the provider. Throws DatabaseError. */
-export async function cancel(task: CancelTask, deps: Deps, signal: AbortSignal): Promise<void> {
-  await deps.database.recordRunCanceled(task.provider_prediction_id, await cancelRun(task, deps, signal));
-}
-
-/** True when the run has ended or does not exist. Does not throw ProviderError. */
-export async function cancelRun(
-  run: Pick<CancelTask, "id" | "provider_prediction_id">,
-  { provider, log }: Pick<Deps, "provider" | "log">,
-  signal: AbortSignal,
-): Promise<boolean> {
+/** Cancels an orphaned run at the provider, and records how it ended. Throws DatabaseError. */
+export async function cancel(task: CancelTask, { database, provider, log }: Deps, signal: AbortSignal): Promise<void> {
+  const { provider_prediction_id } = task;
   try {
-    await provider.cancel(run.provider_prediction_id, signal);
-    return true;
+    const run = await provider.cancel(provider_prediction_id, signal);
+    if (isOver(run)) return void (await database.recordState(task, run));
+    await database.recordRunNotCanceled(provider_prediction_id, false);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    const isOver = error.status !== null && [404, 409, 410, 422].includes(error.status);
-    if (!isOver) log.warn("cancel_failed", { predictionId: run.id, status: error.status });
-    return isOver;
+    log.warn("cancel_failed", { predictionId: task.id, status: error.status });
+    await database.recordRunNotCanceled(provider_prediction_id, error.status === 404);
   }
 }
