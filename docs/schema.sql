@@ -306,6 +306,8 @@ CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
 CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN (COALESCE(new.input ->> 'firstFramePredictionId'::text, new.input ->> 'firstFrameImagePath'::text, new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
 CREATE TRIGGER _350_add_first_submit AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.add_first_submit();
+CREATE TRIGGER _380_settle_by_file AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.settle_by_file();
+CREATE TRIGGER _380_settle_deleted AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL) EXECUTE FUNCTION keyframe_private.settle_by_file();
 CREATE TRIGGER _400_abandon_deleted_submits AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL) EXECUTE FUNCTION keyframe_private.abandon_submits();
 CREATE TRIGGER _400_abandon_submits AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND ((new.status = ANY (ARRAY['failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])) OR old.status = 'queued'::keyframe.prediction_status AND new.status <> 'queued'::keyframe.prediction_status)) EXECUTE FUNCTION keyframe_private.abandon_submits();
 CREATE TRIGGER _400_admit BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.admit_or_queue();
@@ -724,6 +726,53 @@ end
 $function$;
 comment on function keyframe.admit_upload(text,text) is 'Counts an upload of the caller and names its file.';
 grant execute on function keyframe.admit_upload(text,text) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe.read_usage(from_day date DEFAULT NULL::date, to_day date DEFAULT NULL::date, group_by text DEFAULT 'day'::text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  today constant date := (now() at time zone 'UTC')::date;
+  first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
+  last_day constant date := coalesce(to_day, today);
+  groups json;
+begin
+  perform keyframe_private.require_user();
+  if last_day < first_day or last_day - first_day > 400 then
+    perform keyframe_private.raise_error('invalid_request', 'from must be before to, and at most 400 days.');
+  end if;
+  if group_by = 'project' then
+    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
+      select s.project_id::text as key, count(*) filter (where s.attempt = 1) as predictions,
+        coalesce(sum(s.cost_micros), 0) as "settledMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
+      from keyframe_private.provider_submits s
+      where s.owner_id = auth.uid() and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      group by 1 order by 3 desc, 1 limit 1000) g;
+  else
+    select json_agg(g order by g.key) into groups from (
+      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
+        sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros", sum(c.unknown_micros) as "unknownMicros"
+      from keyframe_private.daily_costs c
+      where c.owner_id = auth.uid() and c.day between first_day and last_day
+      group by 1) g;
+  end if;
+  return json_build_object(
+    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'budgets', (
+      select coalesce(json_agg(json_build_object(
+        'scope', b.scope, 'period', b.period, 'limitMicros', b.limit_micros, 'settledMicros', b.settled_micros, 'heldMicros', b.held_micros,
+        'availableMicros', greatest(0, b.limit_micros - b.settled_micros - b.held_micros), 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
+      from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
+    'rate', rate);
+end
+$function$;
+comment on function keyframe.read_usage(date,date,text) is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
+grant execute on function keyframe.read_usage(date,date,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.health()
  RETURNS jsonb
@@ -1539,6 +1588,9 @@ begin
       next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
       updated_at = now()
   where p.id = row_now.id;
+  if row_now.status = 'queued' then
+    perform keyframe_private.add_next_submit(row_now);
+  end if;
   return 'later';
 end
 $function$;
@@ -1683,7 +1735,9 @@ begin
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
       input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
       next_attempt_at = now(), updated_at = now()
-  where p.id = row_now.id;
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now);
   return 'moved';
 end
 $function$;
@@ -1884,10 +1938,19 @@ create table keyframe_private.settings (
   retry_base interval not null default '00:00:02'::interval,
   retry_max interval not null default '00:02:00'::interval,
   unused_references_after interval not null default '30 days'::interval,
+  owner_day_micros bigint,
+  owner_month_micros bigint,
+  service_day_micros bigint,
+  service_month_micros bigint,
+  spending_stopped boolean not null default false,
   webhook_retry_schedule interval[] not null default '{00:00:05,00:05:00,00:30:00,02:00:00,05:00:00,10:00:00,14:00:00,20:00:00,24:00:00}'::interval[],
   webhook_disable_after interval not null default '5 days'::interval,
   webhook_retention interval not null default '30 days'::interval,
   constraint settings_pkey PRIMARY KEY (only_row),
+  constraint owner_day_is_not_negative CHECK ((owner_day_micros >= 0)),
+  constraint owner_month_is_not_negative CHECK ((owner_month_micros >= 0)),
+  constraint service_day_is_not_negative CHECK ((service_day_micros >= 0)),
+  constraint service_month_is_not_negative CHECK ((service_month_micros >= 0)),
   constraint settings_check CHECK (((retry_max >= retry_base) AND (retry_max <= '10 years'::interval))),
   constraint settings_frame_deadline_check CHECK (((frame_deadline > '00:00:00'::interval) AND (frame_deadline <= '10 years'::interval))),
   constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
@@ -1914,6 +1977,11 @@ comment on column keyframe_private.settings.poll_interval is 'How long to wait f
 comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
 comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
+comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets takes its place.';
+comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
+comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
+comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
+comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
 comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
@@ -2029,6 +2097,40 @@ create table keyframe_private.prediction_moves (
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 alter table keyframe_private.prediction_moves enable row level security;
 
+create table keyframe_private.daily_costs (
+  id bigint not null generated always as identity,
+  owner_id uuid not null,
+  day date not null,
+  step keyframe.generation_step not null,
+  model text not null,
+  predictions integer not null default 0,
+  held_micros bigint not null default 0,
+  settled_micros bigint not null default 0,
+  unknown_micros bigint not null default 0,
+  constraint daily_costs_pkey PRIMARY KEY (id)
+) with (fillfactor=50);
+comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on column keyframe_private.daily_costs.predictions is 'How many predictions were started.';
+comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';
+comment on column keyframe_private.daily_costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING btree (owner_id, day, step, model);
+CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
+alter table keyframe_private.daily_costs enable row level security;
+
+create table keyframe_private.owner_budgets (
+  owner_id uuid not null,
+  day_micros bigint,
+  month_micros bigint,
+  note text,
+  constraint owner_budgets_pkey PRIMARY KEY (owner_id),
+  constraint owner_budgets_day_micros_check CHECK ((day_micros >= 0)),
+  constraint owner_budgets_month_micros_check CHECK ((month_micros >= 0))
+);
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+alter table keyframe_private.owner_budgets enable row level security;
+
 create table keyframe_private.provider_submits (
   id bigint not null generated always as identity,
   owner_id uuid not null,
@@ -2050,8 +2152,15 @@ create table keyframe_private.provider_submits (
   cancel_due_at timestamp with time zone,
   cancel_failures integer not null default 0,
   metrics jsonb,
+  price_ids bigint[],
+  most_micros bigint,
+  cost_micros bigint,
+  cost_state text not null default 'held'::text,
   constraint provider_submits_pkey PRIMARY KEY (id),
+  constraint amounts_are_not_negative CHECK (((most_micros >= 0) AND (cost_micros >= 0))),
   constraint cancel_only_a_run_that_goes_on CHECK (((cancel_due_at IS NULL) OR ((provider_prediction_id IS NOT NULL) AND (ended_at IS NULL)))),
+  constraint cost_if_and_only_if_settled CHECK (((cost_micros IS NULL) = (cost_state <> 'settled'::text))),
+  constraint cost_state_is_known CHECK ((cost_state = ANY (ARRAY['held'::text, 'settled'::text, 'released'::text, 'unknown'::text]))),
   constraint metrics_are_an_object CHECK ((jsonb_typeof(metrics) = 'object'::text)),
   constraint outcome_if_and_only_if_ended CHECK (((outcome IS NULL) = (ended_at IS NULL))),
   constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'rejected'::text, 'failed'::text, 'canceled'::text, 'aborted'::text, 'no_run'::text, 'lost'::text]))),
@@ -2074,6 +2183,10 @@ comment on column keyframe_private.provider_submits.text_hash is 'hashtextextend
 comment on column keyframe_private.provider_submits.cancel_due_at is 'When to cancel its run at the provider next; null when there is nothing to cancel.';
 comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
+comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null when nobody knows.';
+comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
+comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 CREATE UNIQUE INDEX provider_submits_run_idx ON keyframe_private.provider_submits USING btree (provider_prediction_id) WHERE (provider_prediction_id IS NOT NULL);
 CREATE INDEX provider_submits_prediction_id_idx ON keyframe_private.provider_submits USING btree (prediction_id, attempt);
 CREATE INDEX provider_submits_owner_id_idx ON keyframe_private.provider_submits USING btree (owner_id, created_at);
@@ -2082,6 +2195,9 @@ CREATE INDEX provider_submits_search_due_at_idx ON keyframe_private.provider_sub
 CREATE INDEX provider_submits_cancel_due_at_idx ON keyframe_private.provider_submits USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
 CREATE INDEX provider_submits_text_idx ON keyframe_private.provider_submits USING btree (submitted_at, text_hash) WHERE (text_hash IS NOT NULL);
 alter table keyframe_private.provider_submits enable row level security;
+CREATE TRIGGER _200_settle BEFORE UPDATE OF outcome ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome) EXECUTE FUNCTION keyframe_private.settle_ended();
+CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state IS DISTINCT FROM new.cost_state OR old.cost_micros IS DISTINCT FROM new.cost_micros OR old.most_micros IS DISTINCT FROM new.most_micros) EXECUTE FUNCTION keyframe_private.count_cost();
 CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
 
 create table keyframe_private.provider_callbacks (
@@ -2374,6 +2490,20 @@ comment on column keyframe_private.admin_usage.stored_bytes is 'The total size o
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted: what the provider may charge for.';
 comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
 
+create view keyframe_private.admin_costs with (security_invoker=true) as
+ SELECT day,
+    owner_id,
+    step,
+    model,
+    sum(predictions) AS predictions,
+    sum(settled_micros) / '1000000'::numeric AS settled_usd,
+    sum(held_micros) / '1000000'::numeric AS held_usd,
+    sum(unknown_micros) / '1000000'::numeric AS unknown_usd
+   FROM keyframe_private.daily_costs c
+  WHERE owner_id <> '00000000-0000-0000-0000-000000000000'::uuid
+  GROUP BY day, owner_id, step, model;
+comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
+
 CREATE OR REPLACE FUNCTION keyframe_private.revoke_all_rights()
  RETURNS void
  LANGUAGE plpgsql
@@ -2444,6 +2574,17 @@ end
 $function$;
 grant execute on function keyframe_private.raise_error(text,text,text) to authenticated;
 grant execute on function keyframe_private.raise_error(text,text,text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.wire_time(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.has_visible_character(value text)
  RETURNS boolean
@@ -3353,7 +3494,7 @@ begin
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
-  if slots <= 0 then
+  if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
     return 0;
   end if;
   update keyframe.predictions p
@@ -3586,6 +3727,68 @@ begin
       where o.model = prices_json.model and o.valid_from <= now()
       order by o.metric, o.applies_to, o.valid_from desc
     ) p);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.everybody()
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select '00000000-0000-0000-0000-000000000000'::uuid
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.budgets_of(owner uuid, at timestamp with time zone)
+ RETURNS TABLE(scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, resets_at timestamp with time zone)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  today constant date := (budgets_of.at at time zone 'UTC')::date;
+  month constant date := date_trunc('month', today)::date;
+begin
+  return query
+  select b.scope, b.period, b.limit_micros, u.settled, u.held, b.ends::timestamp at time zone 'UTC'
+  from keyframe_private.settings s
+  left join keyframe_private.owner_budgets o on o.owner_id = owner
+  cross join lateral (values
+    ('owner', 'day', owner, today, today + 1, case when o.owner_id is null then s.owner_day_micros else o.day_micros end),
+    ('owner', 'month', owner, month, (month + interval '1 month')::date, case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
+    ('service', 'day', keyframe_private.everybody(), today, today + 1, s.service_day_micros),
+    ('service', 'month', keyframe_private.everybody(), month, (month + interval '1 month')::date, s.service_month_micros)
+  ) b (scope, period, owner_id, begins, ends, limit_micros)
+  cross join lateral (
+    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as settled, coalesce(sum(c.held_micros), 0)::bigint as held
+    from keyframe_private.daily_costs c where c.owner_id = b.owner_id and c.day >= b.begins) u
+  where b.limit_micros is not null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  budget record;
+begin
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.limit_micros - b.settled_micros - b.held_micros loop
+    if most_micros is null then
+      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+    elsif budget.settled_micros + budget.held_micros + most_micros > budget.limit_micros then
+      perform keyframe_private.raise_error('budget_exceeded',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+        -- What others have spent is not the caller's to know.
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
+          || case when budget.scope = 'owner' then jsonb_build_object(
+            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
+            'availableMicros', greatest(0, budget.limit_micros - budget.settled_micros - budget.held_micros)) else '{}' end)::text);
+    end if;
+  end loop;
 end
 $function$;
 
@@ -4173,6 +4376,25 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, needs_budget boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  moment constant timestamptz := clock_timestamp();
+  cost record := keyframe_private.most_cost(p.model, p.input, moment);
+begin
+  if needs_budget then
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
+  end if;
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, p.step, p.model, moment, cost.price_ids, cost.most_micros,
+    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.add_first_submit()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4180,8 +4402,10 @@ CREATE OR REPLACE FUNCTION keyframe_private.add_first_submit()
  SET search_path TO ''
 AS $function$
 begin
-  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model)
-  values (new.owner_id, new.project_id, new.id, new.attempt + 1, new.step, new.model);
+  if (select s.spending_stopped from keyframe_private.settings s) then
+    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
+  end if;
+  perform keyframe_private.add_submit(new, new.attempt + 1, needs_budget => true);
   return null;
 end
 $function$;
@@ -4292,6 +4516,105 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  today constant date := (new.created_at at time zone 'UTC')::date;
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 then 1 else 0 end;
+  held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
+    - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
+  settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
+  unknown constant bigint := case when new.cost_state = 'unknown' then coalesce(new.most_micros, 0) else 0 end
+    - case when old.cost_state = 'unknown' then coalesce(old.most_micros, 0) else 0 end;
+  whose uuid;
+begin
+  foreach whose in array array[new.owner_id, keyframe_private.everybody()] loop
+    update keyframe_private.daily_costs c
+    set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
+        unknown_micros = c.unknown_micros + unknown
+    where c.id = (
+      select o.id from keyframe_private.daily_costs o
+      where o.owner_id = whose and o.day = today and o.step = new.step and o.model = new.model
+      limit 1 for update skip locked);
+    if not found then
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros)
+      values (whose, today, new.step, new.model, started, held, settled, unknown);
+    end if;
+  end loop;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.settle_ended()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  billed constant text := case
+    when new.outcome in ('no_run', 'aborted') then 'no'
+    when new.outcome = 'succeeded' then 'yes'
+    when new.outcome = 'lost' then 'unknown'
+    else (select m.billed_when ->> new.outcome from keyframe.models m where m.step = new.step and m.model = new.model) end;
+  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
+    select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
+begin
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, '{}', new.metrics, null) end;
+  new.cost_state := case
+    when billed = 'no' then 'released'
+    when new.cost_micros is not null then 'settled'
+    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
+    else 'unknown' end;
+  return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.settle_by_file()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  file constant jsonb := case when tg_op = 'UPDATE' then jsonb_build_object(
+    'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
+begin
+  update keyframe_private.provider_submits s
+  set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
+  from keyframe_private.provider_submits o
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, '{}', o.metrics, file) as micros) c
+  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return (
+    select json_build_object(
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then coalesce(sum(s.cost_micros), 0) end,
+      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
+        then sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end) end,
+      'currency', 'USD',
+      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
+        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+    from keyframe_private.provider_submits s where s.prediction_id = cost_json.prediction
+    having count(*) > 0);
+end
+$function$;
+grant execute on function keyframe_private.cost_json(uuid) to authenticated;
+grant execute on function keyframe_private.cost_json(uuid) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_private.mark_running(prediction uuid, wanted keyframe.prediction_status, run text, next_after interval, done real, output_url text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4334,6 +4657,24 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.add_next_submit(prediction keyframe.predictions)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  code text;
+  sentence text;
+begin
+  perform keyframe_private.lock_slots(prediction.owner_id);
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, needs_budget => exists (
+    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.cost_state <> 'released'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics code = message_text, sentence = pg_exception_detail;
+  perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -4343,14 +4684,20 @@ declare
   runs constant integer := (
     select count(*) from keyframe_private.provider_submits s
     where s.prediction_id = mark_queued_again.prediction and s.provider_prediction_id is not null);
+  again keyframe.predictions;
 begin
   update keyframe.predictions p
   set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()),
       lease_token = null, failures = runs, retry_reason = reason,
       next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
-    and runs < max_runs;
-  return found;
+    and runs < max_runs
+  returning p.* into again;
+  if not found then
+    return false;
+  end if;
+  perform keyframe_private.add_next_submit(again);
+  return true;
 end
 $function$;
 
@@ -4476,9 +4823,11 @@ begin
           return true;
         end if;
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
-      -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
-      elsif failure = 'interrupted' and keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
-        return true;
+      elsif failure = 'interrupted' then
+        -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+        if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
+          return true;
+        end if;
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_failed',
         coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
@@ -4938,8 +5287,14 @@ begin
     update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
     from submits c where s.id = c.waiting_submit
   ), submits_added as (
-    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash)
-    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash from submits c where c.waiting_submit is null
+    -- The lease of a submit has expired: the next one can cost as much.
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash, price_ids, most_micros)
+    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash, o.price_ids, o.most_micros
+    from submits c
+    left join lateral (
+      select l.price_ids, l.most_micros from keyframe_private.provider_submits l where l.prediction_id = c.id order by l.attempt desc limit 1) o on true
+    where c.waiting_submit is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
@@ -5065,7 +5420,7 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction, shown),
+    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
@@ -5395,17 +5750,6 @@ declare
 begin
   return encode(overlay(uuid_send(gen_random_uuid())
     placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.wire_time(at timestamp with time zone)
- RETURNS text
- LANGUAGE plpgsql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-begin
-  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end
 $function$;
 

@@ -123,6 +123,18 @@ end
 $$;
 grant execute on function keyframe_private.raise_error(text, text, text) to authenticated, service_role;
 
+-- The format of times in events and errors: ISO 8601 in UTC with milliseconds.
+create function keyframe_private.wire_time(at timestamptz)
+returns text
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
+
 -- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both
 -- for every character. Ranges of code points do not depend on the collation.
 

@@ -71,7 +71,7 @@ begin
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
-  if slots <= 0 then
+  if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
     return 0;
   end if;
   update keyframe.predictions p

@@ -23,13 +23,20 @@ create table keyframe_private.provider_submits (
   cancel_due_at timestamptz,
   cancel_failures integer not null default 0,
   metrics jsonb,
+  price_ids bigint[],
+  most_micros bigint,
+  cost_micros bigint,
+  cost_state text not null default 'held',
   constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
   constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
   constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
   constraint search_has_a_task check ((search_task is null) = (search_due_at is null)),
   constraint search_only_while_unanswered check (search_due_at is null or (submitted_at is not null and answered_at is null and ended_at is null)),
   constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
-  constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object')
+  constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
+  constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
+  constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
+  constraint amounts_are_not_negative check (most_micros >= 0 and cost_micros >= 0)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';
@@ -46,6 +53,10 @@ comment on column keyframe_private.provider_submits.text_hash is 'hashtextextend
 comment on column keyframe_private.provider_submits.cancel_due_at is 'When to cancel its run at the provider next; null when there is nothing to cancel.';
 comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
 comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
+comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null when nobody knows.';
+comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
+comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
 create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id) where provider_prediction_id is not null;
 create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
 create index provider_submits_owner_id_idx on keyframe_private.provider_submits (owner_id, created_at);
@@ -55,7 +66,29 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
--- The first submit of a new prediction. A later one is added when it is claimed.
+-- Adds the next submit of a prediction, which holds the most that it can cost. With a price row that counts the megapixels of the input,
+-- they are kept: its images may be deleted before it ends.
+create function keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, needs_budget boolean)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  moment constant timestamptz := clock_timestamp();
+  cost record := keyframe_private.most_cost(p.model, p.input, moment);
+begin
+  if needs_budget then
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
+  end if;
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, p.step, p.model, moment, cost.price_ids, cost.most_micros,
+    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+end
+$$;
+
+-- The first submit of a new prediction. The lock of _400_admit makes the budget exact.
 create function keyframe_private.add_first_submit()
 returns trigger
 language plpgsql
@@ -64,8 +97,10 @@ security definer
 set search_path = ''
 as $$
 begin
-  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model)
-  values (new.owner_id, new.project_id, new.id, new.attempt + 1, new.step, new.model);
+  if (select s.spending_stopped from keyframe_private.settings s) then
+    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
+  end if;
+  perform keyframe_private.add_submit(new, new.attempt + 1, needs_budget => true);
   return null;
 end
 $$;

@@ -57,6 +57,27 @@ begin
 end
 $$;
 
+-- Adds the next submit of a queued prediction. After a submit that may be billed it needs a hold of its own: without budget the
+-- prediction fails.
+create function keyframe_private.add_next_submit(prediction keyframe.predictions)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  code text;
+  sentence text;
+begin
+  perform keyframe_private.lock_slots(prediction.owner_id);
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, needs_budget => exists (
+    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.cost_state <> 'released'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics code = message_text, sentence = pg_exception_detail;
+  perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
+end
+$$;
+
 -- starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted),
 -- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had
 -- max_runs provider runs, each of which may cost money.
@@ -70,14 +91,20 @@ declare
   runs constant integer := (
     select count(*) from keyframe_private.provider_submits s
     where s.prediction_id = mark_queued_again.prediction and s.provider_prediction_id is not null);
+  again keyframe.predictions;
 begin
   update keyframe.predictions p
   set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()),
       lease_token = null, failures = runs, retry_reason = reason,
       next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
   where p.id = prediction and p.status in ('queued', 'starting', 'processing')
-    and runs < max_runs;
-  return found;
+    and runs < max_runs
+  returning p.* into again;
+  if not found then
+    return false;
+  end if;
+  perform keyframe_private.add_next_submit(again);
+  return true;
 end
 $$;
 
@@ -229,6 +256,9 @@ begin
       next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
       updated_at = now()
   where p.id = row_now.id;
+  if row_now.status = 'queued' then
+    perform keyframe_private.add_next_submit(row_now);
+  end if;
   return 'later';
 end
 $$;

@@ -90,9 +90,11 @@ begin
           return true;
         end if;
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
-      -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
-      elsif failure = 'interrupted' and keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
-        return true;
+      elsif failure = 'interrupted' then
+        -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+        if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
+          return true;
+        end if;
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_failed',
         coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
@@ -241,7 +243,9 @@ begin
   set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
       input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
       next_attempt_at = now(), updated_at = now()
-  where p.id = row_now.id;
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now);
   return 'moved';
 end
 $$;

@@ -114,8 +114,14 @@ begin
     update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
     from submits c where s.id = c.waiting_submit
   ), submits_added as (
-    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash)
-    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash from submits c where c.waiting_submit is null
+    -- The lease of a submit has expired: the next one can cost as much.
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash, price_ids, most_micros)
+    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash, o.price_ids, o.most_micros
+    from submits c
+    left join lateral (
+      select l.price_ids, l.most_micros from keyframe_private.provider_submits l where l.prediction_id = c.id order by l.attempt desc limit 1) o on true
+    where c.waiting_submit is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,

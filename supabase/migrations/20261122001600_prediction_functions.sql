@@ -49,7 +49,7 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction, shown),
+    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
@@ -325,6 +325,54 @@ end
 $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
+-- The caller's predictions and their costs from one day to another, both included; by project they are read from the ledger.
+create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
+returns json
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  today constant date := (now() at time zone 'UTC')::date;
+  first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
+  last_day constant date := coalesce(to_day, today);
+  groups json;
+begin
+  perform keyframe_private.require_user();
+  if last_day < first_day or last_day - first_day > 400 then
+    perform keyframe_private.raise_error('invalid_request', 'from must be before to, and at most 400 days.');
+  end if;
+  if group_by = 'project' then
+    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
+      select s.project_id::text as key, count(*) filter (where s.attempt = 1) as predictions,
+        coalesce(sum(s.cost_micros), 0) as "settledMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
+      from keyframe_private.provider_submits s
+      where s.owner_id = auth.uid() and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      group by 1 order by 3 desc, 1 limit 1000) g;
+  else
+    select json_agg(g order by g.key) into groups from (
+      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
+        sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros", sum(c.unknown_micros) as "unknownMicros"
+      from keyframe_private.daily_costs c
+      where c.owner_id = auth.uid() and c.day between first_day and last_day
+      group by 1) g;
+  end if;
+  return json_build_object(
+    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'budgets', (
+      select coalesce(json_agg(json_build_object(
+        'scope', b.scope, 'period', b.period, 'limitMicros', b.limit_micros, 'settledMicros', b.settled_micros, 'heldMicros', b.held_micros,
+        'availableMicros', greatest(0, b.limit_micros - b.settled_micros - b.held_micros), 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
+      from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
+    'rate', rate);
+end
+$$;
+comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
+
 -- Definer: anybody may ask, and the version is in a table of keyframe_private.
 create function keyframe.health()
 returns jsonb
@@ -348,6 +396,7 @@ grant execute on function
   keyframe.cancel_prediction(uuid, uuid, text, text),
   keyframe.update_prediction(uuid, uuid, boolean),
   keyframe.delete_prediction(uuid, uuid),
-  keyframe.admit_upload(text, text)
+  keyframe.admit_upload(text, text),
+  keyframe.read_usage(date, date, text)
 to authenticated;
 grant execute on function keyframe.health() to anon, authenticated, service_role;

@@ -117,18 +117,6 @@ create policy webhook_attempts_select_owner on keyframe.webhook_attempts for sel
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_attempts to authenticated, service_role;
 
--- The format of times in events: ISO 8601 in UTC with milliseconds.
-create function keyframe_private.wire_time(at timestamptz)
-returns text
-language plpgsql
-immutable
-set search_path = ''
-as $$
-begin
-  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
-end
-$$;
-
 -- Writes an event and its deliveries. False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null

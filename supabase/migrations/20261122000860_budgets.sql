@@ -1,0 +1,113 @@
+-- Budgets, and the sums of what submits cost, by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those
+-- of UTC.
+
+-- Sums of the ledger. Several rows may have the same day, step and model: a transaction that finds a row locked writes another one, so
+-- nobody waits. Whoever reads it adds them up.
+create table keyframe_private.daily_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  day date not null,
+  step keyframe.generation_step not null,
+  model text not null,
+  predictions integer not null default 0,
+  held_micros bigint not null default 0,
+  settled_micros bigint not null default 0,
+  unknown_micros bigint not null default 0
+) with (fillfactor = 50);
+comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on column keyframe_private.daily_costs.predictions is 'How many predictions were started.';
+comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';
+comment on column keyframe_private.daily_costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
+create index daily_costs_day_idx on keyframe_private.daily_costs (day);
+alter table keyframe_private.daily_costs enable row level security;
+
+create function keyframe_private.everybody()
+returns uuid
+language sql
+immutable
+set search_path = ''
+as $$
+  select '00000000-0000-0000-0000-000000000000'::uuid
+$$;
+
+-- Budgets. Null is unlimited.
+alter table keyframe_private.settings
+  add column owner_day_micros bigint constraint owner_day_is_not_negative check (owner_day_micros >= 0),
+  add column owner_month_micros bigint constraint owner_month_is_not_negative check (owner_month_micros >= 0),
+  add column service_day_micros bigint constraint service_day_is_not_negative check (service_day_micros >= 0),
+  add column service_month_micros bigint constraint service_month_is_not_negative check (service_month_micros >= 0),
+  add column spending_stopped boolean not null default false;
+comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets takes its place.';
+comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
+comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
+comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
+comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
+
+create table keyframe_private.owner_budgets (
+  owner_id uuid primary key,
+  day_micros bigint check (day_micros >= 0),
+  month_micros bigint check (month_micros >= 0),
+  note text
+);
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+alter table keyframe_private.owner_budgets enable row level security;
+
+-- The budgets that a start of this owner must fit into, with what is used of each.
+create function keyframe_private.budgets_of(owner uuid, at timestamptz)
+returns table (scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, resets_at timestamptz)
+language plpgsql
+stable
+set search_path = ''
+as $$
+#variable_conflict use_column
+declare
+  today constant date := (budgets_of.at at time zone 'UTC')::date;
+  month constant date := date_trunc('month', today)::date;
+begin
+  return query
+  select b.scope, b.period, b.limit_micros, u.settled, u.held, b.ends::timestamp at time zone 'UTC'
+  from keyframe_private.settings s
+  left join keyframe_private.owner_budgets o on o.owner_id = owner
+  cross join lateral (values
+    ('owner', 'day', owner, today, today + 1, case when o.owner_id is null then s.owner_day_micros else o.day_micros end),
+    ('owner', 'month', owner, month, (month + interval '1 month')::date, case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
+    ('service', 'day', keyframe_private.everybody(), today, today + 1, s.service_day_micros),
+    ('service', 'month', keyframe_private.everybody(), month, (month + interval '1 month')::date, s.service_month_micros)
+  ) b (scope, period, owner_id, begins, ends, limit_micros)
+  cross join lateral (
+    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as settled, coalesce(sum(c.held_micros), 0)::bigint as held
+    from keyframe_private.daily_costs c where c.owner_id = b.owner_id and c.day >= b.begins) u
+  where b.limit_micros is not null;
+end
+$$;
+
+-- Admits the cost of one submit, or raises budget_exceeded or price_unknown. Valid while the owner's slots are locked:
+-- the owner's budget is exact. The sums of everybody lack what open transactions hold, so that nobody waits for another owner.
+create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  budget record;
+begin
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.limit_micros - b.settled_micros - b.held_micros loop
+    if most_micros is null then
+      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+    elsif budget.settled_micros + budget.held_micros + most_micros > budget.limit_micros then
+      perform keyframe_private.raise_error('budget_exceeded',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+        -- What others have spent is not the caller's to know.
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
+          || case when budget.scope = 'owner' then jsonb_build_object(
+            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
+            'availableMicros', greatest(0, budget.limit_micros - budget.settled_micros - budget.held_micros)) else '{}' end)::text);
+    end if;
+  end loop;
+end
+$$;

@@ -1,0 +1,120 @@
+-- What a submit has cost once it has ended, and the sums of it.
+
+-- Keeps the sums: whatever changes what a submit holds or has cost, a worker or an administrator.
+create function keyframe_private.count_cost()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  today constant date := (new.created_at at time zone 'UTC')::date;
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 then 1 else 0 end;
+  held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
+    - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
+  settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
+  unknown constant bigint := case when new.cost_state = 'unknown' then coalesce(new.most_micros, 0) else 0 end
+    - case when old.cost_state = 'unknown' then coalesce(old.most_micros, 0) else 0 end;
+  whose uuid;
+begin
+  foreach whose in array array[new.owner_id, keyframe_private.everybody()] loop
+    update keyframe_private.daily_costs c
+    set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
+        unknown_micros = c.unknown_micros + unknown
+    where c.id = (
+      select o.id from keyframe_private.daily_costs o
+      where o.owner_id = whose and o.day = today and o.step = new.step and o.model = new.model
+      limit 1 for update skip locked);
+    if not found then
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros)
+      values (whose, today, new.step, new.model, started, held, settled, unknown);
+    end if;
+  end loop;
+  return null;
+end
+$$;
+create trigger _300_count_added after insert on keyframe_private.provider_submits
+  for each row execute function keyframe_private.count_cost();
+create trigger _300_count_changed after update on keyframe_private.provider_submits
+  for each row when ((old.cost_state, old.cost_micros, old.most_micros) is distinct from (new.cost_state, new.cost_micros, new.most_micros))
+  execute function keyframe_private.count_cost();
+
+-- The end of a submit releases what it holds: it is settled by what the provider counted, released where the provider does not bill it,
+-- or unknown. A success without figures of the provider holds until its prediction ends, because the file may tell them.
+create function keyframe_private.settle_ended()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  billed constant text := case
+    when new.outcome in ('no_run', 'aborted') then 'no'
+    when new.outcome = 'succeeded' then 'yes'
+    when new.outcome = 'lost' then 'unknown'
+    else (select m.billed_when ->> new.outcome from keyframe.models m where m.step = new.step and m.model = new.model) end;
+  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
+    select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
+begin
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, '{}', new.metrics, null) end;
+  new.cost_state := case
+    when billed = 'no' then 'released'
+    when new.cost_micros is not null then 'settled'
+    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
+    else 'unknown' end;
+  return new;
+end
+$$;
+create trigger _200_settle before update of outcome on keyframe_private.provider_submits
+  for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
+
+-- A prediction ends, with its file or without one, or is deleted.
+create function keyframe_private.settle_by_file()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  file constant jsonb := case when tg_op = 'UPDATE' then jsonb_build_object(
+    'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
+begin
+  update keyframe_private.provider_submits s
+  set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
+  from keyframe_private.provider_submits o
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, '{}', o.metrics, file) as micros) c
+  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
+  return null;
+end
+$$;
+create trigger _380_settle_by_file after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
+create trigger _380_settle_deleted after delete on keyframe.predictions
+  for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
+
+-- What a prediction costs, all its submits together, as in the API. state: held while one has not ended, then unknown if one is, then
+-- settled if one was billed, otherwise released. atMostMicros is null when nobody knows it.
+create function keyframe_private.cost_json(prediction uuid)
+returns json
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  return (
+    select json_build_object(
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then coalesce(sum(s.cost_micros), 0) end,
+      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
+        then sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end) end,
+      'currency', 'USD',
+      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
+        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+    from keyframe_private.provider_submits s where s.prediction_id = cost_json.prediction
+    having count(*) > 0);
+end
+$$;
+grant execute on function keyframe_private.cost_json(uuid) to authenticated, service_role;
