@@ -2503,6 +2503,14 @@ create view keyframe_private.admin_costs with (security_invoker=true) as
   WHERE owner_id <> '00000000-0000-0000-0000-000000000000'::uuid
   GROUP BY day, owner_id, step, model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
+comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
+comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
+comment on column keyframe_private.admin_costs.step is 'What they make.';
+comment on column keyframe_private.admin_costs.model is 'Which model makes it.';
+comment on column keyframe_private.admin_costs.predictions is 'How many predictions were started.';
+comment on column keyframe_private.admin_costs.settled_usd is 'What those that have ended have cost.';
+comment on column keyframe_private.admin_costs.held_usd is 'The most that the others can cost.';
+comment on column keyframe_private.admin_costs.unknown_usd is 'The most that those have cost of which nobody knows it.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.revoke_all_rights()
  RETURNS void

@@ -134,3 +134,11 @@ from keyframe_private.daily_costs c
 where c.owner_id <> '00000000-0000-0000-0000-000000000000'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
+comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
+comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
+comment on column keyframe_private.admin_costs.step is 'What they make.';
+comment on column keyframe_private.admin_costs.model is 'Which model makes it.';
+comment on column keyframe_private.admin_costs.predictions is 'How many predictions were started.';
+comment on column keyframe_private.admin_costs.settled_usd is 'What those that have ended have cost.';
+comment on column keyframe_private.admin_costs.held_usd is 'The most that the others can cost.';
+comment on column keyframe_private.admin_costs.unknown_usd is 'The most that those have cost of which nobody knows it.';
