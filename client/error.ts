@@ -2,6 +2,8 @@ const ERROR_CODES = [
   "invalid_json",
   "invalid_request",
   "unauthorized",
+  "budget_exceeded",
+  "spending_stopped",
   "forbidden",
   "not_found",
   "user_not_found",
@@ -16,6 +18,7 @@ const ERROR_CODES = [
   "unsupported_media_type",
   "idempotency_mismatch",
   "unsupported_input",
+  "price_unknown",
   "rate_limited",
   "internal",
   "unavailable",
@@ -29,6 +32,18 @@ export const isErrorCode = (code: string): code is ErrorCode => ERROR_CODES.some
 
 /** One invalid field: `path` is its dotted name, `message` a sentence. */
 export type ErrorDetail = { path: string; message: string };
+
+/** The budget that refused a start, in millionths of a dollar. That of the service is told without amounts. */
+export type ExceededBudget = {
+  scope: "owner" | "service";
+  period: "day" | "month";
+  estimateMicros: number;
+  limitMicros?: number;
+  settledMicros?: number;
+  heldMicros?: number;
+  availableMicros?: number;
+  resetsAt: string;
+};
 
 /**
  * The codes of the service, and those of the client:
@@ -44,6 +59,7 @@ export type KeyframeErrorFields = {
   /** HTTP status; null when no answer came. */
   status?: number | null;
   details?: ErrorDetail[];
+  budget?: ExceededBudget | null;
   requestId?: string | null;
   retryAfterSeconds?: number | null;
   /** A sentence, never the error itself: an error of fetch may contain the request and its token. */
@@ -56,6 +72,8 @@ export class KeyframeError extends Error {
   readonly status: number | null;
   /** For `invalid_request`: each invalid field. */
   readonly details: readonly ErrorDetail[];
+  /** For `budget_exceeded`. */
+  readonly budget: ExceededBudget | null;
   /** Also in the service's log. Include it in a report. */
   readonly requestId: string | null;
   readonly retryAfterSeconds: number | null;
@@ -66,6 +84,7 @@ export class KeyframeError extends Error {
     this.code = code;
     this.status = fields.status ?? null;
     this.details = fields.details ?? [];
+    this.budget = fields.budget ?? null;
     this.requestId = fields.requestId ?? null;
     this.retryAfterSeconds = fields.retryAfterSeconds ?? null;
   }

@@ -1,7 +1,7 @@
 import { type CallOptions, type Outcome, operate, outcomeOf, requestOf, type StartOptions } from "./operate.ts";
 import { sendOnce } from "./send-once.ts";
 import type { Settings } from "./settings.ts";
-import type { BodyOf, Estimate, ModelList, Prediction, Step } from "./types.ts";
+import type { BodyOf, Estimate, ModelList, Prediction, Step, Usage, UsageGroup } from "./types.ts";
 import { type Poll, type PollHeaders, type PredictionRef, type WaitOptions, waitFor } from "./wait-for.ts";
 
 export type StepBody = {
@@ -77,6 +77,12 @@ export function generationMethods(settings: Settings) {
       const id: EstimateId = ESTIMATE[step];
       return (await operate(id, {}, { ...options, json }, settings)).data;
     },
+
+    /** What your predictions cost from one day to another (`2026-03-01`, by UTC), by default this month by day; and your budgets. */
+    usage: async (
+      query: { from?: string | undefined; to?: string | undefined; groupBy?: UsageGroup | undefined } = {},
+      options: CallOptions = {},
+    ): Promise<Usage> => (await operate("readUsage", {}, { ...options, query }, settings)).data,
 
     /** Without predictionId: the latest prediction of the step. A failed generation does not throw: check `status`. */
     readPrediction: async (

@@ -6,12 +6,19 @@ import { webhookMethods } from "./webhooks.ts";
 
 export type { Clock } from "./clock.ts";
 export { GenerationError, hasEnded, mustSucceed, type SucceededPrediction } from "./endings.ts";
-export { type ErrorCode, type ErrorDetail, KeyframeError, type KeyframeErrorCode } from "./error.ts";
+export {
+  type ErrorCode,
+  type ErrorDetail,
+  type ExceededBudget,
+  KeyframeError,
+  type KeyframeErrorCode,
+} from "./error.ts";
 export type { HoldOptions, StepBody } from "./generation.ts";
 export type { CallOptions, StartOptions } from "./operate.ts";
 export type { ChangeOptions } from "./projects.ts";
 export type { KeyframeOptions } from "./settings.ts";
 export type {
+  Cost,
   CreatedWebhook,
   Delivery,
   DeliveryPage,
@@ -34,6 +41,8 @@ export type {
   ProjectWithPredictions,
   Shot,
   Step,
+  Usage,
+  UsageGroup,
   Webhook,
 } from "./types.ts";
 export type { PredictionRef, WaitOptions } from "./wait-for.ts";

@@ -1,4 +1,10 @@
-import { type ErrorDetail, isErrorCode, KeyframeError, type KeyframeErrorFields } from "./error.ts";
+import {
+  type ErrorDetail,
+  type ExceededBudget,
+  isErrorCode,
+  KeyframeError,
+  type KeyframeErrorFields,
+} from "./error.ts";
 
 /** `data` of the envelope; undefined for 304. */
 export type Answer = { data: unknown; headers: Headers };
@@ -21,6 +27,8 @@ export function readAnswer(status: number, headers: Headers, body: string, now: 
   }
   if (typeof error.requestId === "string") about.requestId = error.requestId;
   if (Array.isArray(error.details)) about.details = error.details.filter(isDetail);
+  // Its own answer, so its fields are those of the contract.
+  if (error.code === "budget_exceeded") about.budget = (fieldsOf(error.budget) as ExceededBudget | null) ?? null;
   throw new KeyframeError(isErrorCode(error.code) ? error.code : "unknown", error.message, about);
 }
 

@@ -17,6 +17,7 @@ export const ROUTES = {
   deleteFilm: ["DELETE", "/films/:filmId"],
   uploadReferenceImage: ["POST", "/projects/reference-images"],
   listModels: ["GET", "/models"],
+  readUsage: ["GET", "/usage"],
   startFirstFrame: ["POST", "/projects/generate/first-frame"],
   startLastFrame: ["POST", "/projects/generate/last-frame"],
   startVideo: ["POST", "/projects/generate/video"],

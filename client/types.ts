@@ -137,6 +137,42 @@ export type Estimate = {
   /** The most that it can cost. Without a known price the model's ceiling; null if there is none. */
   atMostMicros: number | null;
   currency: "USD";
+  /** What is left of your budget. Null: you have none. */
+  availableMicros: number | null;
+  /** Whether the budgets would admit the start now. */
+  withinBudget: boolean;
+};
+
+/** What a prediction costs, in millionths of a dollar. The provider's invoice decides. */
+export type Cost = {
+  /** Null while that is open or unknown. */
+  amountMicros: number | null;
+  /** Null when no price is known. */
+  atMostMicros: number | null;
+  currency: "USD";
+  /** `held`: it can still cost atMostMicros. `released`: the provider did not bill it. `unknown`: it counts with atMostMicros. */
+  state: "held" | "settled" | "released" | "unknown";
+};
+
+export type UsageGroup = "day" | "model" | "step" | "project";
+
+/** What your predictions cost, in millionths of a dollar. Days are those of UTC. */
+export type Usage = {
+  from: string;
+  to: string;
+  currency: "USD";
+  groupBy: UsageGroup;
+  /** In the order of their keys; projects by their cost, at most 1,000. */
+  groups: { key: string; predictions: number; settledMicros: number; heldMicros: number; unknownMicros: number }[];
+  /** Yours, as of now; empty without one. settledMicros includes the most of what is unknown. */
+  budgets: {
+    period: "day" | "month";
+    limitMicros: number;
+    settledMicros: number;
+    heldMicros: number;
+    availableMicros: number;
+    resetsAt: string;
+  }[];
 };
 
 /** One run of a step. */
@@ -160,6 +196,8 @@ export type Prediction = {
   outdated: boolean;
   /** How often it was submitted to the provider. */
   attempt: number;
+  /** Of all its submits to the provider. Null after 13 months. */
+  cost: Cost | null;
   createdAt: string;
   startedAt: string | null;
   completedAt: string | null;
@@ -214,7 +252,7 @@ export type Shot = Project & { takes: ShownTakes };
 export type FilmWithShots = Film & { shots: Shot[] };
 export type FilmPage = { films: Film[]; nextCursor: string | null };
 
-export type EventType = "project.created" | "generation.succeeded" | "generation.failed";
+export type EventType = "project.created" | "generation.succeeded" | "generation.failed" | "budget.exhausted";
 
 /** An endpoint that receives events. */
 export type Webhook = {
@@ -380,6 +418,10 @@ export type Operations = {
   readFirstFrame: Read;
   readLastFrame: Read;
   readVideo: Read;
+  readUsage: {
+    query: { from?: string | undefined; to?: string | undefined; groupBy?: UsageGroup | undefined };
+    answer: Usage;
+  };
   cancelPrediction: { body: { projectId: string; predictionId: string }; answer: Prediction };
   createWebhook: { body: Endpoint & { url: string }; answer: CreatedWebhook };
   listWebhooks: { answer: { webhooks: Webhook[] } };

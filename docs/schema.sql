@@ -339,7 +339,7 @@ create table keyframe.webhook_endpoints (
   constraint description_is_one_line CHECK (keyframe_private.is_one_line(description)),
   constraint disabled_if_and_only_if_not_enabled CHECK (((enabled = (disabled_at IS NULL)) AND ((disabled_at IS NULL) = (disabled_reason IS NULL)))),
   constraint disabled_reason_is_known CHECK ((disabled_reason = ANY (ARRAY['by_owner'::text, 'gone'::text, 'failing'::text]))),
-  constraint event_types_are_a_list_of_at_most_4 CHECK (((COALESCE(array_ndims(event_types), 1) = 1) AND (cardinality(event_types) <= 4))),
+  constraint event_types_are_a_list_of_at_most_5 CHECK (((COALESCE(array_ndims(event_types), 1) = 1) AND (cardinality(event_types) <= 5))),
   constraint event_types_are_known CHECK ((event_types <@ keyframe_private.event_types())),
   constraint max_in_flight_is_1_to_100 CHECK (((max_in_flight >= 1) AND (max_in_flight <= 100))),
   constraint url_is_https_or_local_http CHECK (((url ~ '^https?://[^\s#@]+$'::text) AND (char_length(url) <= 2048)))
@@ -537,6 +537,9 @@ AS $function$
 declare
   request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   started keyframe.predictions;
+  code text;
+  sentence text;
+  budget text;
 begin
   perform keyframe_private.require_user();
   if request.replayed then
@@ -545,16 +548,27 @@ begin
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    insert into keyframe.predictions (id, project_id, step, input, model)
-    values (
-      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
-    returning * into started;
+    begin
+      insert into keyframe.predictions (id, project_id, step, input, model)
+      values (
+        request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
+      returning * into started;
+    exception when sqlstate 'KEYFR' then
+      get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
+      if code <> 'budget_exceeded' then
+        raise;
+      end if;
+      -- An answer, not an error: that would undo the note.
+      perform keyframe_private.note_exhausted(auth.uid(), (budget::json ->> 'estimateMicros')::bigint);
+      delete from keyframe_private.idempotency_keys k where k.resource_id = request.resource_id;
+      return json_build_object('refused', json_build_object('code', code, 'message', sentence, 'budget', budget::json), 'rate', null);
+    end;
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 end
 $function$;
-comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project.';
+comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project. Over a budget it answers { refused }.';
 grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.estimate_prediction(project_id uuid, step keyframe.generation_step, input jsonb DEFAULT '{}'::jsonb, model text DEFAULT NULL::text)
@@ -578,7 +592,10 @@ begin
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
   return json_build_object('rate', rate, 'estimate', json_build_object(
     'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
-    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD'));
+    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
+    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
+    'withinBudget', not (select s.spending_stopped from keyframe_private.settings s) and not exists (
+      select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
 end
 $function$;
 comment on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) is 'What a start would cost, with every check of a start. Stores nothing.';
@@ -766,7 +783,7 @@ begin
     'budgets', (
       select coalesce(json_agg(json_build_object(
         'scope', b.scope, 'period', b.period, 'limitMicros', b.limit_micros, 'settledMicros', b.settled_micros, 'heldMicros', b.held_micros,
-        'availableMicros', greatest(0, b.limit_micros - b.settled_micros - b.held_micros), 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
+        'availableMicros', b.available_micros, 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
       from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
     'rate', rate);
 end
@@ -2130,6 +2147,18 @@ create table keyframe_private.owner_budgets (
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
 alter table keyframe_private.owner_budgets enable row level security;
+
+create table keyframe_private.exhausted_budgets (
+  owner_id uuid not null,
+  period text not null,
+  resets_at timestamp with time zone not null,
+  limit_micros bigint not null,
+  refused_at timestamp with time zone not null default now(),
+  constraint exhausted_budgets_pkey PRIMARY KEY (owner_id, period, resets_at)
+);
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
+alter table keyframe_private.exhausted_budgets enable row level security;
+CREATE TRIGGER _700_emit_exhausted AFTER INSERT ON keyframe_private.exhausted_budgets FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_budget_exhausted();
 
 create table keyframe_private.provider_submits (
   id bigint not null generated always as identity,
@@ -3748,7 +3777,7 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.budgets_of(owner uuid, at timestamp with time zone)
- RETURNS TABLE(scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, resets_at timestamp with time zone)
+ RETURNS TABLE(scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamp with time zone)
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
@@ -3759,7 +3788,7 @@ declare
   month constant date := date_trunc('month', today)::date;
 begin
   return query
-  select b.scope, b.period, b.limit_micros, u.settled, u.held, b.ends::timestamp at time zone 'UTC'
+  select b.scope, b.period, b.limit_micros, u.settled, u.held, greatest(0, b.limit_micros - u.settled - u.held), b.ends::timestamp at time zone 'UTC'
   from keyframe_private.settings s
   left join keyframe_private.owner_budgets o on o.owner_id = owner
   cross join lateral (values
@@ -3783,10 +3812,10 @@ AS $function$
 declare
   budget record;
 begin
-  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.limit_micros - b.settled_micros - b.held_micros loop
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
-    elsif budget.settled_micros + budget.held_micros + most_micros > budget.limit_micros then
+    elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
@@ -3794,9 +3823,27 @@ begin
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
           || case when budget.scope = 'owner' then jsonb_build_object(
             'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
-            'availableMicros', greatest(0, budget.limit_micros - budget.settled_micros - budget.held_micros)) else '{}' end)::text);
+            'availableMicros', budget.available_micros) else '{}' end)::text);
     end if;
   end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+  select e.whose, e.period, e.resets_at, e.limit_micros
+  from (
+    select case b.scope when 'owner' then owner else keyframe_private.everybody() end as whose, b.*
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros) e
+  where not exists (
+    select from keyframe_private.exhausted_budgets x where x.owner_id = e.whose and x.period = e.period and x.resets_at = e.resets_at)
+    and pg_try_advisory_xact_lock(hashtextextended(concat('keyframe exhausted ', e.whose, e.period, e.resets_at), 0))
+  on conflict do nothing;
 end
 $function$;
 
@@ -5588,7 +5635,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.event_types()
  SET search_path TO ''
 AS $function$
 begin
-  return array['project.created', 'generation.succeeded', 'generation.failed', 'webhook.test'];
+  return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'webhook.test'];
 end
 $function$;
 
@@ -5825,7 +5872,11 @@ declare
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
     || jsonb_strip_nulls(jsonb_build_object(
       'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+  cost constant json := keyframe_private.cost_json(new.id);
 begin
+  if cost is not null then
+    data := data || jsonb_build_object('cost', cost);
+  end if;
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
       data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
@@ -5837,6 +5888,22 @@ begin
       jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable,
         'stage', new.error_stage)); -- emit_event leaves out nulls
   end if;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.emit_budget_exhausted()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  whose constant uuid := nullif(new.owner_id, keyframe_private.everybody());
+begin
+  perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
+    'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,
+    'limitMicros', case when whose is not null then new.limit_micros end, 'resetsAt', keyframe_private.wire_time(new.resets_at))));
   return null;
 end
 $function$;

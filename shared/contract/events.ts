@@ -35,6 +35,15 @@ const generation = {
   model: z.string(),
   /** The default of that time, if it was not available and `model` took its place. */
   requestedModel: z.string().optional(),
+  /** What it cost, in millionths of a dollar. amountMicros is null while that is open or unknown; the prediction has the later state. */
+  cost: z
+    .strictObject({
+      amountMicros: z.int().min(0).nullable(),
+      atMostMicros: z.int().min(0).nullable(),
+      currency: z.literal("USD"),
+      state: z.enum(["held", "settled", "released", "unknown"]),
+    })
+    .optional(),
   createdAt: time,
   completedAt: time,
 };
@@ -93,6 +102,25 @@ export const generationFailed = z.strictObject({
   data: z.strictObject(generation),
 });
 
+/**
+ * `budget.exhausted`: a budget refused a start. Sent once for each budget in each of its periods, to the owner's endpoints for the
+ * owner's budget, and to service-wide ones.
+ */
+export const budgetExhausted = z.strictObject({
+  type: z.literal("budget.exhausted"),
+  timestamp: time,
+  data: z.strictObject({
+    /** Only for a budget of one owner. */
+    ownerId: id.optional(),
+    scope: z.enum(["owner", "service"]),
+    period: z.enum(["day", "month"]),
+    /** Millionths of a dollar. Only for a budget of one owner. */
+    limitMicros: z.int().min(0).optional(),
+    /** When the next period begins. */
+    resetsAt: time,
+  }),
+});
+
 /** `webhook.test`: a test of this endpoint was requested. */
 export const webhookTest = z.strictObject({
   type: z.literal("webhook.test"),
@@ -108,6 +136,7 @@ export const webhookEvent = z.discriminatedUnion("type", [
   projectCreated,
   generationSucceeded,
   generationFailed,
+  budgetExhausted,
   webhookTest,
 ]);
 export type WebhookEvent = z.infer<typeof webhookEvent>;

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { predictionInput, startFields } from "./controls.ts";
+import { cost } from "./costs.ts";
 import { id, referenceImagePath, step, time } from "./fields.ts";
 import { SAMPLE_PREDICTION } from "./samples.ts";
 
@@ -81,6 +82,7 @@ export const prediction = z
         "Of a take: whether a frame that it was made with is deleted, or another one now stands for that step of its project. Frames of other projects and uploads are never outdated.",
     }),
     attempt: z.int().meta({ description: "How often it was submitted to the provider." }),
+    cost: cost.nullable().meta({ description: "Of all its submits to the provider. Null after 13 months." }),
     createdAt: time,
     startedAt: time.nullable(),
     completedAt: time.nullable(),
@@ -101,25 +103,6 @@ export const prediction = z
   })
   .meta({ id: "Prediction", examples: [SAMPLE_PREDICTION] });
 export type Prediction = z.infer<typeof prediction>;
-
-const micros = z.int().min(0).nullable();
-
-export const estimate = z
-  .object({
-    model: z.string().meta({ description: "The model that would make it." }),
-    requestedModel: z.string().nullable().meta({
-      description: "The default, if it is not available and model would take its place. Otherwise null.",
-    }),
-    estimateMicros: micros.meta({
-      description: "The expected cost in millionths of a dollar. Null: no price is known.",
-    }),
-    atMostMicros: micros.meta({
-      description: "The most that it can cost. Without a known price the model's ceiling; null if there is none.",
-    }),
-    currency: z.literal("USD"),
-  })
-  .meta({ id: "Estimate" });
-export type Estimate = z.infer<typeof estimate>;
 
 export const uploadedReferenceImage = z.object({ referenceImagePath }).meta({ id: "UploadedReferenceImage" });
 export type UploadedReferenceImage = z.infer<typeof uploadedReferenceImage>;

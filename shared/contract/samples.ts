@@ -63,6 +63,12 @@ export const SAMPLE_PREDICTION = {
   hidden: false,
   outdated: false,
   attempt: 1,
+  cost: {
+    amountMicros: 39_000 as number | null,
+    atMostMicros: 39_000,
+    currency: "USD" as const,
+    state: "settled" as const,
+  },
   createdAt: "2026-11-21T12:00:01.000Z",
   startedAt: "2026-11-21T12:00:01.200Z",
   completedAt: "2026-11-21T12:00:09.500Z",

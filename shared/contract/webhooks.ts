@@ -4,7 +4,12 @@ import { nextCursor, pageQuery } from "./pages.ts";
 import { SAMPLE_DELIVERY, SAMPLE_WEBHOOK } from "./samples.ts";
 
 /** The event types an endpoint can select. */
-export const EVENT_TYPES = ["project.created", "generation.succeeded", "generation.failed"] as const;
+export const EVENT_TYPES = [
+  "project.created",
+  "generation.succeeded",
+  "generation.failed",
+  "budget.exhausted",
+] as const;
 
 const url = line(1, 2048).meta({ description: "An https URL of a public address." });
 const description = line(0, 500).meta({ description: "The purpose of the endpoint, in one line." });

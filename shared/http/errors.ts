@@ -3,6 +3,8 @@ export const ERROR_STATUS = {
   invalid_json: 400,
   invalid_request: 400,
   unauthorized: 401,
+  budget_exceeded: 402,
+  spending_stopped: 402,
   forbidden: 403,
   not_found: 404,
   user_not_found: 404,
@@ -17,6 +19,7 @@ export const ERROR_STATUS = {
   unsupported_media_type: 415,
   idempotency_mismatch: 422,
   unsupported_input: 422,
+  price_unknown: 422,
   rate_limited: 429,
   internal: 500,
   unavailable: 503,
@@ -27,6 +30,9 @@ export type ErrorCode = keyof typeof ERROR_STATUS;
 
 export const isErrorCode = (code: unknown): code is ErrorCode =>
   typeof code === "string" && Object.hasOwn(ERROR_STATUS, code);
+
+/** What is left of the budget that refused a start; shared/contract/costs.ts has its fields. */
+export type ErrorBudget = { [field: string]: string | number | undefined };
 
 /** One invalid field: `path` is its dotted name, `message` a sentence. */
 export type ErrorDetail = { path: string; message: string };
@@ -39,7 +45,12 @@ export class ApiError extends Error {
   constructor(
     readonly code: ErrorCode,
     message: string,
-    readonly extra: { details?: ErrorDetail[]; headers?: Record<string, string>; cause?: unknown } = {},
+    readonly extra: {
+      details?: ErrorDetail[];
+      budget?: ErrorBudget;
+      headers?: Record<string, string>;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: extra.cause });
     this.name = "ApiError";
@@ -51,7 +62,13 @@ export class ApiError extends Error {
 }
 
 /** The error of a failed call. `requestId` is also in the log line of the request. */
-export type EnvelopeError = { code: ErrorCode; message: string; details?: ErrorDetail[]; requestId: string };
+export type EnvelopeError = {
+  code: ErrorCode;
+  message: string;
+  details?: ErrorDetail[];
+  budget?: ErrorBudget;
+  requestId: string;
+};
 
 /** The body of every response, from a 201 to a crash. */
 export type Envelope<Data> =

@@ -57,7 +57,7 @@ alter table keyframe_private.owner_budgets enable row level security;
 
 -- The budgets that a start of this owner must fit into, with what is used of each.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz)
-returns table (scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, resets_at timestamptz)
+returns table (scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
 language plpgsql
 stable
 set search_path = ''
@@ -68,7 +68,7 @@ declare
   month constant date := date_trunc('month', today)::date;
 begin
   return query
-  select b.scope, b.period, b.limit_micros, u.settled, u.held, b.ends::timestamp at time zone 'UTC'
+  select b.scope, b.period, b.limit_micros, u.settled, u.held, greatest(0, b.limit_micros - u.settled - u.held), b.ends::timestamp at time zone 'UTC'
   from keyframe_private.settings s
   left join keyframe_private.owner_budgets o on o.owner_id = owner
   cross join lateral (values
@@ -95,10 +95,10 @@ as $$
 declare
   budget record;
 begin
-  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.limit_micros - b.settled_micros - b.held_micros loop
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
-    elsif budget.settled_micros + budget.held_micros + most_micros > budget.limit_micros then
+    elsif most_micros > budget.available_micros then
       perform keyframe_private.raise_error('budget_exceeded',
         format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
           case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
@@ -106,8 +106,39 @@ begin
         (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
           || case when budget.scope = 'owner' then jsonb_build_object(
             'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
-            'availableMicros', greatest(0, budget.limit_micros - budget.settled_micros - budget.held_micros)) else '{}' end)::text);
+            'availableMicros', budget.available_micros) else '{}' end)::text);
     end if;
   end loop;
+end
+$$;
+
+create table keyframe_private.exhausted_budgets (
+  owner_id uuid,
+  period text,
+  resets_at timestamptz,
+  limit_micros bigint not null,
+  refused_at timestamptz not null default now(),
+  primary key (owner_id, period, resets_at)
+);
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
+alter table keyframe_private.exhausted_budgets enable row level security;
+
+-- Notes that these budgets have refused a start. Waits for nobody: who notes the same at the same moment notes it for both.
+create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+  select e.whose, e.period, e.resets_at, e.limit_micros
+  from (
+    select case b.scope when 'owner' then owner else keyframe_private.everybody() end as whose, b.*
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros) e
+  where not exists (
+    select from keyframe_private.exhausted_budgets x where x.owner_id = e.whose and x.period = e.period and x.resets_at = e.resets_at)
+    and pg_try_advisory_xact_lock(hashtextextended(concat('keyframe exhausted ', e.whose, e.period, e.resets_at), 0))
+  on conflict do nothing;
 end
 $$;

@@ -121,6 +121,9 @@ as $$
 declare
   request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   started keyframe.predictions;
+  code text;
+  sentence text;
+  budget text;
 begin
   perform keyframe_private.require_user();
   if request.replayed then
@@ -129,16 +132,27 @@ begin
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    insert into keyframe.predictions (id, project_id, step, input, model)
-    values (
-      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
-    returning * into started;
+    begin
+      insert into keyframe.predictions (id, project_id, step, input, model)
+      values (
+        request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
+      returning * into started;
+    exception when sqlstate 'KEYFR' then
+      get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
+      if code <> 'budget_exceeded' then
+        raise;
+      end if;
+      -- An answer, not an error: that would undo the note.
+      perform keyframe_private.note_exhausted(auth.uid(), (budget::json ->> 'estimateMicros')::bigint);
+      delete from keyframe_private.idempotency_keys k where k.resource_id = request.resource_id;
+      return json_build_object('refused', json_build_object('code', code, 'message', sentence, 'budget', budget::json), 'rate', null);
+    end;
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
 end
 $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project. Over a budget it answers { refused }.';
 
 -- Volatile, because it takes a token and locks the images that it checks. Definer, like start_prediction.
 create function keyframe.estimate_prediction(
@@ -165,7 +179,10 @@ begin
   cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
   return json_build_object('rate', rate, 'estimate', json_build_object(
     'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
-    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD'));
+    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
+    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
+    'withinBudget', not (select s.spending_stopped from keyframe_private.settings s) and not exists (
+      select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
 end
 $$;
 comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
@@ -366,7 +383,7 @@ begin
     'budgets', (
       select coalesce(json_agg(json_build_object(
         'scope', b.scope, 'period', b.period, 'limitMicros', b.limit_micros, 'settledMicros', b.settled_micros, 'heldMicros', b.held_micros,
-        'availableMicros', greatest(0, b.limit_micros - b.settled_micros - b.held_micros), 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
+        'availableMicros', b.available_micros, 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
       from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
     'rate', rate);
 end

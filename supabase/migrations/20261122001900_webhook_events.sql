@@ -191,7 +191,11 @@ declare
     'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
     || jsonb_strip_nulls(jsonb_build_object(
       'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+  cost constant json := keyframe_private.cost_json(new.id);
 begin
+  if cost is not null then
+    data := data || jsonb_build_object('cost', cost);
+  end if;
   if new.status = 'succeeded' then
     perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
       data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
@@ -210,3 +214,22 @@ create trigger _700_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
 
+-- budget.exhausted.
+create function keyframe_private.emit_budget_exhausted()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  whose constant uuid := nullif(new.owner_id, keyframe_private.everybody());
+begin
+  perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
+    'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,
+    'limitMicros', case when whose is not null then new.limit_micros end, 'resetsAt', keyframe_private.wire_time(new.resets_at))));
+  return null;
+end
+$$;
+create trigger _700_emit_exhausted after insert on keyframe_private.exhausted_budgets
+  for each row execute function keyframe_private.emit_budget_exhausted();

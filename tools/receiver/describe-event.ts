@@ -37,6 +37,12 @@ function details(event: WebhookEvent): string[] {
       const again = retryable ? "may be tried again" : "do not try again";
       return [step, `${what}: ${quote(message)}, ${again}`, `prediction ${predictionId}`, `project ${projectId}`];
     }
+    case "budget.exhausted": {
+      const { scope, period, resetsAt } = event.data;
+      return [
+        `${scope === "owner" ? `user ${event.data.ownerId}` : "all users"}: budget of the ${period} until ${resetsAt}`,
+      ];
+    }
     case "webhook.test":
       return [`endpoint ${event.data.endpointId}`];
   }

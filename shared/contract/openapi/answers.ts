@@ -70,8 +70,11 @@ const estimateOf = (model: string, micros: number) => ({
   estimateMicros: micros,
   atMostMicros: micros,
   currency: "USD",
+  availableMicros: 8_120_000,
+  withinBudget: true,
 });
-const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null };
+const held = { amountMicros: null, atMostMicros: 39_000, currency: "USD", state: "held" };
+const begun = { status: "queued", progress: null, queuePosition: 0, attempt: 0, output: null, cost: held };
 const queued = <Prediction extends object>(prediction: Prediction) => ({
   ...prediction,
   ...begun,
@@ -117,6 +120,16 @@ export const ANSWERS: Partial<Record<OperationId, unknown>> = {
   deleteFilm: SAMPLE_FILM,
   uploadReferenceImage: { referenceImagePath },
   listModels: models,
+  readUsage: {
+    ...{ from: "2026-11-01", to: "2026-11-21", currency: "USD", groupBy: "day" },
+    groups: [{ key: "2026-11-21", predictions: 24, settledMicros: 1_841_000, heldMicros: 39_000, unknownMicros: 0 }],
+    budgets: [
+      {
+        ...{ period: "month", limitMicros: 10_000_000, settledMicros: 1_841_000, heldMicros: 39_000 },
+        ...{ availableMicros: 8_120_000, resetsAt: "2026-12-01T00:00:00.000Z" },
+      },
+    ],
+  },
   startFirstFrame: queued(firstFrame),
   startLastFrame: queued(lastFrame),
   startVideo: queued(video),

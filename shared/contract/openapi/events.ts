@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { ZodOpenApiObject, ZodOpenApiPathItemObject } from "zod-openapi";
-import { generationFailed, generationSucceeded, projectCreated, webhookTest } from "../events.ts";
+import { budgetExhausted, generationFailed, generationSucceeded, projectCreated, webhookTest } from "../events.ts";
 import { id } from "../fields.ts";
 
 /** The headers of every delivery (https://www.standardwebhooks.com). */
@@ -54,6 +54,12 @@ export const events: ZodOpenApiObject["webhooks"] = {
     "A generation failed",
     "Sent once for each prediction that fails, at the provider or in the queue. Read `error` before you start the step again: if `error.retryable` is false, the same request fails again. A canceled prediction sends no event.",
     generationFailed,
+  ),
+  "budget.exhausted": event(
+    "onBudgetExhausted",
+    "A budget refused a start",
+    "Sent once for each budget in each of its periods, when a start is first refused. What is smaller than the rest of the budget can still be started.",
+    budgetExhausted,
   ),
   "webhook.test": event(
     "onWebhookTest",

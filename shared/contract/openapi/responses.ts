@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { exceededBudget } from "../costs.ts";
 import type { ZodOpenApiResponseObject, ZodOpenApiResponsesObject } from "zod-openapi";
 import { ERROR_STATUS, type ErrorCode } from "../../http/errors.ts";
 import { errorsOf, type Operation } from "../operations/operation.ts";
@@ -18,6 +19,7 @@ const failure = (codes: ErrorCode[]) =>
       code: z.enum(codes),
       message: z.string().meta({ description: "A sentence for a person that says what to do next." }),
       details: z.array(errorDetail).optional(),
+      budget: exceededBudget.optional().meta({ description: "Only of budget_exceeded." }),
       requestId: z.string().meta({ description: "Also in the log line of the request." }),
     }),
   });
@@ -80,6 +82,15 @@ const exampleOf = (code: ErrorCode) => ({
   error: {
     code,
     message: ERROR_MEANING[code].replaceAll("`", ""),
+    ...(code === "budget_exceeded"
+      ? {
+          budget: {
+            ...{ scope: "owner", period: "month", estimateMicros: 450_000, limitMicros: 10_000_000 },
+            ...{ settledMicros: 9_600_000, heldMicros: 67_000, availableMicros: 333_000 },
+            resetsAt: "2026-12-01T00:00:00.000Z",
+          },
+        }
+      : {}),
     ...(code === "invalid_request" ? { details: [{ path: "title", message: "Is required." }] } : {}),
     requestId: "0f6c2f0e-4a0a-4f0c-8f43-0c2a9c9a7b91",
   },
@@ -90,6 +101,9 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   invalid_json: "The body is not valid JSON. Correct it.",
   invalid_request: "The body, the query or a header is invalid. Correct the fields in `details`.",
   unauthorized: "The session token is missing, malformed, expired or wrongly signed. Sign in and send a new one.",
+  budget_exceeded:
+    "The start can cost more than is left of a budget. Nothing was started. `budget` says which, what is left and when it begins anew: wait, or choose a cheaper model, resolution or length.",
+  spending_stopped: "The administrator has stopped new generations for now. Nothing was started. Try again later.",
   forbidden: "`Keyframe-User` came without the project's secret key, or beside a session. Only a server may send it.",
   not_found: "There is nothing at this path, or nothing of yours with this identifier.",
   user_not_found:
@@ -108,6 +122,8 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
   idempotency_mismatch: "The Idempotency-Key was used for another request in the last 24 hours. Send a new one.",
   unsupported_input:
     "The model does not take part of this input. Nothing was charged. `message` says what it takes, and which models take that part: choose one, or leave that part out.",
+  price_unknown:
+    "There is a budget, and no price is known for this model and input. Choose another model, or ask the administrator for its price.",
   rate_limited: "Too many requests of this kind. Wait the seconds in `Retry-After`.",
   internal: "An error of the service. Try again; if it persists, report the requestId.",
   unavailable: "The database or the platform is not available. Wait the seconds in `Retry-After`.",

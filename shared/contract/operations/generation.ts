@@ -1,6 +1,6 @@
+import { estimate, usage, usageQuery } from "../costs.ts";
 import {
   cancelPredictionBody,
-  estimate,
   prediction,
   readPredictionQuery,
   startFirstFrameBody,
@@ -16,7 +16,10 @@ const { projectId, firstFrameId, lastFrameId, videoId, referenceImagePath } = SA
 const PAID =
   "\n\nThe provider charges for it; a request answered with 4xx starts nothing. The response comes before the generation ends (`Prefer: wait=N` holds it for up to 25 seconds): poll the address in `Location`, or receive `generation.succeeded` or `generation.failed` by webhook. When too many of your predictions are running, this one waits, and `queuePosition` is its position in the line." +
   "\n\nAfter a timeout or a 5xx, repeat the request with the same `Idempotency-Key`: nothing is charged twice. When the prediction fails, read `error.retryable` before you start the step again; each start is charged again." +
-  "\n\nWhat the model would ignore or refuse is `unsupported_input`, before any charge: `message` names the value, what the model takes, and the models that take it; `GET /api/models` has all of it. `model_unavailable` means that the model you named is not available any more: choose another, or name none.";
+  "\n\nWhat the model would ignore or refuse is `unsupported_input`, before any charge: `message` names the value, what the model takes, and the models that take it; `GET /api/models` has all of it. `model_unavailable` means that the model you named is not available any more: choose another, or name none." +
+  "\n\nWhere there is a budget, a start holds the most that it can cost (`cost` of the answer), until it ends. `budget_exceeded` means that this is more than is left; `budget` has the figures.";
+
+const OVER_BUDGET = ["budget_exceeded", "spending_stopped", "price_unknown"] as const;
 
 const start = {
   method: "POST",
@@ -33,7 +36,7 @@ const priced = {
   method: "POST",
   tag: "Generation",
   description:
-    "Takes the body of a start and makes every check of a start, so what a start would refuse is refused here. It stores nothing, starts nothing and costs nothing; it counts as a read.\n\n" +
+    "Takes the body of a start and makes every check of a start, so what a start would refuse is refused here. Budgets refuse nothing here: `withinBudget` says whether they would. It stores nothing, starts nothing and costs nothing; it counts as a read.\n\n" +
     "Amounts are in millionths of a dollar. `estimateMicros` is null when no price of the model is known for this input. The provider's invoice decides.",
   changesNothing: true,
   caller: "session",
@@ -59,6 +62,19 @@ const read = {
 } as const;
 
 export const generationOperations = {
+  readUsage: {
+    method: "GET",
+    at: "/usage",
+    tag: "Generation",
+    summary: "Read what your predictions cost",
+    description:
+      "Returns how many predictions you started from one day to another and what they cost, by day, model, step or project, and what is left of your budgets. Deleted predictions and projects count. Amounts are in millionths of a dollar; the provider's invoice decides.",
+    caller: "session",
+    query: usageQuery,
+    status: 200,
+    answer: usage,
+    examples: [{ summary: "This month by day" }, { summary: "By model", query: { groupBy: "model" } }],
+  },
   listModels: {
     method: "GET",
     at: "/models",
@@ -77,7 +93,7 @@ export const generationOperations = {
     summary: "Generate a first frame",
     description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. Reference images set the look.${PAID}`,
     body: startFirstFrameBody,
-    errors: ["not_found", "unsupported_input", "model_unavailable"],
+    errors: ["not_found", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
     examples: [
       { summary: "From the project's prompt", body: { projectId } },
       {
@@ -92,7 +108,7 @@ export const generationOperations = {
     summary: "Generate a last frame",
     description: `Generates an image from \`prompt\`, or from the project's \`textPrompt\` if you leave it out. The first frame, if there is one, serves as a reference so that both frames look alike. \`firstFramePredictionId: null\` leaves it out. \`frame_not_ready\` means that the first frame you named has not succeeded.${PAID}`,
     body: startLastFrameBody,
-    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable"],
+    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
     examples: [
       {
         summary: "With a prompt and a first frame",
@@ -107,7 +123,7 @@ export const generationOperations = {
     summary: "Generate the video between the frames",
     description: `Generates a video that starts at the first frame and ends at the last frame, if there is one. By default it uses the project's selected frames, else the latest that succeeded; \`lastFramePredictionId: null\` leaves the last frame out. Each frame can also be one of another project of yours, such as the last frame of the shot before, or an image that you uploaded (\`firstFrameImagePath\`, \`lastFrameImagePath\`). Frames of another aspect ratio than the video are refused with \`unsupported_input\`. \`frame_not_ready\` means that the project has no first frame that succeeded, or that a frame you named has not: \`message\` says which.${PAID}`,
     body: startVideoBody,
-    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable"],
+    errors: ["not_found", "frame_not_ready", "unsupported_input", "model_unavailable", ...OVER_BUDGET],
     examples: [
       { summary: "From the latest frames", body: { projectId, durationSeconds: 5 } },
       {

@@ -136,6 +136,7 @@ export const REQUESTS: Record<OperationId, ApiRequest> = {
   startFirstFrame: start("first-frame"),
   startLastFrame: start("last-frame"),
   startVideo: start("video"),
+  readUsage: { path: () => "/api/usage?groupBy=model", calls: "read_usage", takes: "read" },
   estimateFirstFrame: estimate("first-frame"),
   estimateLastFrame: estimate("last-frame"),
   estimateVideo: estimate("video"),

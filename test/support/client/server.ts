@@ -102,6 +102,7 @@ export const predictionWith = (fields: Partial<Prediction> = {}): Prediction => 
   hidden: false,
   outdated: false,
   attempt: 0,
+  cost: null,
   createdAt: "2026-03-01T00:00:00Z",
   startedAt: null,
   completedAt: null,

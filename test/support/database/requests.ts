@@ -34,6 +34,7 @@ const USER_REQUESTS: Record<string, RequestOf> = {
   delete_film: { takes: "change", args: ofFilm },
   list_predictions: { takes: "read", args: ofProject },
   start_prediction: { takes: "generate", post: true, args: (of) => ({ ...ofProject(of), ...FRAME }) },
+  read_usage: { takes: "read", args: () => ({}) },
   estimate_prediction: { takes: "read", args: (of) => ({ ...ofProject(of), ...FRAME }) },
   read_prediction: { takes: "read", args: (of) => ({ ...ofProject(of), ...FRAME }) },
   cancel_prediction: {

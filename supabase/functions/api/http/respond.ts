@@ -29,7 +29,13 @@ export const respondWithError = (requestId: string, { code, message, status, ext
   envelope(
     requestId,
     status,
-    failed({ code, message, ...(extra.details ? { details: extra.details } : {}), requestId }),
+    failed({
+      code,
+      message,
+      ...(extra.details ? { details: extra.details } : {}),
+      ...(extra.budget ? { budget: extra.budget } : {}),
+      requestId,
+    }),
     extra.headers,
   );
 

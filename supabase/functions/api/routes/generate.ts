@@ -1,7 +1,9 @@
-import type { z } from "zod";
+import { z } from "zod";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import { modelList } from "../../../../shared/contract/models.ts";
-import { estimate, type Prediction } from "../../../../shared/contract/predictions.ts";
+import { estimate, exceededBudget, usage } from "../../../../shared/contract/costs.ts";
+import type { Prediction } from "../../../../shared/contract/predictions.ts";
+import { ApiError } from "../../../../shared/http/errors.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { answerHeaders } from "../http/answer-headers.ts";
 import { answerBase } from "../rows/database.ts";
@@ -14,8 +16,12 @@ import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/m
 
 const models = answerBase.extend(modelList.shape);
 const estimated = answerBase.extend({ estimate });
+const used = answerBase.extend(usage.shape);
 const read = answerBase.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
+/** Over a budget the start is refused with an answer, so that the event about it is kept. */
+const refusal = z.object({ code: z.literal("budget_exceeded"), message: z.string(), budget: exceededBudget });
+const startAnswer = z.union([read, z.object({ refused: refusal })]);
 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
 type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
@@ -27,7 +33,12 @@ export const startPrediction =
   async (call, deps) => {
     const { projectId, model, ...input } = call.body;
     const args = { project_id: projectId, step, input, model, ...call.idempotency };
-    const started = await deps.database("start_prediction", args, call.token, read);
+    const answered = await deps.database("start_prediction", args, call.token, startAnswer);
+    if ("refused" in answered) {
+      const { code, message, budget } = answered.refused;
+      throw new ApiError(code, message, { budget });
+    }
+    const started = answered;
     const { id, project_id } = started.prediction;
     // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
     const fallBackToStarted = (error: unknown) => {
@@ -55,6 +66,13 @@ export const estimatePrediction =
     const answer = await database("estimate_prediction", args, token, estimated);
     return { data: answer.estimate, headers: answerHeaders(answer) };
   };
+
+/** GET /api/usage → 200 with the caller's predictions and their costs. */
+export const readUsage: Handler<"readUsage"> = async ({ query, token }, { database }) => {
+  const args = { from_day: query.from, to_day: query.to, group_by: query.groupBy };
+  const { rate, ...answer } = await database("read_usage", args, token, used);
+  return { data: answer, headers: answerHeaders({ rate }) };
+};
 
 /** GET /api/projects/generate/:step → 200 with the prediction, also when the generation failed. Never calls the provider. */
 export const readPrediction =

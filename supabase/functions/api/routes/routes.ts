@@ -8,6 +8,7 @@ import {
   estimatePrediction,
   listModels,
   readPrediction,
+  readUsage,
   startPrediction,
 } from "./generate.ts";
 import { readHealth } from "./health.ts";
@@ -55,6 +56,7 @@ export const HANDLERS: { [Id in OperationId]: Handler<Id> } = {
   readVideo: readPrediction("video"),
   cancelPrediction,
   listModels,
+  readUsage,
   createWebhook,
   listWebhooks,
   readWebhook,

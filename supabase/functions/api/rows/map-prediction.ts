@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { step } from "../../../../shared/contract/fields.ts";
 import { type PredictionInput, predictionInput } from "../../../../shared/contract/controls.ts";
+import { cost } from "../../../../shared/contract/costs.ts";
 import type { Output, Prediction, PredictionStatus } from "../../../../shared/contract/predictions.ts";
 import type { SignedFile } from "./storage.ts";
 
@@ -22,6 +23,7 @@ const common = {
   hidden: z.boolean(),
   outdated: z.boolean(),
   attempt: z.int(),
+  cost: cost.nullable(),
   /** In the format of Postgres, because a cursor needs its microseconds. */
   created_at: z.iso.datetime({ offset: true }),
   started_at: isoTime.nullable(),
@@ -78,6 +80,7 @@ export function mapPrediction(row: PredictionRow, files: Map<string, SignedFile>
     hidden: row.hidden,
     outdated: row.outdated,
     attempt: row.attempt,
+    cost: row.cost,
     createdAt: toIso(row.created_at),
     startedAt: row.started_at,
     completedAt: row.completed_at,

@@ -1,0 +1,94 @@
+import { z } from "zod";
+import { id, step, time } from "./fields.ts";
+
+const micros = z.int().min(0);
+const currency = z.literal("USD");
+
+export const cost = z
+  .object({
+    amountMicros: micros.nullable().meta({ description: "What it has cost. Null while that is open or unknown." }),
+    atMostMicros: micros.nullable().meta({ description: "The most that it can cost; null when no price is known." }),
+    currency,
+    state: z.enum(["held", "settled", "released", "unknown"]).meta({
+      description:
+        "held: it can still cost atMostMicros. settled: it has cost amountMicros. released: the provider did not bill it. unknown: it counts with atMostMicros until the administrator settles it.",
+    }),
+  })
+  .meta({ id: "Cost", description: "In millionths of a dollar. The provider's invoice decides." });
+
+const period = z.enum(["day", "month"]).meta({ description: "By UTC." });
+
+/** `budget` of the error budget_exceeded. */
+export const exceededBudget = z
+  .object({
+    scope: z.enum(["owner", "service"]).meta({ description: "service: that of all users together, without amounts." }),
+    period,
+    estimateMicros: micros.meta({ description: "The most that the refused start can cost." }),
+    limitMicros: micros.optional(),
+    settledMicros: micros.optional(),
+    heldMicros: micros.optional(),
+    availableMicros: micros.optional(),
+    resetsAt: time,
+  })
+  .meta({ id: "ExceededBudget" });
+export type ExceededBudget = z.infer<typeof exceededBudget>;
+
+export const estimate = z
+  .object({
+    model: z.string().meta({ description: "The model that would make it." }),
+    requestedModel: z.string().nullable().meta({
+      description: "The default, if it is not available and model would take its place. Otherwise null.",
+    }),
+    estimateMicros: micros.nullable().meta({
+      description: "The expected cost in millionths of a dollar. Null: no price is known.",
+    }),
+    atMostMicros: micros.nullable().meta({
+      description: "The most that it can cost. Without a known price the model's ceiling; null if there is none.",
+    }),
+    currency,
+    availableMicros: micros.nullable().meta({ description: "What is left of your budget. Null: you have none." }),
+    withinBudget: z.boolean().meta({ description: "Whether the budgets would admit the start now." }),
+  })
+  .meta({ id: "Estimate" });
+export type Estimate = z.infer<typeof estimate>;
+
+const day = z.iso.date({ error: "Must be a day such as 2026-03-01." });
+
+export const usageQuery = z.strictObject({
+  from: day.optional().meta({ description: "The first day, by UTC. Default: the first of the month of `to`." }),
+  to: day.optional().meta({ description: "The last day. Default: today." }),
+  groupBy: z.enum(["day", "model", "step", "project"]).default("day"),
+});
+
+const sums = { settledMicros: micros, heldMicros: micros, unknownMicros: micros };
+
+export const usage = z
+  .object({
+    from: day,
+    to: day,
+    currency,
+    groupBy: z.enum(["day", "model", "step", "project"]),
+    groups: z
+      .array(
+        z.object({
+          key: z.union([z.string(), step, id]).meta({ description: "The day, model, step or projectId." }),
+          predictions: z.int().min(0).meta({ description: "How many were started." }),
+          ...sums,
+        }),
+      )
+      .meta({ description: "In the order of their keys; projects by their cost, at most 1,000." }),
+    budgets: z
+      .array(
+        z.object({
+          period,
+          limitMicros: micros,
+          settledMicros: micros.meta({ description: "Including the most of what is unknown." }),
+          heldMicros: micros,
+          availableMicros: micros,
+          resetsAt: time,
+        }),
+      )
+      .meta({ description: "Yours, as of now; empty without one." }),
+  })
+  .meta({ id: "Usage" });
+export type Usage = z.infer<typeof usage>;
