@@ -72,7 +72,10 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
       return files;
     },
     async uploadReference(name, { bytes, contentType, width, height }, token) {
-      const options = { contentType, cacheControl: "3600", upsert: false, metadata: { width, height } };
+      // Of a server's upload Storage does not know the owner. Without assign_upload it is removed like an unused image of this user.
+      const uploadedFor = isServer(token) ? { uploadedFor: token.userId } : {};
+      const metadata = { width, height, ...uploadedFor };
+      const options = { contentType, cacheControl: "3600", upsert: false, metadata };
       const { error } = await bucket("projects", token).upload(name, bytes, options);
       if (error && !isDuplicate(error)) throw storageError("upload", error);
     },
