@@ -2422,6 +2422,9 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
+  if take_token.route_class in ('create', 'generate', 'change') then
+    perform from auth.users u where u.id = caller for key share;
+  end if;
   with limited as (
     select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
   ), taken as (
@@ -2438,6 +2441,9 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
+    if take_token.route_class = 'change' and caller is not null then
+      perform pg_advisory_xact_lock(hashtextextended('keyframe changes of ' || caller::text, 0));
+    end if;
     return null;
   elsif bucket.tokens < 0 then
     perform keyframe_private.raise_error(
@@ -3780,6 +3786,7 @@ declare
   chosen keyframe.models;
   asked jsonb;
 begin
+  perform keyframe_private.take_token('generate'); -- before any lock
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
   where p.id = new.project_id and (caller is null or p.owner_id = caller)
@@ -3787,7 +3794,6 @@ begin
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  perform keyframe_private.take_token('generate');
   new.owner_id := project.owner_id;
   chosen := keyframe_private.choose_model(new.step, new.model);
   asked := keyframe_private.read_input(new.input, new.step, project);

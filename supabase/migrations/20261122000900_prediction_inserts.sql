@@ -575,6 +575,7 @@ declare
   chosen keyframe.models;
   asked jsonb;
 begin
+  perform keyframe_private.take_token('generate'); -- before any lock
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
   where p.id = new.project_id and (caller is null or p.owner_id = caller)
@@ -582,7 +583,6 @@ begin
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
-  perform keyframe_private.take_token('generate');
   new.owner_id := project.owner_id;
   chosen := keyframe_private.choose_model(new.step, new.model);
   asked := keyframe_private.read_input(new.input, new.step, project);

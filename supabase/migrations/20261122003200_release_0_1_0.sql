@@ -1,7 +1,7 @@
 -- Made by `npm run schema` after all other migrations of this version; never edited by hand.
 insert into keyframe_private.installation (version, migrations) values ('0.1.0', '{
   "foundation": "ac3db65efae6463de0512813d80c8192f8be283a798c654efac5dc92023a3ed5",
-  "rate_limits": "b7b799c66ef26ea525bc63d5ce0df1b76e64d0f1b7b5b37e7bb880ef1fa5aae6",
+  "rate_limits": "7a8043372562b45983bcedff324f4e0f6b4fc11321b6bcbd2725bcd6e51ad8e7",
   "idempotency": "d9a5a8cb3b1ac069ddee566741693d677319a171669c32c07c86af4b4a2807be",
   "projects": "7bdaa17d1c82bc794c31c124bcbe39ae755a1b1590c10775e987d22b2ae050ff",
   "films": "d12eddaf1a3ba156a0c5f3da2cb1ee6788d24f30b29bb56818a3f5a2f9b0c303",
@@ -9,7 +9,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "storage_buckets": "2b520eea9507bbc55f43c2b253dcee885c3ca2dee189a48095cda10dfb1b5891",
   "predictions": "b4ffca21d8a9221db70156824b923f63c0016db53b3003c5fc03ef1c4fdb29d3",
   "prediction_slots": "64b253c1dd5b5203c333ddd0ec8fca6a6e2ba4bfb0e8c44ffb4a5b87dd3fd47c",
-  "prediction_inserts": "2bf6253a453eded2d031d235feebe1cc0ba97b7494c9a768215c02b4beb40000",
+  "prediction_inserts": "bff463fe145e99912ee12c89050a7f39e76348d4696a4ed4b1f1cdec4136aa8b",
   "prediction_transitions": "942fc2fa9ee97b49b9d399008d092cd23165d05f3adb20efc3d3fba2f0f950c0",
   "unanswered_submits": "64dcf66b9e982f5c2d83187a1b33ef123b5e2f9f05b43ddfc8bad9b5ee4f48c0",
   "provider_states": "3adfc0f840b61463513827cf12ce4c65a81a6aebde6109ef87bfb0f508d63ef8",
