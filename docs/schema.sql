@@ -665,7 +665,7 @@ begin
   return json_build_object('prediction', before, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events and what it cost stay.';
+comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 grant execute on function keyframe.delete_prediction(uuid,uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
@@ -2287,7 +2287,7 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
     sum(attempt) AS submits
    FROM keyframe.predictions p
   GROUP BY ((created_at AT TIME ZONE 'UTC'::text)::date), (date_trunc('month'::text, (created_at AT TIME ZONE 'UTC'::text))::date), owner_id, step;
-comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Predictions deleted with their project are not counted.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
 comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';

@@ -28,7 +28,8 @@ const READS = /^(read|list)_/;
 
 /**
  * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer: the one round trip of a request.
- * With a secret key (sb_secret_…) as `token` the service role calls; for a server that acts for a user, Postgres calls as that user. Undefined arguments take the SQL function's default.
+ * With a secret key (sb_secret_…) as `token` the service role calls; for a server that acts for a user, Postgres calls as that user.
+ * Undefined arguments take the SQL function's default.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
 export type Database = <Answer>(
