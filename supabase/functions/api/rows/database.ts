@@ -58,10 +58,10 @@ export function createDatabase({ database, reads }: PlatformClient): Database {
 type Failure = { status: number; code?: string; message?: string; details?: string | null; hint?: string | null };
 
 /**
- * The database cannot answer at present: connection, resources, shutdown, statement timeout, deadlock, read-only mode (a hosted disk
- * that is nearly full), PostgREST without a database.
+ * The database cannot answer at present: connection, resources, shutdown, statement or lock timeout, deadlock, read-only mode (a
+ * hosted disk that is nearly full), PostgREST without a database.
  */
-const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|25006|PGRST00[0-3])$/;
+const AWAY = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
 
 /** There is no such function with these arguments, or no such schema. */
 const MISSING = /^(PGRST(202|106)|42883)$/;
