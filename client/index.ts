@@ -56,7 +56,8 @@ export type KeyframeClient = ReturnType<typeof projectMethods> &
   };
 
 /**
- * The API as functions, for one caller: a user by session (getToken), or a server that acts for a user (secretKey, userId). The functions need no `this`. They reject with a KeyframeError, or with the signal's reason.
+ * The API as functions, for one caller: a user by session (getToken), or a server that acts for a user (secretKey, userId).
+ * The functions need no `this`. They reject with a KeyframeError, or with the signal's reason.
  * Throws a TypeError for an invalid option, and for a secret key in a browser.
  */
 export function createKeyframeClient(options: KeyframeOptions): KeyframeClient {

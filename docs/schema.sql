@@ -717,7 +717,7 @@ begin
   return json_build_object('prediction', before, 'rate', keyframe_private.rate_state('change'));
 end
 $function$;
-comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events and what it cost stay.';
+comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 grant execute on function keyframe.delete_prediction(uuid,uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
@@ -2505,7 +2505,7 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
     sum(attempt) AS submits
    FROM keyframe.predictions p
   GROUP BY ((created_at AT TIME ZONE 'UTC'::text)::date), (date_trunc('month'::text, (created_at AT TIME ZONE 'UTC'::text))::date), owner_id, step;
-comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Predictions deleted with their project are not counted.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
 comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';
@@ -2673,6 +2673,9 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
+  if take_token.route_class in ('create', 'generate', 'change') then
+    perform from auth.users u where u.id = caller for key share;
+  end if;
   with limited as (
     select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
   ), taken as (
@@ -2689,6 +2692,9 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
+    if take_token.route_class = 'change' and caller is not null then
+      perform pg_advisory_xact_lock(hashtextextended('keyframe changes of ' || caller::text, 0));
+    end if;
     return null;
   elsif bucket.tokens < 0 then
     perform keyframe_private.raise_error(
@@ -5211,9 +5217,12 @@ declare
 begin
   for owner, names in
     with images as (
-      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept.
-      select case when b.owner_id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then b.owner_id::uuid end as owner_id, b.name, b.created_at
-      from storage.objects b where b.bucket_id = 'projects'
+      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless a server uploaded it for a user
+      -- and stopped before assign_upload.
+      select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
+      from storage.objects b
+      cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
+      where b.bucket_id = 'projects'
     ), unused as (
       select i.owner_id, i.name from images i
       where i.owner_id is not null

@@ -37,8 +37,9 @@ alter table keyframe_private.rate_buckets enable row level security;
 -- before anything is read.
 --
 -- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order:
--- Idempotency-Key, token, then rows that others may hold. A request takes tokens of one class only. A long change, such
--- as a large recovery, delays the other changes of the same owner only.
+-- Idempotency-Key, the user against the deletion of the account, token, then rows that others may hold. A request takes tokens of one
+-- class only. Changes of one owner run one at a time, with a limit or without: they lock films and projects in any order. So a long
+-- change, such as a large recovery, delays the other changes of the same owner only.
 create function keyframe_private.take_token(route_class text)
 returns jsonb
 language plpgsql
@@ -51,6 +52,9 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
+  if take_token.route_class in ('create', 'generate', 'change') then
+    perform from auth.users u where u.id = caller for key share;
+  end if;
   with limited as (
     select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
   ), taken as (
@@ -67,6 +71,9 @@ begin
   )
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
+    if take_token.route_class = 'change' and caller is not null then
+      perform pg_advisory_xact_lock(hashtextextended('keyframe changes of ' || caller::text, 0));
+    end if;
     return null;
   elsif bucket.tokens < 0 then
     perform keyframe_private.raise_error(

@@ -1,6 +1,7 @@
 -- What a run can cost before it starts, and what it costs when it is finished.
 
--- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly.
+-- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly, unless its
+-- sender wrote a size: that distorts only the sender's own video.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql
 stable

@@ -312,7 +312,7 @@ begin
   return json_build_object('prediction', before, 'rate', keyframe_private.rate_state('change'));
 end
 $$;
-comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events and what it cost stay.';
+comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
 -- Admits an upload before its body is read: takes a token and names the file. With an Idempotency-Key it is called again with the
 -- hash of the body. The same key returns the same file, but each sending takes a token: its body is read before anything tells that

@@ -113,7 +113,7 @@ select
   sum(p.attempt) as submits
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created_at at time zone 'UTC'))::date, p.owner_id, p.step;
-comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Predictions deleted with their project are not counted.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
 comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';

@@ -70,7 +70,7 @@ end
 $$;
 comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
 
--- Storage takes the owner of a file from the caller's token, and the secret key names nobody. Nobody's upload becomes the user's here.
+-- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the user's.
 create function keyframe.assign_upload(user_id uuid, file_name text)
 returns void
 language plpgsql

@@ -39,9 +39,10 @@ test("project, reference image, first frame, video by the server → the user's 
     (await user.supabase.storage.from("projects").download(referenceImagePath.slice("projects/".length))).error,
   ).toBeNull();
   const rows = await sql`
-    select p.owner_id, p.started_by_server, (select o.owner_id from storage.objects o where 'projects/' || o.name = ${referenceImagePath}) as file_owner
-    from keyframe.predictions p where p.project_id = ${projectId}`;
-  expect([...rows]).toEqual([1, 2].map(() => ({ owner_id: user.id, started_by_server: true, file_owner: user.id })));
+    select p.owner_id, p.started_by_server, o.owner_id as file_owner, o.user_metadata ->> 'uploadedFor' as file_for
+    from keyframe.predictions p, storage.objects o where p.project_id = ${projectId} and 'projects/' || o.name = ${referenceImagePath}`;
+  const row = { owner_id: user.id, started_by_server: true, file_owner: user.id, file_for: user.id };
+  expect([...rows]).toEqual([row, row]);
   await server.deleteProject(projectId);
   expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);
 });

@@ -1,3 +1,4 @@
+import type postgres from "postgres";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
@@ -151,6 +152,29 @@ describe("order", () => {
     expect(row?.ids.toSorted()).toEqual(shots.toSorted());
   });
 
+  test("two films that take each other's shots, where changes have no limit → one after the other, no deadlock", async () => {
+    const [one, two] = [await addFilmOf(2), await addFilmOf(2)];
+    const change = (sql: postgres.Sql | postgres.TransactionSql, film: string, ids: string[] | null) =>
+      sql`select keyframe.update_film(${film}, '{"title": "Cut"}', ${ids}::uuid[])`;
+    const [limit] = await db.sql`delete from keyframe_private.rate_limits where route_class = 'change' returning *`;
+    try {
+      let second: Promise<unknown> = Promise.resolve();
+      await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        await change(sql, one.film, null);
+        second = db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+          await change(sql, two.film, null);
+          await change(sql, two.film, one.ids);
+        });
+        await untilSomebodyWaits(db.sql);
+        await change(sql, one.film, two.ids);
+      });
+      await second;
+      expect([await shotsOf(one.film), await shotsOf(two.film)]).toEqual([two.ids, one.ids]);
+    } finally {
+      await db.sql`insert into keyframe_private.rate_limits ${db.sql(limit ?? {})}`;
+    }
+  });
+
   test("500 shots in another order → one statement that writes them, in milliseconds; one shot more is refused", async () => {
     const film = await addFilm();
     await db.sql`
@@ -265,6 +289,19 @@ describe("deletion", () => {
     expect([(await left(ids)).count, (await db.sql`select from keyframe.films where id = ${film}`).count]).toEqual([
       0, 0,
     ]);
+  });
+
+  test("of the account, while a request of it orders shots → waits for the request; then all is gone", async () => {
+    const { film, ids } = await addFilmOf(2);
+    let deleted: Promise<unknown> = Promise.resolve();
+    await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      await sql`select keyframe.update_film(${film}, '{"title": "Cut"}')`;
+      deleted = db.sql`delete from auth.users where id = ${world.owner}`.execute();
+      await untilSomebodyWaits(db.sql);
+      await sql`select keyframe.update_film(${film}, '{}', ${ids.toReversed()}::uuid[])`;
+    });
+    await deleted;
+    expect((await left(ids)).count).toBe(0);
   });
 });
 

@@ -61,6 +61,20 @@ test("its owner's account is gone → queued, however new; with all else of the 
   expect(await files()).not.toContain(stays);
 });
 
+test("uploaded by a server that stopped before the image became the user's → queued after a month, and with the account", async () => {
+  const uploadFor = async (user: string, days: number) => {
+    const path = await upload(days, null);
+    await db.sql`
+      update storage.objects set user_metadata = ${db.sql.json({ width: 16, height: 9, uploadedFor: user })}
+      where 'projects/' || name = ${path}`;
+    return path;
+  };
+  const [old, ofNobody] = [await uploadFor(world.owner, 31), await uploadFor(crypto.randomUUID(), 0)];
+  await uploadFor(world.owner, 29);
+  expect(await note()).toBe(2);
+  expect(await files()).toEqual([old, ofNobody].toSorted());
+});
+
 test("outputs, and files that an administrator put there → stay", async () => {
   await upload(400, null);
   await upload(400, "somebody from elsewhere");

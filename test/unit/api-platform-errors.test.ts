@@ -86,6 +86,7 @@ test.each([
   [500, "57P03", 503, "unavailable"],
   [500, "57014", 503, "unavailable"],
   [500, "40P01", 503, "unavailable"],
+  [500, "55P03", 503, "unavailable"],
   [503, "08006", 503, "unavailable"],
   [404, "PGRST202", 503, "schema_outdated"],
   [406, "PGRST106", 503, "schema_outdated"],

@@ -28,7 +28,8 @@ const READS = /^(read|list)_/;
 
 /**
  * Calls one SQL function as the holder of `token` (null: anonymous) and parses its answer: the one round trip of a request.
- * With a secret key (sb_secret_…) as `token` the service role calls; for a server that acts for a user, Postgres calls as that user. Undefined arguments take the SQL function's default.
+ * With a secret key (sb_secret_…) as `token` the service role calls; for a server that acts for a user, Postgres calls as that user.
+ * Undefined arguments take the SQL function's default.
  * Throws ApiError, and a plain Error for an answer of another shape.
  */
 export type Database = <Answer>(
@@ -57,10 +58,10 @@ export function createDatabase({ database, reads }: PlatformClient): Database {
 type Failure = { status: number; code?: string; message?: string; details?: string | null; hint?: string | null };
 
 /**
- * The database cannot answer at present: connection, resources, shutdown, statement timeout, deadlock, read-only mode (a hosted disk
- * that is nearly full), PostgREST without a database.
+ * The database cannot answer at present: connection, resources, shutdown, statement or lock timeout, deadlock, read-only mode (a
+ * hosted disk that is nearly full), PostgREST without a database.
  */
-const AWAY = /^(08...|53...|57P0.|57014|40001|40P01|25006|PGRST00[0-3])$/;
+const AWAY = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
 
 /** There is no such function with these arguments, or no such schema. */
 const MISSING = /^(PGRST(202|106)|42883)$/;

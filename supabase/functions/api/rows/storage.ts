@@ -11,13 +11,15 @@ const SIGNED_FOR_SECONDS = 3600;
 export const MIN_URL_LIFE_MS = 15 * 60_000;
 /** About 2 MB: a URL has some 600 characters, its key 150. */
 const MAX_KEPT_URLS = 2000;
+/** Storage refuses a list of more than 1,000 paths. A film of 500 shots has 1,500. */
+const MAX_SIGNED_AT_ONCE = 500;
 
 export type SignedFile = { url: string; expiresAt: string };
 
 /** Its size in pixels is kept beside the file: Postgres compares it with the aspect ratio of a video. */
 export type ReferenceImage = { bytes: Uint8Array; contentType: string; width: number; height: number };
 
-/** Accesses files as the caller. Each function is at most one call of the Storage API and throws ApiError. */
+/** Accesses files as the caller. Each function throws ApiError. */
 export type Storage = {
   /**
    * By path; missing files are left out. A URL is returned again, to the same caller only, while it is valid for MIN_URL_LIFE_MS.
@@ -51,9 +53,16 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
       const missing = paths.filter((path) => !files.has(path) && isOwn(path));
       if (missing.length === 0) return files;
       const inAnHour = new Date(now().getTime() + SIGNED_FOR_SECONDS * 1000);
-      const { data, error } = await bucket("keyframe-outputs", token).createSignedUrls(missing, SIGNED_FOR_SECONDS);
-      if (error) throw storageError("sign", error);
-      for (const { path, signedUrl, error } of data) {
+      const sign = async (from: number) => {
+        const some = missing.slice(from, from + MAX_SIGNED_AT_ONCE);
+        const { data, error } = await bucket("keyframe-outputs", token).createSignedUrls(some, SIGNED_FOR_SECONDS);
+        if (error) throw storageError("sign", error);
+        return data;
+      };
+      const calls = Array.from({ length: Math.ceil(missing.length / MAX_SIGNED_AT_ONCE) }, (_, at) =>
+        sign(at * MAX_SIGNED_AT_ONCE),
+      );
+      for (const { path, signedUrl, error } of (await Promise.all(calls)).flat()) {
         if (path === null || signedUrl === null || error !== null) continue;
         const until = signedUntil(signedUrl);
         const file = { url: asClientsReachIt(signedUrl), expiresAt: (until ?? inAnHour).toISOString() };
@@ -63,7 +72,10 @@ export function createStorage(client: PlatformClient, { supabaseUrl, clientUrl, 
       return files;
     },
     async uploadReference(name, { bytes, contentType, width, height }, token) {
-      const options = { contentType, cacheControl: "3600", upsert: false, metadata: { width, height } };
+      // Storage does not know the owner of a server's upload. Unless assign_upload follows, it is removed like an unused image of this user.
+      const uploadedFor = isServer(token) ? { uploadedFor: token.userId } : {};
+      const metadata = { width, height, ...uploadedFor };
+      const options = { contentType, cacheControl: "3600", upsert: false, metadata };
       const { error } = await bucket("projects", token).upload(name, bytes, options);
       if (error && !isDuplicate(error)) throw storageError("upload", error);
     },
