@@ -26,7 +26,7 @@ const WEIGHTS = {
   first: 44,
   last: 14,
   video: 1.2,
-  nextShot: 3,
+  nextShot: 5,
   pair: 3,
   cancel: 6,
   deleteProject: 3,
@@ -41,11 +41,11 @@ const WEIGHTS = {
   redeliver: 4,
   recover: 1,
   replaceEndpoint: 1,
-  createFilm: 1,
-  orderFilm: 3,
+  createFilm: 4,
+  orderFilm: 6,
   deleteFilm: 0.3,
   selectTake: 2,
-  deleteTake: 2,
+  deleteTake: 3,
 } as const;
 
 /** Does one random action of a user. Never throws: the outcome is counted. */
@@ -111,7 +111,7 @@ function projectActions(user: User, world: World) {
     start,
     createProject: async () => {
       const key = crypto.randomUUID();
-      const filmId = random.chance(0.5) ? user.films.at(-1) : undefined;
+      const filmId = random.chance(0.7) ? user.films.at(-1) : undefined;
       const body = { title: key, textPrompt: "A harbour at dawn", ...(filmId === undefined ? {} : { filmId }) };
       const make = () => client.createProject(body, { idempotencyKey: key });
       const { projectId } = await twice(user, world, key, "project", make, (made) => made.projectId);

@@ -1,6 +1,9 @@
 import { removePrediction, removeProject, twice } from "./users.ts";
 import type { User, World } from "./world.ts";
 
+/** Few, so that their shots change places with each other. */
+const MAX_FILMS = 2;
+/** The share of deleted films whose projects are deleted too. */
 const WITH_PROJECTS = 0.3;
 
 /** What a user does with films and takes. */
@@ -11,6 +14,7 @@ export function filmActions(user: User, world: World) {
   const frame = () => (user.frames.length === 0 ? undefined : random.pick(user.frames));
   return {
     createFilm: async () => {
+      if (user.films.length >= MAX_FILMS) return;
       const key = crypto.randomUUID();
       const make = () => client.films.create({ title: key }, { idempotencyKey: key });
       user.films.push((await twice(user, world, key, "film", make, ({ filmId }) => filmId)).filmId);
@@ -21,7 +25,7 @@ export function filmActions(user: User, world: World) {
       if (filmId === undefined) return;
       const read = await client.films.read(filmId);
       const known = [...new Set([...read.projectIds, ...user.projects.map(({ projectId }) => projectId)])];
-      const projectIds = random.shuffled(known).slice(0, random.whole(0, known.length));
+      const projectIds = random.shuffled(known).slice(0, random.whole(Math.ceil(known.length / 2), known.length));
       await client.films.change(filmId, { projectIds }, random.chance(0.5) ? { unchangedSince: read } : {});
     },
     deleteFilm: async () => {
