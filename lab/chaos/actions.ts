@@ -26,7 +26,7 @@ const WEIGHTS = {
   first: 44,
   last: 14,
   video: 1.2,
-  nextShot: 5,
+  nextShot: 12,
   pair: 3,
   cancel: 6,
   deleteProject: 3,
@@ -45,7 +45,7 @@ const WEIGHTS = {
   orderFilm: 6,
   deleteFilm: 0.3,
   selectTake: 2,
-  deleteTake: 3,
+  deleteTake: 4,
 } as const;
 
 /** Does one random action of a user. Never throws: the outcome is counted. */
@@ -125,10 +125,12 @@ function projectActions(user: User, world: World) {
         "video",
         user.projects.find(({ hasFirstFrame }) => hasFirstFrame),
       ),
-    // Starts on the frame of any project, which may be deleted or ordered at the same moment.
+    // Starts on the frame of any project, which may be deleted or ordered at the same moment. Mostly a picture: a video takes the
+    // simulator a second.
     nextShot: async () => {
       const frame = user.frames.length === 0 ? undefined : random.pick(user.frames).predictionId;
-      if (frame !== undefined) await start("video", project(), { frame });
+      const step = random.chance(0.1) ? "video" : "last-frame";
+      if (frame !== undefined) await start(step, project(), { frame });
     },
     cancel,
     pair: async () => {
