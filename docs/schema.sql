@@ -35,7 +35,6 @@ create table keyframe.projects (
   film_id uuid,
   film_position integer,
   constraint projects_pkey PRIMARY KEY (id),
-  constraint one_shot_per_position_of_a_film UNIQUE (film_id, owner_id, film_position) DEFERRABLE,
   constraint projects_id_owner_id_key UNIQUE (id, owner_id),
   constraint projects_film_fkey FOREIGN KEY (film_id, owner_id) REFERENCES keyframe.films(id, owner_id) ON DELETE SET NULL (film_id),
   constraint projects_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
@@ -49,7 +48,8 @@ create table keyframe.projects (
   constraint text_prompt_is_plain_text CHECK (keyframe_private.is_plain_text(text_prompt)),
   constraint title_has_1_to_200_characters CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200))),
   constraint title_has_a_visible_character CHECK (keyframe_private.has_visible_character(title)),
-  constraint title_is_one_line CHECK (keyframe_private.is_one_line(title))
+  constraint title_is_one_line CHECK (keyframe_private.is_one_line(title)),
+  constraint one_shot_per_position_of_a_film EXCLUDE USING btree (film_id WITH =, owner_id WITH =, film_position WITH =) DEFERRABLE
 );
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
@@ -1095,6 +1095,9 @@ begin
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
+  if with_projects then
+    perform from keyframe.projects p where p.id = any (shots) for update; -- before they leave the film: require_frame sees that they are deleted
+  end if;
   delete from keyframe.films f where f.id = wanted.id;
   if with_projects then
     delete from keyframe.projects p where p.id = any (shots);
@@ -3978,10 +3981,11 @@ AS $function$
 declare
   candidate keyframe.predictions;
 begin
-  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted.
+  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
+  -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
   perform from keyframe.projects o
   where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
-  for key share;
+  for key share skip locked;
   if found then
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
   end if;

@@ -85,7 +85,7 @@ const aboutTable = (sql: postgres.Sql, table: number) => sql<Definition[]>`
     where objoid = ${table} and classoid = 'pg_class'::regclass
     union all
     select 2, indexrelid::text, pg_get_indexdef(indexrelid) || ';' from pg_index i
-    where indrelid = ${table} and not exists (select from pg_constraint where conindid = i.indexrelid and contype in ('p', 'u'))
+    where indrelid = ${table} and not exists (select from pg_constraint where conindid = i.indexrelid and contype in ('p', 'u', 'x'))
     union all
     select 3, '', format('alter table %s enable row level security;', oid::regclass) from pg_class where oid = ${table} and relrowsecurity
     union all

@@ -1,13 +1,16 @@
 import { join } from "node:path";
 import { createClient } from "@supabase/supabase-js";
-import { createKeyframeClient } from "../client/index.ts";
+import { createKeyframeClient, type KeyframeClient } from "../client/index.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
 import { argumentsOrHelp, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { launchBrowser } from "./demo/browser.ts";
+import { registerReceiver } from "./demo/expect-events.ts";
+import { makeFilm } from "./demo/make-film.ts";
+import type { DemoOptions } from "./demo/make-shot.ts";
 import { animate } from "./screenshots/animate.ts";
-import { makeEndpoint, makeFilm } from "./screenshots/make-data.ts";
+import { makeEndpoint, makeShot } from "./screenshots/make-data.ts";
 import { takePictures } from "./screenshots/take-pictures.ts";
 
 /** A README loads it at once. */
@@ -16,7 +19,7 @@ const FOLDER = join(PROJECT_ROOT, "docs", "screenshots");
 
 const HELP = `npm run screenshots   takes the README's pictures and its animation into docs/screenshots
 
-It starts a throw-away stack with a film and a webhook endpoint, and needs about a minute. It has no options.`;
+It starts a throw-away stack with a film of three shots and a webhook endpoint, and needs about a minute. It has no options.`;
 
 async function main(): Promise<number> {
   if (argumentsOrHelp(Deno.args, HELP) === undefined) return 0;
@@ -25,14 +28,14 @@ async function main(): Promise<number> {
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
   try {
     const stack = await startStack({ dataDir, port: 0, durable: false, simulator, dashboard: true, signal });
-    await photograph(stack).finally(() => stack.stop());
+    await photograph(stack, signal).finally(() => stack.stop());
     return 0;
   } finally {
     await removeData(dataDir);
   }
 }
 
-async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack): Promise<void> {
+async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack, signal: AbortSignal): Promise<void> {
   const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const { data, error } = await supabase.auth.signInWithPassword(demoUser);
   if (error) throw error;
@@ -42,10 +45,12 @@ async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack
   const receiver = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, () => new Response("ok"));
   const browser = await launchBrowser();
   try {
-    const projectId = await makeFilm(keyframe);
+    const filmId = await makeDemoFilm(keyframe, { url, publishableKey: keys.publishableKey, signal });
+    const projectId = await makeShot(keyframe);
     const webhookId = await makeEndpoint(keyframe, databaseUrl, `http://127.0.0.1:${receiver.addr.port}/keyframe`);
     await Deno.mkdir(FOLDER, { recursive: true });
     const shots = [
+      { name: "film", path: `/films/${filmId}`, size: { width: 1120, height: 590 } },
       { name: "studio", path: `/projects/${projectId}`, show: "[aria-label=Steps]" },
       { name: "webhook", path: `/webhooks/${webhookId}` },
     ];
@@ -61,6 +66,19 @@ async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack
     await browser.close();
     await receiver.shutdown();
   }
+}
+
+/** Makes the film of `npm run demo -- --shots 3`. Returns its id. */
+async function makeDemoFilm(
+  keyframe: KeyframeClient,
+  at: Pick<DemoOptions, "url" | "publishableKey" | "signal">,
+): Promise<string> {
+  const receiver = await registerReceiver(keyframe, at.signal);
+  const options = { ...at, timeoutMs: 60_000, steps: [], shots: 3 };
+  await makeFilm(keyframe, receiver, (_name, work) => work(), options).finally(() => receiver.stop());
+  const [film] = (await keyframe.films.list()).films;
+  if (film === undefined) throw new Error("The film is not there.");
+  return film.filmId;
 }
 
 /** Runs take long enough to show their progress. */

@@ -1,14 +1,22 @@
 import type { Step } from "../../shared/contract/fields.ts";
 import { endpointActions } from "./endpoint-actions.ts";
+import { filmActions } from "./film-actions.ts";
 import { pairPrompt, planPrompt } from "./plan.ts";
-import { codeOf, endOfAddress, removePrediction, isUnanswered, recordStatus, poll } from "./users.ts";
+import {
+  codeOf,
+  endOfAddress,
+  removePrediction,
+  removeProject,
+  isUnanswered,
+  recordStatus,
+  poll,
+  twice,
+} from "./users.ts";
 import { pause } from "../../shared/platform/pause.ts";
 import type { OwnProject, User, World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
 const MAX_OPEN = 20;
-/** The share of POST requests that are sent twice at the same moment with the same key. */
-const TWICE = 0.15;
 /** The delay between the two starts of a pair, and the share of pairs of which one is cancelled at once. */
 const PAIR_APART_MS = 50;
 const PAIR_CANCELED = 0.4;
@@ -18,6 +26,7 @@ const WEIGHTS = {
   first: 44,
   last: 14,
   video: 1.2,
+  nextShot: 12,
   pair: 3,
   cancel: 6,
   deleteProject: 3,
@@ -32,12 +41,17 @@ const WEIGHTS = {
   redeliver: 4,
   recover: 1,
   replaceEndpoint: 1,
+  createFilm: 4,
+  orderFilm: 6,
+  deleteFilm: 0.3,
+  selectTake: 2,
+  deleteTake: 4,
 } as const;
 
 /** Does one random action of a user. Never throws: the outcome is counted. */
 export async function act(user: User, world: World): Promise<void> {
   const name = user.open.size >= MAX_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
-  const actions = { ...projectActions(user, world), ...endpointActions(user, world) };
+  const actions = { ...projectActions(user, world), ...endpointActions(user, world), ...filmActions(user, world) };
   try {
     await actions[name]();
     world.ledger.count(world.ledger.calls, "ok");
@@ -49,12 +63,21 @@ export async function act(user: User, world: World): Promise<void> {
 function projectActions(user: User, world: World) {
   const { client, random } = user;
   const { ledger } = world;
-  const start = async (step: Step, project: OwnProject | undefined, reference?: string, given?: string) => {
+  const start = async (
+    step: Step,
+    project: OwnProject | undefined,
+    { reference, given, frame }: { reference?: string | undefined; given?: string; frame?: string | undefined } = {},
+  ) => {
     if (!project) return;
     const key = crypto.randomUUID();
     const { projectId } = project;
     const prompt = given ?? planPrompt(random, key);
-    const body = { projectId, prompt, ...(reference === undefined ? {} : { referenceImagePath: reference }) };
+    const body = {
+      projectId,
+      prompt,
+      ...(reference === undefined ? {} : { referenceImagePath: reference }),
+      ...(frame === undefined ? {} : { firstFramePredictionId: frame }),
+    };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
     const recorded = {
       key,
@@ -88,17 +111,27 @@ function projectActions(user: User, world: World) {
     start,
     createProject: async () => {
       const key = crypto.randomUUID();
-      const make = () => client.createProject({ title: key, textPrompt: "A harbour at dawn" }, { idempotencyKey: key });
+      const filmId = random.chance(0.7) ? user.films.at(-1) : undefined;
+      const body = { title: key, textPrompt: "A harbour at dawn", ...(filmId === undefined ? {} : { filmId }) };
+      const make = () => client.createProject(body, { idempotencyKey: key });
       const { projectId } = await twice(user, world, key, "project", make, (made) => made.projectId);
       user.projects.push({ projectId, hasFirstFrame: false });
     },
-    first: () => start("first-frame", project(), random.chance(0.2) ? user.references.at(-1) : undefined),
+    first: () =>
+      start("first-frame", project(), { reference: random.chance(0.2) ? user.references.at(-1) : undefined }),
     last: () => start("last-frame", project()),
     video: () =>
       start(
         "video",
         user.projects.find(({ hasFirstFrame }) => hasFirstFrame),
       ),
+    // Starts on the frame of any project, which may be deleted or ordered at the same moment. Mostly a picture: a video takes the
+    // simulator a second.
+    nextShot: async () => {
+      const frame = user.frames.length === 0 ? undefined : random.pick(user.frames).predictionId;
+      const step = random.chance(0.1) ? "video" : "last-frame";
+      if (frame !== undefined) await start(step, project(), { frame });
+    },
     cancel,
     pair: async () => {
       const others = world.users.filter((one) => one !== user && !one.isDeleted && one.projects.length > 0);
@@ -108,9 +141,12 @@ function projectActions(user: User, world: World) {
       const prompt = pairPrompt(crypto.randomUUID());
       const [mine, theirs] = random.chance(0.5) ? [user.references.at(-1), other.references.at(-1)] : [];
       const started = await Promise.allSettled([
-        start("first-frame", project(), mine, prompt),
+        start("first-frame", project(), { reference: mine, given: prompt }),
         pause(PAIR_APART_MS).then(() =>
-          projectActions(other, world).start("first-frame", other.projects.at(-1), theirs, prompt),
+          projectActions(other, world).start("first-frame", other.projects.at(-1), {
+            reference: theirs,
+            given: prompt,
+          }),
         ),
       ]);
       if (random.chance(PAIR_CANCELED)) await cancel();
@@ -121,8 +157,7 @@ function projectActions(user: User, world: World) {
       const gone = random.pick(user.projects);
       ledger.deletedProjects.add(gone.projectId);
       await client.deleteProject(gone.projectId);
-      user.projects = user.projects.filter((one) => one !== gone);
-      for (const [id, { projectId }] of user.open) if (projectId === gone.projectId) user.open.delete(id);
+      removeProject(user, gone.projectId);
     },
     upload: async () => {
       const key = crypto.randomUUID();
@@ -148,23 +183,6 @@ function projectActions(user: User, world: World) {
     poll: () => poll(user, world),
     list: async () => void (await client.listProjects({ limit: 10, include: "predictions" })),
   };
-}
-
-/** Sends a POST, sometimes twice at once with the same key, and records what each answer created. */
-async function twice<Made>(
-  { random }: User,
-  { ledger }: World,
-  key: string,
-  what: string,
-  send: () => Promise<Made>,
-  idOf: (made: Made) => string,
-): Promise<Made> {
-  const other = random.chance(TWICE) ? send().catch(() => undefined) : undefined;
-  const made = await send();
-  ledger.answers.push({ key, what, id: idOf(made) });
-  const also = await other;
-  if (also !== undefined) ledger.answers.push({ key, what, id: idOf(also) });
-  return made;
 }
 
 /** The smallest PNG, made different by bytes after its end. */

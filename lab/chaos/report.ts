@@ -71,6 +71,12 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select count(*)::int from keyframe_private.unanswered_submits) as "unanswered submits of deleted predictions",
         (select count(*)::int from chaos.deleted_projects d
           where not exists (select from keyframe.projects p where p.id = d.project_id)) as "deleted projects",
+        (select count(*)::int from chaos.deleted_takes d
+          where not exists (select from keyframe.predictions p where p.id = d.prediction_id)) as "deleted takes",
+        (select count(*)::int from keyframe.projects where film_id is not null) as "shots of films",
+        (select count(*)::int from keyframe_private.prediction_images i
+          join keyframe.predictions p on p.id = i.prediction_id join keyframe.predictions s on s.id = i.source_prediction_id
+          where s.project_id <> p.project_id) as "frames of other projects in use",
         (select count(*)::int from chaos.addresses) as "signed URLs",
         (select count(*)::int from keyframe.webhook_events) as events,
         (select count(*)::int from keyframe.webhook_deliveries where status = 'delivered') as "deliveries delivered",

@@ -130,6 +130,7 @@ async function keepProbing({ stack, ledger, sql }: World, until: AbortSignal): P
     else if (ms >= LONGEST_MS) ledger.probes.push({ ms, status: 0, retryAfter: false });
     await response?.body?.cancel();
     ledger.slotCounts.push(...(await withTimeout(maxSlots(sql), 5_000).catch(() => [])));
+    for (const id of await withTimeout(lostSources(sql), 5_000).catch(() => [])) ledger.lostSources.add(id);
     await pause(EVERY_MS);
   }
 }
@@ -140,4 +141,13 @@ async function maxSlots(sql: World["sql"]): Promise<number[]> {
     where admitted_at is not null and is_active
     group by owner_id order by 1 desc limit 1`;
   return rows.map(({ slots }) => slots);
+}
+
+/** Predictions that run, and pay, without the frame that they were started with. */
+async function lostSources(sql: World["sql"]): Promise<string[]> {
+  const rows = await sql<{ id: string }[]>`
+    select p.id from keyframe.predictions p cross join keyframe_private.images_of(p.input) i
+    where p.is_active and i.source_prediction_id is not null
+      and not exists (select from keyframe.predictions t where t.id = i.source_prediction_id)`;
+  return rows.map(({ id }) => id);
 }

@@ -31,7 +31,15 @@ export async function newUser(world: World, seed: number, number: number): Promi
     fetch: fetchHere,
   });
   clients.set(user.id, client);
-  const nothing = { projects: [], references: [], endpoints: [], open: new Map(), lastAnswers: new Map() };
+  const nothing = {
+    projects: [],
+    films: [],
+    frames: [],
+    references: [],
+    endpoints: [],
+    open: new Map(),
+    lastAnswers: new Map(),
+  };
   return {
     userId: user.id,
     client,
@@ -66,6 +74,8 @@ export function recordEnd(user: User, { predictionId, projectId, step, succeeded
   user.open.delete(predictionId);
   const project = user.projects.find((one) => one.projectId === projectId);
   if (project && succeeded && step === "first-frame") project.hasFirstFrame = true;
+  if (project && succeeded && (step === "first-frame" || step === "last-frame"))
+    user.frames.push({ projectId, predictionId, step });
 }
 
 /** The code of an error, for the counts. */
@@ -134,8 +144,9 @@ export async function poll(user: User, world: World): Promise<void> {
   }
 }
 
-/** The prediction was deleted with its project. */
+/** The prediction was deleted, alone or with its project. */
 export function removePrediction(user: User, predictionId: string): void {
+  user.frames = user.frames.filter((frame) => frame.predictionId !== predictionId);
   user.lastAnswers.delete(predictionId);
   user.open.delete(predictionId);
 }
@@ -145,4 +156,30 @@ export function endOfAddress(url: string): string {
   const payload = new URL(url).searchParams.get("token")?.split(".")[1] ?? "";
   const { exp } = JSON.parse(new TextDecoder().decode(Uint8Array.fromBase64(payload, { alphabet: "base64url" })));
   return new Date(exp * 1000).toISOString();
+}
+
+export function removeProject(user: User, gone: string): void {
+  user.projects = user.projects.filter(({ projectId }) => projectId !== gone);
+  user.frames = user.frames.filter(({ projectId }) => projectId !== gone);
+  for (const [id, { projectId }] of user.open) if (projectId === gone) user.open.delete(id);
+}
+
+/** The share of POST requests that are sent twice at the same moment with the same key. */
+const TWICE = 0.15;
+
+/** Sends a POST, sometimes twice at once with the same key, and records what each answer created. */
+export async function twice<Made>(
+  { random }: User,
+  { ledger }: World,
+  key: string,
+  what: string,
+  send: () => Promise<Made>,
+  idOf: (made: Made) => string,
+): Promise<Made> {
+  const other = random.chance(TWICE) ? send().catch(() => undefined) : undefined;
+  const made = await send();
+  ledger.answers.push({ key, what, id: idOf(made) });
+  const also = await other;
+  if (also !== undefined) ledger.answers.push({ key, what, id: idOf(also) });
+  return made;
 }

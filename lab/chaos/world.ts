@@ -16,6 +16,8 @@ export type UserFetch = (url: string, init: RequestInit) => Promise<Response>;
 /** What a user knows of a project. */
 export type OwnProject = { projectId: string; hasFirstFrame: boolean };
 
+export type Frame = { projectId: string; predictionId: string; step: Step };
+
 /** An endpoint of a user. A steady one is never changed, so it must get every event of its owner. */
 export type Endpoint = { hook: string; webhookId: string; steady: boolean; enabled: boolean };
 
@@ -28,6 +30,9 @@ export type User = {
   fetch: UserFetch;
   random: Random;
   projects: OwnProject[];
+  films: string[];
+  /** Frames that have succeeded, as far as the user knows. */
+  frames: Frame[];
   references: string[];
   endpoints: Endpoint[];
   /** Predictions that have not ended as far as the user knows. */
@@ -122,6 +127,10 @@ export class Ledger {
   readonly answers: { key: string; what: string; id: string }[] = [];
   /** Projects whose deletion was requested, whatever the answer. */
   readonly deletedProjects = new Set<string>();
+  /** Takes whose deletion was requested, whatever the answer. */
+  readonly deletedTakes = new Set<string>();
+  /** Running predictions whose frame was gone, sampled during the load. */
+  readonly lostSources = new Set<string>();
   /** Images of deleted accounts. */
   readonly leftUploads: string[] = [];
   /** Hooks of endpoints whose event types were changed. */

@@ -33,8 +33,10 @@ alter table keyframe.projects
   add column film_id uuid,
   add column film_position integer,
   add constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
-  -- Deferrable, so that it is checked after the statement that orders a film, not after each row.
-  add constraint one_shot_per_position_of_a_film unique (film_id, owner_id, film_position) deferrable,
+  -- Deferrable, so that it is checked after the statement that orders a film, not after each row. Not unique: then an order would lock its
+  -- projects as a deletion does, and a start that uses frames of two of them could deadlock with it.
+  add constraint one_shot_per_position_of_a_film
+    exclude using btree (film_id with =, owner_id with =, film_position with =) deferrable,
   add constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null));
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';

@@ -145,10 +145,11 @@ as $$
 declare
   candidate keyframe.predictions;
 begin
-  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted.
+  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
+  -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
   perform from keyframe.projects o
   where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
-  for key share;
+  for key share skip locked;
   if found then
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
   end if;

@@ -209,6 +209,9 @@ begin
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
+  if with_projects then
+    perform from keyframe.projects p where p.id = any (shots) for update; -- before they leave the film: require_frame sees that they are deleted
+  end if;
   delete from keyframe.films f where f.id = wanted.id;
   if with_projects then
     delete from keyframe.projects p where p.id = any (shots);

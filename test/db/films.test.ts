@@ -3,7 +3,7 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
-import { liftRateLimits } from "../support/database/user.ts";
+import { liftRateLimits, start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
@@ -328,4 +328,48 @@ test("events of a shot → filmId; of a project without a film → no such field
     ["project.created", "absent"],
     ["generation.failed", "absent"],
   ]);
+});
+
+describe("a start with a frame of another shot of its film, and at the same moment", () => {
+  const ends = (work: PromiseLike<unknown>) =>
+    work.then(
+      () => "done",
+      (error: Error) => error.message,
+    );
+  /** The start has its own project and waits for its token, then the other work waits for that project, then the start goes on. */
+  const meet = async (work: (film: string, ids: string[]) => PromiseLike<unknown>, own: 0 | 1) => {
+    const { film, ids } = await addFilmOf(2);
+    const [project = "", another = ""] = own === 0 ? ids : ids.toReversed();
+    const from = { ...world, project: another };
+    const { id: frame } = await seedPrediction(db.sql, from, { step: "last-frame", status: "succeeded" });
+    const both: PromiseLike<string>[] = [];
+    await db.sql.begin(async (sql) => {
+      await sql`insert into keyframe_private.rate_buckets values (${world.owner}, 'generate', 100, now())`;
+      both.push(ends(start(db, { ...world, project }, { step: "video", firstFrame: frame })));
+      await untilSomebodyWaits(db.sql);
+      both.push(ends(work(film, ids)));
+      await Promise.race([both[1], untilSomebodyWaits(db.sql, 2)]);
+    });
+    return await Promise.all(both);
+  };
+
+  test.each([0, 1] as const)("the film is ordered (%s) → both", async (own) => {
+    expect(await meet((film, ids) => order(film, ids.toReversed()), own)).toEqual(["done", "done"]);
+  });
+
+  test.each([0, 1] as const)("the account, or the film with its shots, is deleted (%s) → no deadlock", async (own) => {
+    const deletions = [
+      () => db.sql`delete from auth.users where id = ${world.owner}`,
+      (film: string) => remove(film, true),
+    ];
+    for (const deletion of deletions) {
+      world = await addWorld(db);
+      const outcomes = await meet(deletion, own);
+      expect([
+        ["not_found", "done"],
+        ["done", "done"],
+        ["done", "generation_in_progress"],
+      ]).toContainEqual(outcomes);
+    }
+  });
 });

@@ -227,7 +227,7 @@ test("more starts than slots → the card says its number in line, and moves up 
   await card.getByText("Queued, number 1 in line").first().waitFor();
 });
 
-test("a film → the next shot is made from this one's last frame, without a first frame; the order can be changed; a deleted film leaves its shots", async () => {
+test("a film → the next shot is made from this one's last frame, without a first frame; the film plays; shots are moved, taken out and put in; a deleted film leaves its shots", async () => {
   const { session, keyframe } = await newPerson();
   const { page } = await visit({ session });
   await page.goto("/#/films");
@@ -259,21 +259,67 @@ test("a film → the next shot is made from this one's last frame, without a fir
 
   await page.getByRole("link", { name: "Film", exact: true }).click();
   const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
-  await page.getByRole("listitem").filter({ hasText: "Open sea" }).getByText("Video").waitFor();
-  await page.getByRole("button", { name: "Move Open sea up" }).click();
+  const savedTitles = async () => {
+    const { shots: saved } = await keyframe.films.read(film?.filmId ?? "");
+    return saved.map(({ title }) => title).join();
+  };
+  const row = (title: string) => page.getByRole("listitem").filter({ hasText: title });
+  await row("The boat leaves").getByText("No video yet").waitFor();
+  await row("Open sea").getByAltText("Last frame that Open sea starts on").waitFor();
+  await page.getByLabel("Shot 2: Open sea").waitFor();
+
+  const up = page.getByRole("button", { name: "Move Open sea up" });
+  await up.focus();
+  await page.keyboard.press("Enter");
   await until("the order is shown", async () => (await titles()).join() === "Open sea,The boat leaves");
-  await until("and saved", async () => {
-    const [saved] = (await keyframe.films.list()).films;
-    return (
-      saved?.projectIds.join() ===
-      shots
-        .toReversed()
-        .map(({ projectId }) => projectId)
-        .join()
-    );
-  });
-  await page.getByRole("button", { name: "Delete the film" }).click();
+  await page.getByRole("status").getByText("Open sea is shot 1 of 2.").waitFor({ state: "attached" });
+  expect(await savedTitles()).toBe("Open sea,The boat leaves");
+  expect(await up.evaluate((it) => it === document.activeElement)).toBe(true);
+
+  await page.getByRole("button", { name: "Actions for the film" }).press("Enter");
+  await page.getByRole("menuitem", { name: "Rename" }).press("Enter");
+  await page.getByRole("dialog", { name: "Rename film" }).getByLabel("Title").fill("The sea");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "The sea" }).waitFor();
+
+  const setFilm = async (title: string, choice: string) => {
+    await page.getByRole("button", { name: `Actions for ${title}` }).press("Enter");
+    await page.getByRole("menuitem", { name: "Film" }).press("Enter");
+    const choosing = page.getByRole("dialog", { name: "Film of this shot" });
+    await choosing.getByLabel("Film").selectOption(choice);
+    await choosing.getByRole("button", { name: "Save" }).press("Enter");
+    await choosing.waitFor({ state: "detached" });
+  };
+  await setFilm("Open sea", "None");
+  await row("Open sea").waitFor({ state: "detached" });
+  expect(await savedTitles()).toBe("The boat leaves");
+  await page.goto("/#/projects");
+  await setFilm("Open sea", "The sea");
+  expect(await savedTitles()).toBe("The boat leaves,Open sea");
+
+  await page.goto(`/#/films/${film?.filmId}`);
+  await page.getByRole("button", { name: "Actions for the film" }).click();
+  await page.getByRole("menuitem", { name: "Delete" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Delete film" }).click();
   await page.getByRole("heading", { name: "No films yet" }).waitFor();
   expect((await keyframe.listProjects()).projects.map(({ filmId }) => filmId)).toEqual([null, null]);
+});
+
+test("a film of two videos → plays one after the other", async () => {
+  const { session, keyframe } = await newPerson();
+  const { filmId } = await keyframe.films.create({ title: "Two" });
+  for (const title of ["Day", "Night"]) {
+    const { projectId } = await keyframe.createProject({ title, textPrompt: title, filmId });
+    await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
+    await keyframe.waitFor(await keyframe.generate("video", { projectId }));
+  }
+  const { page } = await visit({ session });
+  await page.goto(`/#/films/${filmId}`);
+  await page.getByText("Shot 1 of 2: Day").waitFor();
+  await page.getByLabel("Shot 1: Day").evaluate(async (element: HTMLVideoElement) => {
+    element.muted = true;
+    await element.play();
+    element.currentTime = element.duration - 0.2;
+  });
+  await page.getByText("Shot 2 of 2: Night").waitFor();
 });

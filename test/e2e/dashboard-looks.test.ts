@@ -183,7 +183,22 @@ function filmTour({ filmId }: Belongings): Stop[] {
         await page.getByRole("list", { name: "Shots" }).waitFor();
       },
     ],
-    opened("deletion of a film", "Delete the film", "Keep film"),
+    opened("actions of a film", "Actions for the film", "Rename"),
+    [
+      "deletion of a film",
+      async (page) => {
+        await page.getByRole("menuitem", { name: "Delete" }).click();
+        await page.getByText("Keep film").waitFor();
+      },
+    ],
+    opened("actions of a shot", "Actions for Harbour", "Film"),
+    [
+      "film of a shot",
+      async (page) => {
+        await page.getByRole("menuitem", { name: "Film" }).click();
+        await page.getByText("becomes the last shot of the film").waitFor();
+      },
+    ],
   ];
 }
 

@@ -315,7 +315,7 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await startStuckBy(person, "video", projectId);
   const frames = await historyOf("first frame");
   await more(frames, "Delete");
-  const dialog = page.getByRole("dialog", { name: "Delete this picture?" });
+  const dialog = page.getByRole("dialog", { name: "Delete picture?" });
   await dialog.getByText("It and its file will be deleted.").waitFor();
   await dialog.getByRole("button", { name: "Delete picture" }).click();
   await dialog.getByText("A generation that uses this frame is still running.").waitFor();
@@ -404,11 +404,7 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await page.getByLabel("Aspect ratio").selectOption("9:16");
   await until("the project has it", async () => (await person.keyframe.readProject(projectId)).aspectRatio === "9:16");
   await card.getByRole("button", { name: "Generate again" }).click();
-  await alert
-    .getByText(
-      "The frame has 1024 × 576 pixels, and the aspect ratio is 9:16. Generate the frame in 9:16, choose another, or change the aspect ratio.",
-    )
-    .waitFor();
+  await alert.getByText(/^The frame .+ has 1024 × 576 pixels, and the aspect ratio is 9:16\./).waitFor();
   await card.getByRole("button", { name: "Remove first frame" }).click();
   await card.getByText("Generate the first frame first.").waitFor();
   await card.getByText("Could not start").waitFor({ state: "detached" });

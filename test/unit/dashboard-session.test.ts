@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { KeyframeError, type KeyframeErrorCode } from "../../client/index.ts";
 import { isPassing } from "../../dashboard/src/app/query-client.ts";
 import { authSentence } from "../../dashboard/src/session/use-auth-form.ts";
-import { errorSentence } from "../../dashboard/src/ui/error-sentence.ts";
+import { errorSentence } from "../../dashboard/src/ui/errors.ts";
 import { readLink } from "../../dashboard/src/session/start-session.ts";
 
 describe("what the link of a mail brought", () => {

@@ -4,7 +4,6 @@ import {
   choicesOf,
   controlName,
   forcedValues,
-  inputRefusal,
   type Given,
   maxReferences,
   modelOf,
@@ -89,36 +88,6 @@ describe("frames that are not the project's", () => {
     expect(choicesOf(made, { ...chosen, usesLastFrame: false }, given({ hasLastFrame: true }))).toEqual(none);
     expect(choicesOf(model({}), chosen, given({ hasLastFrame: true }))).toEqual(none);
   });
-});
-
-test.each([
-  [
-    "maker/model takes no lastFrame. Models that take it: maker/other.",
-    "Model takes no last frame. Models that take it: maker/other.",
-  ],
-  ["durationSeconds 7: maker/model takes 5, 10.", "length 7: Model takes 5, 10."],
-  [
-    "The frame 00000000-0000-4000-8000-000000000000 has 1024 × 576 pixels, and the aspect ratio is 9:16. Generate the frame in 9:16, choose another, or send the aspectRatio of the frame.",
-    "The frame has 1024 × 576 pixels, and the aspect ratio is 9:16. Generate the frame in 9:16, choose another, or change the aspect ratio.",
-  ],
-  [
-    "The model maker/model is not available: its vendor has ended it. Name another, or none: GET /api/models lists them.",
-    "The model Model is not available: its vendor has ended it. Choose another in Settings.",
-  ],
-  [
-    "There is no uploaded image of yours at projects/mine.png. Upload it first: POST /api/projects/reference-images.",
-    "The image was removed. Choose another in Settings.",
-  ],
-  [
-    "There is no frame 00000000-0000-4000-8000-000000000000 of yours.",
-    "The frame was deleted. Choose another in Settings.",
-  ],
-  [
-    "The provider does not have this model. Choose another, or name none. It said: gone",
-    "The provider does not have this model. Choose another in Settings. It said: gone",
-  ],
-])("“%s” → “%s”", (message, words) => {
-  expect(inputRefusal(message, [model({})])).toBe(words);
 });
 
 describe("choices that depend on each other", () => {

@@ -55,8 +55,9 @@ async function makeShotOf(
   keyframe: KeyframeClient,
   { signal, timeoutMs }: DemoOptions,
 ): Promise<Shot> {
-  const prompt = (at: number) => `${SCENE}, ${TIMES[at % TIMES.length]}`;
-  const fields = { title: `Shot ${number}`, textPrompt: prompt(number - 1), filmId };
+  const timeOf = (at: number) => TIMES[at % TIMES.length];
+  const prompt = (at: number) => `${SCENE}, ${timeOf(at)}`;
+  const fields = { title: `Lighthouse ${timeOf(number - 1)}`, textPrompt: prompt(number - 1), filmId };
   const { projectId } = await keyframe.createProject(fields, { signal });
   const events = ["project.created"];
   const run = async <S extends Step>(step: S, body: StepBody[S]): Promise<Made> => {

@@ -2,8 +2,8 @@ import postgres from "postgres";
 import { type KeyframeClient, mustSucceed } from "../../client/index.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 
-/** Makes the film whose studio is shown. Returns its project. */
-export async function makeFilm(keyframe: KeyframeClient): Promise<string> {
+/** Makes the shot whose studio is shown. Returns its project. */
+export async function makeShot(keyframe: KeyframeClient): Promise<string> {
   const { projectId } = await keyframe.createProject({
     title: "The keeper",
     textPrompt: "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea",

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { Session } from "@supabase/supabase-js";
 import type { Browser, Page } from "playwright-core";
 
-/** A page; `show` selects the part whose end is scrolled to. */
-type Shot = { name: string; path: string; show?: string };
+/** A page; `show` selects the part whose end is scrolled to. `size`: of the window. */
+type Shot = { name: string; path: string; show?: string; size?: { width: number; height: number } };
 
 type Options = { browser: Browser; url: string; session: Session; shots: Shot[]; folder: string };
 
@@ -12,15 +12,15 @@ type Options = { browser: Browser; url: string; session: Session; shots: Shot[];
 export async function takePictures({ browser, url, session, shots, folder }: Options): Promise<void> {
   for (const colorScheme of ["light", "dark"] as const) {
     const context = await browser.newContext({
-      viewport: { width: 1280, height: 800 },
       colorScheme,
       storageState: keptSession(url, session),
       locale: "en-GB",
       timezoneId: "Europe/Berlin",
       reducedMotion: "reduce",
     });
-    for (const { name, path, show } of shots) {
+    for (const { name, path, show, size = { width: 1280, height: 800 } } of shots) {
       const page = await context.newPage();
+      await page.setViewportSize(size);
       await page.goto(`${url}/#${path}`);
       await untilWhole(page);
       if (show !== undefined) await page.locator(show).evaluate((element) => element.scrollIntoView({ block: "end" }));

@@ -13,8 +13,7 @@ import { SAMPLE } from "../../../shared/contract/samples.ts";
 import { type CallPlatform, useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { CopyButton } from "../ui/CopyButton.tsx";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { PageHead } from "../ui/page-parts.tsx";
+import { PageHead, Unread } from "../ui/page-parts.tsx";
 import { GUIDES } from "./guides.ts";
 import "./docs.css";
 
@@ -30,12 +29,13 @@ export function Component() {
   const { config, keyframe, callPlatform } = useServices();
   const { supabaseUrl } = config;
   const address = `${supabaseUrl}/functions/v1/api/openapi.json`;
-  const { data, error, refetch } = useQuery({
+  const api = useQuery({
     queryKey: ["openapi", address],
     queryFn: ({ signal }) => readDocument(callPlatform, signal),
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: Number.POSITIVE_INFINITY,
   });
+  const { data } = api;
   const own = useQuery({
     queryKey: ["own-identifiers"],
     queryFn: ({ signal }) => readOwn(keyframe, signal),
@@ -68,9 +68,7 @@ export function Component() {
           </Fragment>
         ))}
       </Text>
-      {error !== null && data === undefined && (
-        <ErrorNotice title="Could not load the API reference" error={error} onRetry={() => void refetch()} />
-      )}
+      {data === undefined && <Unread query={api} what="the API reference" heights={[]} />}
       {spec !== undefined && <Reference document={spec} />}
     </>
   );

@@ -1,11 +1,7 @@
-import { Anchor } from "@mantine/core";
-import { IconArrowLeft } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
-import { Link, useParams } from "react-router";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { Missing, PageHead } from "../ui/page-parts.tsx";
+import { useParams } from "react-router";
+import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { GUIDES, isGuide } from "./guides.ts";
-import classes from "./guide.module.css";
 
 /** A guide of this version as its Markdown, so that it needs no other server. */
 export function Component() {
@@ -18,15 +14,15 @@ export function Component() {
 }
 
 function Guide({ title, path, load }: (typeof GUIDES)[keyof typeof GUIDES]) {
-  const { data, error, refetch } = useQuery({ queryKey: ["guide", path], queryFn: load, staleTime: Infinity });
+  const guide = useQuery({ queryKey: ["guide", path], queryFn: load, staleTime: Infinity });
   return (
     <>
-      <Anchor component={Link} to="/docs" size="sm" className={classes.back}>
-        <IconArrowLeft size={16} aria-hidden /> Docs
-      </Anchor>
+      <BackLink to="/docs" label="Docs" />
       <PageHead title={title} text={path} />
-      {error !== null && <ErrorNotice title="Could not load the guide" error={error} onRetry={() => void refetch()} />}
-      <pre className={classes.text}>{data?.default}</pre>
+      <Unread query={guide} what="the guide" heights={[400]} />
+      <pre style={{ fontSize: "var(--mantine-font-size-sm)", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
+        {guide.data?.default}
+      </pre>
     </>
   );
 }

@@ -1,158 +1,231 @@
-import { ActionIcon, Anchor, Button, Card, Group, Modal, Skeleton, Stack, Text, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Anchor, Button, Card, Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconArrowDown, IconArrowLeft, IconArrowUp, IconMovie, IconPlus, IconTrash } from "@tabler/icons-react";
+import {
+  IconArrowDown,
+  IconArrowRight,
+  IconArrowUp,
+  IconMovie,
+  IconPencil,
+  IconPlus,
+  IconTrash,
+} from "@tabler/icons-react";
+import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { FilmWithShots, Shot } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
-import { isGone } from "../projects/project-queries.ts";
-import { FILM_ORDER, STEP_NAME } from "../projects/status-words.ts";
+import { ProjectMenu } from "../projects/ProjectMenu.tsx";
+import { isGone } from "../ui/errors.ts";
+import { STEP_NAME } from "../projects/status-words.ts";
 import { Thumb } from "../studio/Sources.tsx";
-import { BusyButton } from "../ui/BusyButton.tsx";
+import { FilmVideo } from "../studio/StepScreen.tsx";
+import screen from "../studio/screen.module.css";
 import { ErrorNotice } from "../ui/messages.tsx";
-import { EmptyState, Missing, PageHead } from "../ui/page-parts.tsx";
+import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
+import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "./film-queries.ts";
 
 export function Component() {
   const { filmId = "" } = useParams();
-  const { data, error, refetch } = useFilm(filmId);
-  if (isGone(error)) {
-    const text = "It was deleted or belongs to another account.";
-    return <Missing title="Film not found" text={text} to="/films" label="Go to films" />;
+  const film = useFilm(filmId);
+  if (isGone(film.error)) {
+    return <Missing title="Film not found" to="/films" label="Go to films" />;
   }
-  if (data !== undefined) return <FilmView key={filmId} film={data} />;
+  if (film.data !== undefined) return <FilmView key={filmId} film={film.data} />;
   return (
     <>
       <PageHead title="Film" />
-      {error !== null && <ErrorNotice title="Could not load the film" error={error} onRetry={() => void refetch()} />}
-      {error === null && (
-        <>
-          <VisuallyHidden role="status">Loading the film</VisuallyHidden>
-          <Skeleton h={240} />
-        </>
-      )}
+      <Unread query={film} what="the film" heights={[240]} />
     </>
   );
 }
 
 function FilmView({ film }: { film: FilmWithShots }) {
-  const navigate = useNavigate();
+  const { shots } = film;
   const [isNew, shot] = useDisclosure(false);
-  const [isDeleting, remove] = useDisclosure(false);
+  const [moved, setMoved] = useState("");
   const change = useChangeFilm(film);
-  /** Puts the shot at `from` in the place of its neighbour. */
-  const swap = (from: number, to: number) => {
+  /** Moves the shot at `from` to the place of its neighbour. */
+  const move = (from: number, to: number) => {
+    if (change.isPending || to < 0 || to >= shots.length) return;
     const projectIds = film.projectIds.toSpliced(from, 1).toSpliced(to, 0, film.projectIds[from] ?? "");
-    if (!change.isPending) change.mutate({ projectIds });
+    const place = `${shots[from]?.title} is shot ${to + 1} of ${shots.length}.`;
+    change.mutate({ projectIds }, { onSuccess: () => setMoved(place) });
   };
   const newShot = (
     <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={shot.open}>
       New shot
     </Button>
   );
+  const hasVideo = shots.some(({ takes }) => takes.video !== null);
   return (
     <>
-      <Anchor component={Link} to="/films" size="sm" style={{ display: "inline-flex", alignItems: "center", gap: 4 }}>
-        <IconArrowLeft size={16} aria-hidden /> Films
-      </Anchor>
+      <BackLink to="/films" label="Films" />
       <PageHead
         title={film.title}
         actions={
-          <Group gap="xs">
-            {film.shots.length > 0 && newShot}
-            <ActionIcon variant="default" size="lg" aria-label="Delete the film" onClick={remove.open}>
-              <IconTrash size={18} aria-hidden />
-            </ActionIcon>
+          <Group gap="xs" wrap="nowrap">
+            {shots.length > 0 && newShot}
+            <FilmMenu film={film} />
           </Group>
         }
       />
-      <Stack gap="sm">
-        {change.error !== null && <ErrorNotice title="Could not change the order" error={change.error} />}
-        {film.shots.length === 0 && (
-          <EmptyState Icon={IconMovie} title="No shots yet" text="A shot is a project of this film." action={newShot} />
+      {change.error !== null && <ErrorNotice title="Could not change the order" error={change.error} />}
+      {shots.length === 0 && (
+        <EmptyState
+          Icon={IconMovie}
+          title="No shots yet"
+          text="A shot is a project of this film. Make one, or put a project in by its menu."
+          action={newShot}
+        />
+      )}
+      <Grid gap="lg">
+        {hasVideo && (
+          <Grid.Col span={{ base: 12, md: 7 }}>
+            <FilmPlayer shots={shots} />
+          </Grid.Col>
         )}
-        <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: "none" }} aria-label="Shots">
-          {film.shots.map((one, at) => (
-            <ShotRow key={one.projectId} shot={one} number={at + 1} count={film.shots.length} onMove={swap} />
-          ))}
-        </Stack>
-      </Stack>
+        <Grid.Col span={{ base: 12, md: hasVideo ? 5 : 12 }}>
+          <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: "none" }} aria-label="Shots">
+            {shots.map((one, at) => (
+              <ShotRow
+                key={one.projectId}
+                shot={one}
+                before={shots[at - 1]}
+                at={at}
+                count={shots.length}
+                onMove={move}
+              />
+            ))}
+          </Stack>
+        </Grid.Col>
+      </Grid>
+      <VisuallyHidden role="status">{moved}</VisuallyHidden>
       <NewProject isOpen={isNew} onClose={shot.close} filmId={film.filmId} />
-      <DeleteFilm film={film} isOpen={isDeleting} onClose={remove.close} onDeleted={() => void navigate("/films")} />
     </>
   );
 }
 
-type ShotRowProps = { shot: Shot; number: number; count: number; onMove: (from: number, to: number) => void };
-
-function ShotRow({ shot: { projectId, title, takes }, number, count, onMove }: ShotRowProps) {
-  const made = FILM_ORDER.filter((step) => takes[step] !== null);
+/** Plays the videos of the shots one after the other. */
+function FilmPlayer({ shots }: { shots: Shot[] }) {
+  const [played, setPlayed] = useState(0);
+  const videos = shots.flatMap(({ title, takes: { video } }, at) =>
+    video?.output ? [{ title, number: at + 1, video, output: video.output }] : [],
+  );
+  const shown = videos[played] ?? videos[0];
+  if (shown === undefined) return null;
+  const { title, number, video, output } = shown;
   return (
-    <Card component="li" withBorder padding="sm">
-      <Group justify="space-between" wrap="nowrap">
-        <Group gap="sm" wrap="nowrap" miw={0}>
-          <Text c="dimmed" style={{ fontVariantNumeric: "tabular-nums" }}>
-            {number}
-          </Text>
-          <Anchor component={Link} to={`/projects/${projectId}`} lineClamp={1}>
+    <>
+      <div className={screen.screen}>
+        <FilmVideo
+          key={output.path}
+          prediction={video}
+          output={output}
+          label={`Shot ${number}: ${title}`}
+          autoPlay={played > 0}
+          onEnded={() => setPlayed((played + 1) % videos.length)}
+        />
+      </div>
+      <Text size="sm" c="dimmed" mt={6}>
+        Shot {number} of {shots.length}: {title}
+      </Text>
+    </>
+  );
+}
+
+type ShotRowProps = {
+  shot: Shot;
+  before: Shot | undefined;
+  at: number;
+  count: number;
+  onMove: (from: number, to: number) => void;
+};
+
+function ShotRow({ shot, before, at, count, onMove }: ShotRowProps) {
+  const { projectId, title, takes } = shot;
+  const first = takes["first-frame"] ?? before?.takes["last-frame"];
+  const last = takes["last-frame"];
+  // Not disabled: a button would lose the keyboard focus.
+  const mover = (Mark: typeof IconArrowUp, where: string, to: number) => (
+    <ActionIcon
+      variant="default"
+      data-disabled={to < 0 || to >= count}
+      aria-disabled={to < 0 || to >= count}
+      aria-label={`Move ${title} ${where}`}
+      onClick={() => onMove(at, to)}
+    >
+      <Mark size={16} aria-hidden />
+    </ActionIcon>
+  );
+  return (
+    <Card component="li" withBorder padding="sm" style={{ overflow: "visible" }}>
+      <Group justify="space-between" wrap="nowrap" mb="xs">
+        <Text lineClamp={1}>
+          {at + 1}.{" "}
+          <Anchor component={Link} to={`/projects/${projectId}`}>
             {title}
           </Anchor>
-          {(["first-frame", "last-frame"] as const).map((step) => {
-            const take = takes[step];
-            return take === null ? null : <Thumb key={step} prediction={take} alt={`${STEP_NAME[step]} of ${title}`} />;
-          })}
-          <Text size="sm" c="dimmed" visibleFrom="sm">
-            {made.length === 0 ? "Nothing yet" : made.map((step) => STEP_NAME[step]).join(" · ")}
-          </Text>
+        </Text>
+        <Group gap={4} wrap="nowrap">
+          {mover(IconArrowUp, "up", at - 1)}
+          {mover(IconArrowDown, "down", at + 1)}
+          <ProjectMenu project={shot} onDeleted={() => document.querySelector("main")?.focus()} />
         </Group>
-        <ActionIcon.Group>
-          <ActionIcon
-            variant="default"
-            size="lg"
-            disabled={number === 1}
-            aria-label={`Move ${title} up`}
-            onClick={() => onMove(number - 1, number - 2)}
-          >
-            <IconArrowUp size={18} aria-hidden />
-          </ActionIcon>
-          <ActionIcon
-            variant="default"
-            size="lg"
-            disabled={number === count}
-            aria-label={`Move ${title} down`}
-            onClick={() => onMove(number - 1, number)}
-          >
-            <IconArrowDown size={18} aria-hidden />
-          </ActionIcon>
-        </ActionIcon.Group>
+      </Group>
+      <Group gap="xs" className={screen.large}>
+        {first != null && <Thumb prediction={first} alt={`${STEP_NAME[first.step]} that ${title} starts on`} />}
+        {last !== null && (
+          <>
+            <IconArrowRight size={16} aria-hidden />
+            <Thumb prediction={last} alt={`Last frame of ${title}`} />
+          </>
+        )}
+        {takes.video === null && (
+          <Text size="sm" c="dimmed">
+            No video yet
+          </Text>
+        )}
       </Group>
     </Card>
   );
 }
 
-type DeleteFilmProps = { film: FilmWithShots; isOpen: boolean; onClose: () => void; onDeleted: () => void };
-
-function DeleteFilm({ film, isOpen, onClose, onDeleted }: DeleteFilmProps) {
-  const remove = useDeleteFilm(film, onDeleted);
-  const close = () => {
-    remove.reset();
-    onClose();
-  };
+function FilmMenu({ film }: { film: FilmWithShots }) {
+  const navigate = useNavigate();
+  const [isRenaming, rename] = useDisclosure(false);
+  const [isDeleting, remove] = useDisclosure(false);
+  const change = useChangeFilm(film);
+  const removal = useDeleteFilm(film, () => void navigate("/films"));
   return (
-    <Modal opened={isOpen} onClose={close} title="Delete film?" centered>
-      <Stack>
-        <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-          “{film.title}” will be deleted. Its shots stay, as projects without a film.
-        </Text>
-        {remove.error !== null && <ErrorNotice title="Could not delete the film" error={remove.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={close} data-autofocus>
-            Keep film
-          </Button>
-          <BusyButton color="red.9" isBusy={remove.isPending} onClick={() => remove.mutate()}>
-            Delete film
-          </BusyButton>
-        </Group>
-      </Stack>
-    </Modal>
+    <>
+      <ActionsMenu
+        variant="default"
+        size="lg"
+        aria-label="Actions for the film"
+        actions={[
+          { label: "Rename", Icon: IconPencil, run: rename.open },
+          { label: "Delete", Icon: IconTrash, run: remove.open, isDelete: true },
+        ]}
+      />
+      <TitleWindow
+        title="Rename film"
+        submit="Rename"
+        failed="Could not rename the film"
+        initial={film.title}
+        isOpen={isRenaming}
+        onClose={rename.close}
+        saving={change}
+        onSubmit={(title) => change.mutate({ title }, { onSuccess: rename.close })}
+      />
+      <DeleteWindow
+        noun="film"
+        isOpen={isDeleting}
+        onClose={remove.close}
+        removal={removal}
+        onDelete={() => removal.mutate()}
+      >
+        “{film.title}” will be deleted. Its shots stay, as projects without a film.
+      </DeleteWindow>
+    </>
   );
 }

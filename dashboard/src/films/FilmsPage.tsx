@@ -1,32 +1,18 @@
-import {
-  Button,
-  Card,
-  Center,
-  Group,
-  Modal,
-  Skeleton,
-  Stack,
-  Text,
-  TextInput,
-  Title,
-  VisuallyHidden,
-} from "@mantine/core";
+import { Button, Card, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPlus } from "@tabler/icons-react";
-import { type FormEvent, useState } from "react";
 import { Link, useNavigate } from "react-router";
 import type { Film } from "../../../client/index.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
 import link from "../ui/cover-link.module.css";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
+import { LoadMore, TitleWindow } from "../ui/windows.tsx";
 import { useCreateFilm, useFilms } from "./film-queries.ts";
 
 export function Component() {
-  const { data, error, refetch, hasNextPage, fetchNextPage, isFetchingNextPage } = useFilms();
+  const list = useFilms();
   const [isNew, { open, close }] = useDisclosure(false);
-  const films = data?.pages.flatMap((page) => page.films);
+  const films = list.data?.pages.flatMap((page) => page.films);
   const isNone = films?.length === 0;
   const create = (
     <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={open}>
@@ -37,15 +23,7 @@ export function Component() {
     <>
       <PageHead title="Films" actions={isNone ? null : create} />
       <Stack gap="md">
-        {error !== null && <ErrorNotice title="Could not load films" error={error} onRetry={() => void refetch()} />}
-        {films === undefined && error === null && (
-          <>
-            <VisuallyHidden role="status">Loading films</VisuallyHidden>
-            {[1, 2, 3].map((key) => (
-              <Skeleton key={key} h={FILM_HEIGHT} />
-            ))}
-          </>
-        )}
+        <Unread query={list} what="films" heights={[76, 76, 76]} />
         {isNone && (
           <EmptyState
             Icon={IconMovie}
@@ -57,21 +35,12 @@ export function Component() {
         {films?.map((film) => (
           <FilmCard key={film.filmId} film={film} />
         ))}
-        {hasNextPage && (
-          <Center>
-            <BusyButton variant="default" isBusy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-              Load more
-            </BusyButton>
-          </Center>
-        )}
+        <LoadMore of={list} />
       </Stack>
       <NewFilm isOpen={isNew} onClose={close} />
     </>
   );
 }
-
-/** A card's height, so that nothing jumps. */
-const FILM_HEIGHT = 76;
 
 function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Film }) {
   return (
@@ -90,39 +59,16 @@ function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Fi
 
 function NewFilm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const navigate = useNavigate();
-  const [title, setTitle] = useState("");
   const create = useCreateFilm(({ filmId }) => void navigate(`/films/${filmId}`));
-  const close = () => {
-    create.reset();
-    setTitle("");
-    onClose();
-  };
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    if (title.trim() !== "") create.mutate(title);
-  };
   return (
-    <Modal opened={isOpen} onClose={close} title="New film">
-      <form noValidate onSubmit={submit}>
-        <Stack>
-          <TextInput
-            label="Title"
-            data-autofocus
-            maxLength={200}
-            value={title}
-            onChange={({ currentTarget }) => setTitle(currentTarget.value)}
-          />
-          {create.error !== null && <ErrorNotice title="Could not create the film" error={create.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              Cancel
-            </Button>
-            <BusyButton type="submit" isBusy={create.isPending} isOff={title.trim() === ""}>
-              Create film
-            </BusyButton>
-          </Group>
-        </Stack>
-      </form>
-    </Modal>
+    <TitleWindow
+      title="New film"
+      submit="Create film"
+      failed="Could not create the film"
+      isOpen={isOpen}
+      onClose={onClose}
+      saving={create}
+      onSubmit={create.mutate}
+    />
   );
 }

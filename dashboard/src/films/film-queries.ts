@@ -1,10 +1,8 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
-import { projectKeys, steadyTakes } from "../projects/prediction-cache.ts";
-import { isChangedElsewhere, isGone } from "../projects/project-queries.ts";
+import { filmKeys, projectKeys, steadyTakes } from "../projects/prediction-cache.ts";
+import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
-
-export const filmKeys = { lists: ["films"] as const, one: (filmId: string | null) => ["film", filmId] as const };
 
 const A_PAGE = 30;
 const LOOK_MS = 10_000;
@@ -12,10 +10,24 @@ const LOOK_MS = 10_000;
 export function useFilms() {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
-    queryKey: filmKeys.lists,
+    queryKey: filmKeys.list,
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
     initialPageParam: undefined as string | undefined, // the first page has no cursor
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+  });
+}
+
+/** All films, to choose one. */
+export function useFilmChoice(enabled: boolean) {
+  const keyframe = useKeyframe();
+  return useQuery({
+    queryKey: filmKeys.choice,
+    queryFn: async ({ signal }) => {
+      const films: Film[] = [];
+      for await (const film of keyframe.films.each({ limit: 100 }, { signal })) films.push(film);
+      return films;
+    },
+    enabled,
   });
 }
 
@@ -49,7 +61,7 @@ export function useCreateFilm(onCreated: (film: Film) => void) {
     mutationFn: (title: string) => keyframe.films.create({ title }, { idempotencyKey: keyFor(title) }),
     onSuccess: (film) => {
       forget();
-      void queries.invalidateQueries({ queryKey: filmKeys.lists });
+      void queries.invalidateQueries({ queryKey: filmKeys.list });
       onCreated(film);
     },
   });
@@ -65,7 +77,7 @@ export function useChangeFilm(film: Film) {
     onSuccess: async (changed) => {
       await queries.cancelQueries({ queryKey: filmKeys.one(film.filmId) });
       queries.setQueryData<FilmWithShots>(filmKeys.one(film.filmId), (known) => known && withOrder(known, changed));
-      void queries.invalidateQueries({ queryKey: filmKeys.lists });
+      void queries.invalidateQueries({ queryKey: filmKeys.list });
     },
     onError: (error) => {
       if (isChangedElsewhere(error)) void queries.invalidateQueries({ queryKey: filmKeys.one(film.filmId) });
@@ -88,7 +100,7 @@ export function useDeleteFilm(film: Film, onDeleted: () => void) {
     onSuccess: () => {
       onDeleted();
       queries.removeQueries({ queryKey: filmKeys.one(film.filmId) });
-      void queries.invalidateQueries({ queryKey: filmKeys.lists });
+      void queries.invalidateQueries({ queryKey: filmKeys.list });
       void queries.invalidateQueries({ queryKey: projectKeys.lists });
     },
   });

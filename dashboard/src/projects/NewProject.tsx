@@ -6,8 +6,8 @@ import type { KeyframeClient, ProjectPage } from "../../../client/index.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
 import type { ProjectTexts } from "./ProjectForm.tsx";
-import { eachStep, projectKeys } from "./prediction-cache.ts";
-import { isChangedElsewhere } from "./project-queries.ts";
+import { eachStep, filmKeys, projectKeys } from "./prediction-cache.ts";
+import { isChangedElsewhere } from "../ui/errors.ts";
 
 const ProjectForm = lazy(() => import("./ProjectForm.tsx"));
 
@@ -94,7 +94,7 @@ function useCreateProject(
         return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
       });
       void queries.invalidateQueries({ queryKey: projectKeys.lists });
-      void queries.invalidateQueries({ queryKey: ["film", filmId] });
+      void queries.invalidateQueries({ queryKey: filmKeys.all });
       onCreated(project.projectId);
     },
   });

@@ -1,117 +1,133 @@
-import { ActionIcon, Alert, Button, Group, Menu, Modal, Stack, Text } from "@mantine/core";
+import { Alert, NativeSelect } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconDots, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
+import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useRef } from "react";
-import { hasEnded, type KeyframeClient, KeyframeError, type ListedProject } from "../../../client/index.ts";
+import { useState } from "react";
+import {
+  hasEnded,
+  type KeyframeClient,
+  KeyframeError,
+  type ListedProject,
+  type Project,
+} from "../../../client/index.ts";
+import { useFilmChoice } from "../films/film-queries.ts";
 import { useKeyframe } from "../services.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { RenameProject } from "./RenameProject.tsx";
+import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow } from "../ui/windows.tsx";
 import { runningOf } from "./prediction-cache.ts";
-import { editLists } from "./project-queries.ts";
+import { editLists, useChangeProject } from "./project-queries.ts";
+import { unlessGone } from "../ui/errors.ts";
 
 type Props = { project: ListedProject; onDeleted: () => void };
 
 /** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, onDeleted }: Props) {
-  const target = useRef<HTMLButtonElement>(null);
   const [isRenaming, rename] = useDisclosure(false);
+  const [isChoosing, film] = useDisclosure(false);
   const [isDeleting, remove] = useDisclosure(false);
-  // A modal returns the focus to the element that had it; the menu's items are gone by then.
-  const then = (open: () => void) => () => {
-    target.current?.focus();
-    open();
-  };
+  const change = useChangeProject(project.projectId);
   return (
     <>
-      <Menu position="bottom-end">
-        <Menu.Target>
-          <ActionIcon ref={target} variant="subtle" color="gray" aria-label={`Actions for ${project.title}`}>
-            <IconDots size={18} aria-hidden />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item leftSection={<IconPencil size={16} aria-hidden />} onClick={then(rename.open)}>
-            Rename
-          </Menu.Item>
-          <Menu.Item
-            c="var(--mantine-color-error)"
-            leftSection={<IconTrash size={16} aria-hidden />}
-            onClick={then(remove.open)}
-          >
-            Delete
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
-      <RenameProject project={project} isOpen={isRenaming} onClose={rename.close} />
+      <ActionsMenu
+        variant="subtle"
+        color="gray"
+        aria-label={`Actions for ${project.title}`}
+        actions={[
+          { label: "Rename", Icon: IconPencil, run: rename.open },
+          { label: "Film", Icon: IconMovie, run: film.open },
+          { label: "Delete", Icon: IconTrash, run: remove.open, isDelete: true },
+        ]}
+      />
+      <TitleWindow
+        title="Rename project"
+        submit="Rename"
+        failed="Could not rename the project"
+        initial={project.title}
+        isOpen={isRenaming}
+        onClose={rename.close}
+        saving={change}
+        onSubmit={(title) => change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: rename.close })}
+      />
+      <ChooseFilm project={project} isOpen={isChoosing} onClose={film.close} />
       <DeleteProject project={project} isOpen={isDeleting} onClose={remove.close} onDeleted={onDeleted} />
     </>
   );
 }
 
-type DeleteProjectProps = {
-  project: ListedProject;
-  isOpen: boolean;
-  onClose: () => void;
-  onDeleted: () => void;
-};
+type WindowProps = { isOpen: boolean; onClose: () => void };
 
-/** Confirms the deletion of a project and shows why it may be refused. */
-function DeleteProject({ project, isOpen, onClose, onDeleted }: DeleteProjectProps) {
-  const { projectId, title } = project;
-  const remove = useDeleteProject(onDeleted);
+/** Puts a project into a film, as its last shot, or takes it out. */
+function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: WindowProps & { project: Project }) {
+  const [chosen, setChosen] = useState<string>();
+  const films = useFilmChoice(isOpen);
+  const change = useChangeProject(projectId);
+  const value = chosen ?? filmId ?? "";
   const close = () => {
-    remove.reset();
+    setChosen(undefined);
     onClose();
   };
-  const isRunning = isInProgress(remove.error) || runningOf(project).length > 0;
   return (
-    <Modal opened={isOpen} onClose={close} title="Delete project?" centered>
-      <Stack>
-        <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-          “{title}” and its frames, videos and history will be deleted. This cannot be undone.
-        </Text>
-        <div role="status">
-          {isRunning && (
-            <Alert color="gray" icon={<IconPlayerPlay aria-hidden />} title="A step is still running">
-              It will be canceled. The provider may charge for what it has done so far.
-            </Alert>
-          )}
-        </div>
-        {remove.error !== null && !isInProgress(remove.error) && (
-          <ErrorNotice title="Could not delete the project" error={remove.error} />
+    <FormWindow
+      title="Film of this shot"
+      submit="Save"
+      failed="Could not change the film"
+      isOpen={isOpen}
+      onClose={close}
+      saving={{ ...change, error: change.error ?? films.error }}
+      canSubmit={films.data !== undefined && value !== (filmId ?? "")}
+      onSubmit={() => change.mutate({ change: { filmId: value === "" ? null : value } }, { onSuccess: close })}
+    >
+      <NativeSelect
+        label="Film"
+        description={`“${title}” becomes the last shot of the film that you choose.`}
+        data-autofocus
+        data={[
+          { value: "", label: "None" },
+          ...(films.data ?? []).map((film) => ({ value: film.filmId, label: film.title })),
+        ]}
+        value={value}
+        onChange={({ currentTarget }) => setChosen(currentTarget.value)}
+      />
+    </FormWindow>
+  );
+}
+
+function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Props) {
+  const { projectId, title } = project;
+  const remove = useDeleteProject(onDeleted);
+  const isRefused = isInProgress(remove.error);
+  const isRunning = isRefused || runningOf(project).length > 0;
+  return (
+    <DeleteWindow
+      noun="project"
+      isOpen={isOpen}
+      onClose={onClose}
+      removal={isRefused ? { ...remove, error: null } : remove}
+      submit={isRunning ? "Cancel and delete" : "Delete project"}
+      onDelete={() => remove.mutate({ projectId, cancelFirst: isRunning })}
+    >
+      “{title}” and its frames, videos and history will be deleted. This cannot be undone.
+      <div role="status">
+        {isRunning && (
+          <Alert mt="md" color="gray" icon={<IconPlayerPlay aria-hidden />} title="A step is still running">
+            It will be canceled. The provider may charge for what it has done so far.
+          </Alert>
         )}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={close} data-autofocus>
-            Keep project
-          </Button>
-          <BusyButton
-            color="red.9"
-            isBusy={remove.isPending}
-            onClick={() => remove.mutate({ projectId, cancelFirst: isRunning })}
-          >
-            {isRunning ? "Cancel and delete" : "Delete project"}
-          </BusyButton>
-        </Group>
-      </Stack>
-    </Modal>
+      </div>
+    </DeleteWindow>
   );
 }
 
 const isInProgress = (error: unknown): boolean =>
   error instanceof KeyframeError && error.code === "generation_in_progress";
 
-/** Deletes a project, on demand with what runs. `not_found` counts as success: an earlier answer was lost. */
+/** Deletes a project, on demand with what runs. */
 function useDeleteProject(onDeleted: (projectId: string) => void) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
     mutationFn: async ({ projectId, cancelFirst }: { projectId: string; cancelFirst: boolean }) => {
       if (cancelFirst) await cancelRunning(keyframe, projectId);
-      await keyframe.deleteProject(projectId).catch((error: unknown) => {
-        if (!(error instanceof KeyframeError) || error.code !== "not_found") throw error;
-      });
+      await keyframe.deleteProject(projectId).catch(unlessGone);
     },
     onSuccess: (_none, { projectId }) => {
       editLists(queries, (projects) => projects.filter((project) => project.projectId !== projectId));

@@ -1,4 +1,4 @@
-import { Button, Center, Loader, Skeleton, Stack, Text, TextInput, VisuallyHidden } from "@mantine/core";
+import { Button, Center, Loader, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPlus, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
@@ -6,9 +6,8 @@ import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import type { ProjectPage } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { LoadMore } from "../ui/windows.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import { NewProject } from "./NewProject.tsx";
 import classes from "./projects.module.css";
@@ -22,16 +21,8 @@ export function Component() {
   useEffect(() => {
     if (search !== (address.get("search") ?? "")) setAddress(search === "" ? {} : { search }, { replace: true });
   }, [search, address, setAddress]);
-  const {
-    data,
-    error,
-    refetch,
-    isPlaceholderData,
-    hasNextPage,
-    fetchNextPage,
-    isFetchingNextPage,
-    isFetchNextPageError,
-  } = useProjects(search);
+  const list = useProjects(search);
+  const { data, isPlaceholderData, hasNextPage, fetchNextPage, isFetchingNextPage, isFetchNextPageError } = list;
   const [isNew, { open, close }] = useDisclosure(false);
   const projects = data?.pages.flatMap((page) => page.projects);
   const isNothing = projects?.length === 0 && !isPlaceholderData;
@@ -63,17 +54,7 @@ export function Component() {
             onChange={({ currentTarget }) => setTyped(currentTarget.value)}
           />
         )}
-        {error !== null && !isFetchNextPageError && (
-          <ErrorNotice title="Could not load projects" error={error} onRetry={() => void refetch()} />
-        )}
-        {projects === undefined && error === null && (
-          <div className={classes.grid}>
-            <VisuallyHidden role="status">Loading projects</VisuallyHidden>
-            {[1, 2, 3, 4, 5, 6].map((key) => (
-              <Skeleton key={key} h={CARD_HEIGHT} />
-            ))}
-          </div>
-        )}
+        <Unread query={list} what="projects" heights={Array(6).fill(CARD_HEIGHT)} className={classes.grid} />
         {isSearching && (
           <Center role="status" py="xl">
             <Loader size={20} mr="sm" aria-hidden />
@@ -113,14 +94,7 @@ export function Component() {
             ))}
           </div>
         )}
-        {isFetchNextPageError && <ErrorNotice title="Could not load more" error={error} />}
-        {hasNextPage && !isSearching && (
-          <Center>
-            <BusyButton variant="default" isBusy={isFetchingNextPage} onClick={() => void fetchNextPage()}>
-              {isNothing ? "Search on" : "Load more"}
-            </BusyButton>
-          </Center>
-        )}
+        {!isSearching && <LoadMore of={list} label={isNothing ? "Search on" : "Load more"} />}
       </Stack>
       <NewProject isOpen={isNew} onClose={close} />
     </>

@@ -37,7 +37,7 @@ export function storePrediction(queries: QueryClient, given: Prediction): void {
     projectKeys.prediction(prediction.predictionId),
     (known) => known && (laterPrediction(known, prediction) ?? known),
   );
-  if (prediction.output !== null) void queries.invalidateQueries({ queryKey: ["film"] }); // it may be a take of a shot
+  if (prediction.output !== null) void queries.invalidateQueries({ queryKey: filmKeys.all }); // it may be a take of a shot
 }
 
 export function withPrediction<Given extends Pick<ProjectWithPredictions, "selected" | "predictions" | "takes">>(
@@ -96,6 +96,13 @@ export const projectKeys = {
   predictions: (projectId: string, ...step: [] | [step: Step]) => ["predictions", projectId, ...step] as const,
   prediction: (predictionId: string | null) => ["prediction", predictionId] as const,
   watch: (predictionId: string) => ["watch", predictionId] as const,
+};
+
+export const filmKeys = {
+  all: ["films"] as const,
+  list: ["films", "list"] as const,
+  choice: ["films", "choice"] as const,
+  one: (filmId: string | null) => ["films", "one", filmId] as const,
 };
 
 export const isRunning = (prediction: Prediction | null | undefined): prediction is Prediction =>

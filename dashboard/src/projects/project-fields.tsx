@@ -1,32 +1,20 @@
 import { Group, Text, Textarea, type TextareaProps } from "@mantine/core";
 
-type Props = TextareaProps & { value: string };
+type Props = Omit<TextareaProps, "value"> & { value: string };
 
-export function PromptField({ value, ...field }: Props) {
-  return (
-    <Textarea
-      label="Prompt"
-      description={<Counted text="The scene to generate." value={value} />}
-      autosize
-      value={value}
-      {...field}
-    />
-  );
-}
+export const PromptField = (field: Props) => (
+  <CountedField label="Prompt" purpose="The scene to generate." {...field} />
+);
 
-export function DescriptionField({ value, ...field }: Props) {
-  return (
-    <Textarea
-      label="Description"
-      description={<Counted text="Notes for yourself. Not sent to the model." value={value} />}
-      autosize
-      minRows={2}
-      maxRows={8}
-      value={value}
-      {...field}
-    />
-  );
-}
+export const DescriptionField = (field: Props) => (
+  <CountedField
+    label="Description"
+    purpose="Notes for yourself. Not sent to the model."
+    minRows={2}
+    maxRows={8}
+    {...field}
+  />
+);
 
 const MOST = 4000;
 
@@ -34,14 +22,15 @@ const MOST = 4000;
 export const textProblem = (text: string, most = MOST): string | null =>
   [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
 
-/** A description and a character count. The service counts code points: an emoji is one. */
-function Counted({ text, value }: { text: string; value: string }) {
-  return (
+/** A field with a description and a character count. The service counts code points: an emoji is one. */
+function CountedField({ purpose, value, ...field }: Props & { purpose: string }) {
+  const description = (
     <Group component="span" justify="space-between" wrap="nowrap" align="flex-end">
-      <span>{text}</span>
+      <span>{purpose}</span>
       <Text span inherit style={{ fontVariantNumeric: "tabular-nums", whiteSpace: "nowrap" }}>
         {[...value].length} / {MOST}
       </Text>
     </Group>
   );
+  return <Textarea description={description} autosize value={value} {...field} />;
 }

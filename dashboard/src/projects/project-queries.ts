@@ -1,14 +1,14 @@
 import { type InfiniteData, type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import {
-  type KeyframeClient,
-  KeyframeError,
-  type ListedProject,
-  type Project,
-  type ProjectPage,
-  type ProjectWithPredictions,
+import type {
+  KeyframeClient,
+  ListedProject,
+  Project,
+  ProjectPage,
+  ProjectWithPredictions,
 } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { eachStep, laterPrediction, projectKeys, steadyProject, withPrediction } from "./prediction-cache.ts";
+import { isChangedElsewhere, isGone } from "../ui/errors.ts";
+import { eachStep, filmKeys, laterPrediction, projectKeys, steadyProject, withPrediction } from "./prediction-cache.ts";
 
 /** Shows predictions started elsewhere within this time. A hidden page does not ask. */
 const LOOK_MS = 4_000;
@@ -29,9 +29,6 @@ export function useProject(projectId: string) {
     refetchInterval: ({ state }) => (isGone(state.error) ? false : LOOK_MS),
   });
 }
-
-/** Deleted, unknown, or another user's. */
-export const isGone = (error: unknown): boolean => error instanceof KeyframeError && error.code === "not_found";
 
 /** Fresh texts and selection; per step the later of the known and the read prediction. */
 function merge(known: ProjectWithPredictions, fresh: ProjectWithPredictions): ProjectWithPredictions {
@@ -80,17 +77,15 @@ export function readTakesAgain(queries: QueryClient, projectId: string): void {
   void queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });
   void queries.invalidateQueries({ queryKey: projectKeys.predictions(projectId) });
   void queries.invalidateQueries({ queryKey: projectKeys.lists });
+  void queries.invalidateQueries({ queryKey: filmKeys.all });
 }
 
-/** Somebody changed the project since it was read here. */
-export const isChangedElsewhere = (error: unknown): boolean =>
-  error instanceof KeyframeError && error.code === "precondition_failed";
-
-/** Updates the cached lists at once, then reads them again. */
+/** Updates the cached lists at once, then reads them and the films again. */
 export function editLists(queries: QueryClient, edit: (projects: ListedProject[]) => ListedProject[]): void {
   queries.setQueriesData<InfiniteData<ProjectPage>>(
     { queryKey: projectKeys.lists },
     (list) => list && { ...list, pages: list.pages.map((page) => ({ ...page, projects: edit(page.projects) })) },
   );
   void queries.invalidateQueries({ queryKey: projectKeys.lists });
+  void queries.invalidateQueries({ queryKey: filmKeys.all });
 }

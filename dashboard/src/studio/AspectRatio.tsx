@@ -2,7 +2,7 @@ import { Group, NativeSelect, Text } from "@mantine/core";
 import { useId } from "@mantine/hooks";
 import type { Project } from "../../../client/index.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
-import { errorSentence } from "../ui/error-sentence.ts";
+import { errorSentence } from "../ui/errors.ts";
 import { useModels } from "./use-models.ts";
 
 /** The aspect ratio of all steps of a project: a choice of those that its models take. */

@@ -1,4 +1,4 @@
-import { Button, Center, Checkbox, Drawer, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { Button, Checkbox, Drawer, Group, Stack, Text } from "@mantine/core";
 import { IconCheck, IconRestore } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -6,9 +6,10 @@ import { hasEnded, type Prediction, type ProjectWithPredictions, type Step } fro
 import { projectKeys, selectionOf } from "../projects/prediction-cache.ts";
 import type { useChangeProject } from "../projects/project-queries.ts";
 import { STEP_NAME, USE } from "../projects/status-words.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
+import { Unread } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
+import { LoadMore } from "../ui/windows.tsx";
 import { useOpened } from "../ui/window-focus.ts";
 import { PredictionState } from "./PredictionState.tsx";
 import { MadeFrom, References } from "./Sources.tsx";
@@ -48,14 +49,7 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse,
   return (
     <Drawer opened={useOpened(isOpen)} onClose={onClose} position="right" title={`History of the ${name}`}>
       <Stack gap="lg">
-        {all === undefined && history.error === null && [0, 1, 2].map((key) => <Skeleton key={key} h={96} />)}
-        {history.error !== null && (
-          <ErrorNotice
-            title="Could not load the history"
-            error={history.error}
-            onRetry={() => void history.refetch()}
-          />
-        )}
+        <Unread query={history} what="the history" heights={[96, 96, 96]} />
         {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
         {all?.map((prediction) => (
           <HistoryEntry
@@ -69,17 +63,7 @@ export default function HistoryDrawer({ project, step, isOpen, onClose, onReuse,
         {all?.length === 0 && (
           <Text size="sm">{withHidden ? "Nothing here." : "Nothing here that is not hidden."}</Text>
         )}
-        {history.hasNextPage && (
-          <Center>
-            <BusyButton
-              variant="default"
-              isBusy={history.isFetchingNextPage}
-              onClick={() => void history.fetchNextPage()}
-            >
-              Load more
-            </BusyButton>
-          </Center>
-        )}
+        <LoadMore of={history} />
         {all !== undefined && (
           <Checkbox
             size="xs"

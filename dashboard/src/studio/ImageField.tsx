@@ -3,7 +3,7 @@ import { IconPhotoPlus, IconX } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import { errorSentence } from "../ui/error-sentence.ts";
+import { errorSentence } from "../ui/errors.ts";
 import { useAddReference } from "./reference-image.ts";
 import { KINDS, refuseImage } from "./ReferenceDropzone.tsx";
 import { Frame } from "./Sources.tsx";

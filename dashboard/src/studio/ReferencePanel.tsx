@@ -2,7 +2,7 @@ import { Alert, Button, Group, Progress, Skeleton, Stack, Text } from "@mantine/
 import { useEffect, useRef, useState } from "react";
 import type { Project } from "../../../client/index.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
-import { errorSentence } from "../ui/error-sentence.ts";
+import { errorSentence } from "../ui/errors.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
 import { useReferenceAddress, useUploadReference } from "./reference-image.ts";
 import { ReferenceDropzone } from "./ReferenceDropzone.tsx";

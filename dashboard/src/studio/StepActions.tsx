@@ -24,17 +24,7 @@ type Props = {
   onCancel: (prediction: Prediction) => void;
 };
 
-export function StepActions({
-  step,
-  latest,
-  notYet,
-  canStart,
-  isUnsaved,
-  isStarting,
-  isCanceling,
-  onStart,
-  onCancel,
-}: Props) {
+export function StepActions({ step, latest, notYet, canStart, isUnsaved, isStarting, ...props }: Props) {
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const Icon = latest === null ? IconPlayerPlay : IconReload;
@@ -48,14 +38,14 @@ export function StepActions({
           isOff={notYet !== null || running !== null || !canStart}
           aria-describedby={notYet === null ? undefined : `not-yet-${step}`}
           leftSection={<Icon size={16} aria-hidden />}
-          onClick={onStart}
+          onClick={props.onStart}
         >
           {isUnsaved ? "Save and generate" : latest === null ? "Generate" : "Generate again"}
         </BusyButton>
         {running !== null && (
           <CancelButton
-            isBusy={isCanceling}
-            onCancel={() => onCancel(running)}
+            isBusy={props.isCanceling}
+            onCancel={() => props.onCancel(running)}
             onGoneWithFocus={() => startButton.current?.focus()}
           />
         )}

@@ -5,7 +5,6 @@ import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../c
 import { isRunning } from "../projects/prediction-cache.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
-import { errorSentence } from "../ui/error-sentence.ts";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { PredictionState } from "./PredictionState.tsx";
 import { MadeFrom, Thumb } from "./Sources.tsx";
@@ -13,7 +12,7 @@ import screen from "./screen.module.css";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
 import { StepScreen } from "./StepScreen.tsx";
 import { StepSettings } from "./StepSettings.tsx";
-import { choicesOf, inputRefusal, modelOf, type StepOptions } from "./step-options.ts";
+import { choicesOf, modelOf, type StepOptions } from "./step-options.ts";
 import classes from "./strip.module.css";
 import { useDownload } from "./use-download.ts";
 import type { Take } from "./use-predictions.ts";
@@ -37,18 +36,7 @@ type Props = {
   onUseLatest: () => void;
 };
 
-export function StepCard({
-  project,
-  step,
-  take,
-  texts,
-  models,
-  options,
-  poster,
-  notYet = null,
-  startsOn,
-  ...props
-}: Props) {
+export function StepCard({ project, step, take, texts, models, options, startsOn, ...props }: Props) {
   const { projectId, title, predictions, referenceImagePath } = project;
   const isVideo = step === "video";
   const latest = predictions[step];
@@ -74,7 +62,7 @@ export function StepCard({
           shown={shown}
           isSelected={take.isSelected}
           prompt={shown?.input.prompt ?? ""}
-          poster={poster}
+          poster={props.poster}
         />
       </div>
       <Stack gap="xs" className={classes.body}>
@@ -88,7 +76,7 @@ export function StepCard({
         <StepActions
           step={step}
           latest={latest}
-          notYet={notYet}
+          notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
           isStarting={isStarting}
@@ -103,12 +91,10 @@ export function StepCard({
           }
           onCancel={cancel.mutate}
         />
-        {error !== null && (
-          <ErrorNotice title="Could not start" error={error} sentence={inputRefusal(errorSentence(error), models)} />
-        )}
+        {error !== null && <ErrorNotice title="Could not start" error={error} />}
         {latest?.error != null && <PredictionFailure error={latest.error} step={step} />}
         {take.newer !== null && (
-          <Group gap="sm" wrap="nowrap" className={screen.newer}>
+          <Group gap="sm" wrap="nowrap" className={screen.large}>
             <Thumb key={take.newer.predictionId} prediction={take.newer} alt={`New ${STEP_NAME[step].toLowerCase()}`} />
             <Stack gap={4} align="flex-start">
               <Text size="sm">New</Text>
@@ -145,10 +131,9 @@ export function StepCard({
 function PredictionFailure({ error, step }: { error: NonNullable<Prediction["error"]>; step: Step }) {
   const remedy = remedyFor(error, step);
   const title = failureTitle(error);
-  const message = inputRefusal(error.message);
   return (
-    <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={title ?? message}>
-      {title !== null && <Text size="sm">{message}</Text>}
+    <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={title ?? error.message}>
+      {title !== null && <Text size="sm">{error.message}</Text>}
       {remedy !== null && <Text size="sm">{remedy}</Text>}
       <Text size="xs" mt={4}>
         <Code>{error.code}</Code>

@@ -1,6 +1,6 @@
 import { Button, Text } from "@mantine/core";
 import { IconMovie, IconPhoto } from "@tabler/icons-react";
-import { useEffect, useRef, useState } from "react";
+import { type ComponentProps, useEffect, useRef, useState } from "react";
 import type { Output, Prediction, Step } from "../../../client/index.ts";
 import { isRunning, useRenewOutput } from "../projects/prediction-cache.ts";
 import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "../projects/status-words.ts";
@@ -60,13 +60,17 @@ function EmptyScreen({ step, text }: { step: Step; text: string }) {
   );
 }
 
-type FilmVideoProps = { prediction: Prediction; output: Output; label: string; poster?: string | undefined };
+type FilmVideoProps = Pick<ComponentProps<"video">, "poster" | "autoPlay" | "onEnded"> & {
+  prediction: Prediction;
+  output: Output;
+  label: string;
+};
 
 /** A fresh URL is used only while the video is paused; playback continues at the same time. */
-function FilmVideo({ prediction, output: { url, width, height }, label, poster }: FilmVideoProps) {
+export function FilmVideo({ prediction, output: { url, width, height }, label, ...player }: FilmVideoProps) {
   const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
   const [address, setAddress] = useState(url);
-  const player = useRef<HTMLVideoElement>(null);
+  const element = useRef<HTMLVideoElement>(null);
   const goOnAt = useRef(0);
 
   // A player that lost its file may report 0; seeking to 0 on purpose goes through onSeeked.
@@ -74,23 +78,22 @@ function FilmVideo({ prediction, output: { url, width, height }, label, poster }
     if (at > 0) goOnAt.current = at;
   };
   const switchToFreshUrl = () => {
-    remember(player.current?.currentTime);
+    remember(element.current?.currentTime);
     setAddress(url);
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: only a new address is a reason
   useEffect(() => {
-    if (player.current === null || player.current.paused || player.current.error !== null) switchToFreshUrl();
+    if (element.current === null || element.current.paused || element.current.error !== null) switchToFreshUrl();
   }, [url]);
 
   if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
   return (
-    // biome-ignore lint/a11y/useMediaCaption: there is no text to be had of what a model made up
     <video
       key={round}
-      ref={player}
+      ref={element}
       className={classes.media}
       src={address}
-      poster={poster}
+      {...player}
       width={width}
       height={height}
       controls

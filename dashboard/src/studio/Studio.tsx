@@ -1,15 +1,15 @@
-import { Anchor, Button, Group, VisuallyHidden } from "@mantine/core";
+import { Button, Group, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconArrowLeft, IconPlus } from "@tabler/icons-react";
+import { IconPlus } from "@tabler/icons-react";
 import { useQueries, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
-import { Link, useNavigate } from "react-router";
+import { useNavigate } from "react-router";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
 import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
-import { PageHead } from "../ui/page-parts.tsx";
+import { BackLink, PageHead } from "../ui/page-parts.tsx";
 import { AspectRatio } from "./AspectRatio.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
 import { ReferencePanel } from "./ReferencePanel.tsx";
@@ -28,14 +28,10 @@ export function Studio({ project }: { project: ProjectWithPredictions }) {
   return (
     <>
       <div className={classes.head}>
-        <Anchor
-          component={Link}
+        <BackLink
           to={filmId === null ? "/projects" : `/films/${filmId}`}
-          size="sm"
-          className={classes.back}
-        >
-          <IconArrowLeft size={16} aria-hidden /> {filmId === null ? "Projects" : "Film"}
-        </Anchor>
+          label={filmId === null ? "Projects" : "Film"}
+        />
         <PageHead
           title={title}
           actions={

@@ -154,29 +154,6 @@ const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds
 /** A name for people. A control that this page does not know has its own. */
 export const controlName = (name: string): string => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 
-const CAMEL_CASE = /\b[a-z]+(?:[A-Z][a-z]+)+\b/g;
-const ADVICE: [RegExp, string][] = [
-  [/There is no frame \S+ of yours\./, "The frame was deleted. Choose another in Settings."],
-  [
-    /There is no uploaded image of yours at \S+ Upload it first: POST \S+/,
-    "The image was removed. Choose another in Settings.",
-  ],
-  [/(?: Name another, or none:)? GET \/api\/models lists them\./, " Choose another in Settings."],
-  [/ another, or name none\./, " another in Settings."],
-  [/send the aspectRatio of the frame/, "change the aspect ratio"],
-  [/Upload it by POST \S+\./, "Choose another in Settings."],
-  [/ (?:[0-9a-f]{8}-[0-9a-f-]{27}|projects\/[^\s.]+\.\w+)/g, ""],
-];
-
-/** What the service says of an input, in the words of this page: its models, its settings, and no address of the API. */
-export function inputRefusal(message: string, models: Model[] = []): string {
-  const advised = ADVICE.reduce((words, [said, ours]) => words.replace(said, ours), message);
-  const labelled = models.reduce((words, { model, label }) => words.replaceAll(model, label), advised);
-  return labelled.replace(CAMEL_CASE, (name) =>
-    (NAMES[name] ?? name.replace(/[A-Z]/g, (letter) => ` ${letter}`)).toLowerCase(),
-  );
-}
-
 const WORDS: Record<string, (value: Value) => string> = {
   durationSeconds: (value) => `${value} s`,
   audio: (value) => (value === true ? "sound" : "no sound"),

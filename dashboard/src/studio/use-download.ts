@@ -3,7 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
-import { errorSentence } from "../ui/error-sentence.ts";
+import { errorSentence } from "../ui/errors.ts";
 
 export function useDownload(title: string) {
   const keyframe = useKeyframe();

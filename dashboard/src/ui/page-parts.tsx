@@ -1,8 +1,9 @@
-import { Button, Card, Group, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Button, Card, Group, Skeleton, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
-import { type Icon, IconMapSearch } from "@tabler/icons-react";
+import { type Icon, IconArrowLeft, IconMapSearch } from "@tabler/icons-react";
 import { type ReactNode, useId } from "react";
 import { Link } from "react-router";
+import { ErrorNotice } from "./messages.tsx";
 
 type Props = { title: string; text?: string; actions?: ReactNode };
 
@@ -19,6 +20,37 @@ export function PageHead({ title, text, actions }: Props) {
       </Stack>
       {actions}
     </Group>
+  );
+}
+
+export const BackLink = ({ to, label }: { to: string; label: string }) => (
+  <Anchor component={Link} to={to} size="sm" style={{ display: "inline-flex", alignItems: "center", gap: 4 }}>
+    <IconArrowLeft size={16} aria-hidden /> {label}
+  </Anchor>
+);
+
+type UnreadProps = {
+  query: { data: unknown; error: unknown; refetch: () => unknown; isFetchNextPageError?: boolean };
+  /** What is read, such as “the film”. */
+  what: string;
+  /** Of what it takes the place of, so that nothing jumps. */
+  heights: number[];
+  className?: string | undefined;
+};
+
+/** A query that is still read, or could not be read. */
+export function Unread({ query, what, heights, className }: UnreadProps) {
+  const { data, error, refetch, isFetchNextPageError = false } = query;
+  if (error !== null && !isFetchNextPageError)
+    return <ErrorNotice title={`Could not load ${what}`} error={error} onRetry={() => void refetch()} />;
+  if (data !== undefined) return null;
+  return (
+    <div className={className} style={className === undefined ? { display: "grid", gap: 16 } : undefined}>
+      <VisuallyHidden role="status">Loading {what}</VisuallyHidden>
+      {Object.entries(heights).map(([at, height]) => (
+        <Skeleton key={at} h={height} />
+      ))}
+    </div>
   );
 }
 
@@ -39,10 +71,10 @@ export function Panel({ title, actions, children }: PanelProps) {
   );
 }
 
-type MissingProps = { title: string; text: string; to: string; label: string };
+type MissingProps = { title: string; text?: string; to: string; label: string };
 
 /** Shown where an address leads to nothing. */
-export function Missing({ title, text, to, label }: MissingProps) {
+export function Missing({ title, text = "It was deleted or belongs to another account.", to, label }: MissingProps) {
   useDocumentTitle(`${title} · Keyframe`);
   const action = (
     <Button component={Link} to={to}>

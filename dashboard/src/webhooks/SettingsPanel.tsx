@@ -1,12 +1,12 @@
-import { Button, Divider, Group, Modal, Skeleton, Stack, Switch, Text } from "@mantine/core";
+import { Button, Divider, Group, Skeleton, Stack, Switch, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconTrash } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
 import { useNavigate } from "react-router";
 import type { Webhook } from "../../../client/index.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice } from "../ui/messages.tsx";
 import { Panel } from "../ui/page-parts.tsx";
+import { DeleteWindow } from "../ui/windows.tsx";
 import { useChangeWebhook, useDeleteWebhook } from "./webhook-queries.ts";
 
 // Lazy: it brings the contract's schemas.
@@ -50,10 +50,6 @@ export function DeletePanel({ webhook }: { webhook: Webhook }) {
   const navigate = useNavigate();
   const [isOpen, { open, close }] = useDisclosure(false);
   const remove = useDeleteWebhook(webhook.webhookId, () => void navigate("/webhooks", { replace: true }));
-  const keep = () => {
-    remove.reset();
-    close();
-  };
   return (
     <Panel title="Delete">
       <Text size="sm" c="dimmed" mb="md">
@@ -64,22 +60,9 @@ export function DeletePanel({ webhook }: { webhook: Webhook }) {
           Delete…
         </Button>
       </Group>
-      <Modal opened={isOpen} onClose={keep} title="Delete endpoint?" centered>
-        <Stack>
-          <Text size="sm" style={{ overflowWrap: "anywhere" }}>
-            {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
-          </Text>
-          {remove.error !== null && <ErrorNotice title="Could not delete the endpoint" error={remove.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={keep} data-autofocus>
-              Cancel
-            </Button>
-            <BusyButton color="red.9" isBusy={remove.isPending} onClick={() => remove.mutate()}>
-              Delete endpoint
-            </BusyButton>
-          </Group>
-        </Stack>
-      </Modal>
+      <DeleteWindow noun="endpoint" isOpen={isOpen} onClose={close} removal={remove} onDelete={() => remove.mutate()}>
+        {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
+      </DeleteWindow>
     </Panel>
   );
 }

@@ -3,12 +3,11 @@ import { useForm } from "@mantine/form";
 import { useEffect, useRef } from "react";
 import type { Webhook } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
-import type { checkUrl } from "../../../shared/webhooks/check-url.ts";
+import { checkUrl } from "../../../shared/webhooks/check-url.ts";
 import { BusyButton } from "../ui/BusyButton.tsx";
 import { ErrorNotice, notify } from "../ui/messages.tsx";
 import { useFocusOnMount } from "../ui/window-focus.ts";
 import { isLocalStack } from "./endpoint.ts";
-import { EventName } from "./EventName.tsx";
 import { useChangeWebhook } from "./webhook-queries.ts";
 import {
   changesOf,
@@ -132,7 +131,7 @@ function EventChoice({ form }: { form: EndpointForm }) {
         <Checkbox.Group aria-label="Events to send" {...chosen} ml="xl">
           <Stack gap={8}>
             {EVENT_CHOICES.map((type) => (
-              <Checkbox key={type} value={type} label={<EventName type={type} />} description={EVENT_WORDS[type]} />
+              <Checkbox key={type} value={type} label={type} description={EVENT_WORDS[type]} />
             ))}
           </Stack>
         </Checkbox.Group>
@@ -144,12 +143,11 @@ function EventChoice({ form }: { form: EndpointForm }) {
 const MAX_CHARACTERS = 500;
 
 /**
- * Validates while typing, with the service's own rules: loaded for a new endpoint or with the first change. Follows `given` until the user changes a field.
+ * Validates while typing, with the service's own rules. Follows `given` until the user changes a field.
  */
 function useWebhookForm(given: WebhookSettings) {
   const { config } = useServices();
   const allowLocal = isLocalStack(config);
-  const rules = useRef<typeof checkUrl>(null);
   const form = useForm<WebhookValues, WebhookSettings>({
     initialValues: toValues(given),
     transformValues: fromValues,
@@ -159,7 +157,7 @@ function useWebhookForm(given: WebhookSettings) {
         const text = url.trim();
         if (text === "") return "Enter your server's URL.";
         if ("https://".startsWith(text)) return null; // still typing; otherwise the service refuses it
-        return rules.current?.(text, { allowLocal }) ?? null;
+        return checkUrl(text, { allowLocal });
       },
       description: (text) => ([...text].length > MAX_CHARACTERS ? `At most ${MAX_CHARACTERS} characters.` : null),
       eventTypes: (types, { isEvery }) => (!isEvery && types.length === 0 ? "Choose at least one event." : null),
@@ -175,15 +173,7 @@ function useWebhookForm(given: WebhookSettings) {
     if (isSame(shown, before) || isSame(shown, given)) form.setValues(toValues(given));
   }, [given, form]);
 
-  const isChanged = !isSame(fromValues(form.values), given);
-  const isNeeded = isChanged || given.url === "";
-  useEffect(() => {
-    if (!isNeeded) return;
-    void import("../../../shared/webhooks/check-url.ts").then((module) => {
-      rules.current = module.checkUrl;
-    });
-  }, [isNeeded]);
-  return { form, isChanged };
+  return { form, isChanged: !isSame(fromValues(form.values), given) };
 }
 
 type EndpointForm = ReturnType<typeof useWebhookForm>["form"];

@@ -1,9 +1,7 @@
-import { Anchor, Grid, Group, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
-import { IconArrowLeft } from "@tabler/icons-react";
-import { Link, useParams } from "react-router";
+import { Grid, Stack } from "@mantine/core";
+import { useParams } from "react-router";
 import { KeyframeError, type Webhook } from "../../../client/index.ts";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { Missing, PageHead } from "../ui/page-parts.tsx";
+import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName } from "./endpoint.ts";
@@ -19,40 +17,21 @@ const isMissing = (error: unknown): boolean =>
 
 export function Component() {
   const { webhookId = "" } = useParams();
-  const { data: webhook, error, refetch } = useWebhook(webhookId);
-  const back = (
-    <Group mb="xs">
-      <Anchor component={Link} to="/webhooks" size="sm">
-        <Group component="span" gap={4}>
-          <IconArrowLeft size={16} aria-hidden />
-          All endpoints
-        </Group>
-      </Anchor>
-    </Group>
-  );
-  if (isMissing(error)) {
-    const text = "It was deleted or belongs to another account.";
-    return <Missing title="Endpoint not found" text={text} to="/webhooks" label="Go to endpoints" />;
+  const read = useWebhook(webhookId);
+  const webhook = read.data;
+  if (isMissing(read.error)) {
+    return <Missing title="Endpoint not found" to="/webhooks" label="Go to endpoints" />;
   }
   return (
     <>
-      {back}
+      <BackLink to="/webhooks" label="All endpoints" />
       <PageHead
         title={webhook === undefined ? "Endpoint" : endpointName(webhook)}
         text={webhook?.url ?? "\u00a0"}
         actions={webhook === undefined ? null : <SendTest webhook={webhook} />}
       />
       <Stack gap="lg">
-        {error !== null && (
-          <ErrorNotice title="Could not load the endpoint" error={error} onRetry={() => void refetch()} />
-        )}
-        {webhook === undefined && error === null && (
-          <>
-            <VisuallyHidden role="status">Loading the endpoint</VisuallyHidden>
-            <Skeleton h={420} />
-            <Skeleton h={400} />
-          </>
-        )}
+        <Unread query={read} what="the endpoint" heights={[420, 400]} />
         {webhook !== undefined && <Endpoint key={webhookId} webhook={webhook} />}
       </Stack>
     </>

@@ -1,11 +1,10 @@
-import { Button, Group, Modal, Skeleton, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
+import { Button, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconPlus, IconWebhook } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
 import { Link } from "react-router";
 import type { CreatedWebhook as Created } from "../../../client/index.ts";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { EmptyState, PageHead } from "../ui/page-parts.tsx";
+import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { EndpointCard } from "./EndpointCard.tsx";
 import { useHealth } from "./health.ts";
@@ -15,7 +14,8 @@ import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
 import classes from "./webhooks.module.css";
 
 export function Component() {
-  const { data: webhooks, error, refetch } = useWebhooks();
+  const read = useWebhooks();
+  const webhooks = read.data;
   const health = useHealth(null);
   const [isNew, { open, close }] = useDisclosure(false);
   const add = (
@@ -31,23 +31,8 @@ export function Component() {
         actions={webhooks?.length === 0 ? null : add}
       />
       <Stack gap="lg">
-        {error !== null && (
-          <ErrorNotice title="Could not load endpoints" error={error} onRetry={() => void refetch()} />
-        )}
-        {health.error !== null && (
-          <ErrorNotice
-            title="Could not load the last 24 hours"
-            error={health.error}
-            onRetry={() => void health.refetch()}
-          />
-        )}
-        {webhooks === undefined && error === null && (
-          <>
-            <VisuallyHidden role="status">Loading endpoints</VisuallyHidden>
-            <Skeleton h={160} />
-            <Skeleton h={160} />
-          </>
-        )}
+        <Unread query={read} what="endpoints" heights={[160, 160]} />
+        <Unread query={health} what="the last 24 hours" heights={[]} />
         {webhooks?.length === 0 && (
           <EmptyState
             Icon={IconWebhook}

@@ -1,7 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback } from "react";
-import { type Delivery, type KeyframeClient, KeyframeError, type Webhook } from "../../../client/index.ts";
+import type { Delivery, KeyframeClient, Webhook } from "../../../client/index.ts";
 import type { QueryOf } from "../../../shared/contract/operations/index.ts";
+import { unlessGone } from "../ui/errors.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 
@@ -81,15 +82,12 @@ export function useChangeWebhook(webhookId: string) {
   });
 }
 
-/** `not_found` counts as success: an earlier answer was lost. */
 export function useDeleteWebhook(webhookId: string, onDeleted: () => void) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
     mutationFn: async () => {
-      await keyframe.webhooks.delete(webhookId).catch((error: unknown) => {
-        if (!(error instanceof KeyframeError) || error.code !== "not_found") throw error;
-      });
+      await keyframe.webhooks.delete(webhookId).catch(unlessGone);
     },
     onSuccess: () => {
       queries.setQueryData<Webhook[]>(webhookKeys.list, (list) => list?.filter((one) => one.webhookId !== webhookId));

@@ -7,11 +7,12 @@ import { retry, type World } from "../world.ts";
 import { deliveryInvariants } from "./deliveries.ts";
 import { filesInStorage, ledgerRows, type Invariant, runsAtProvider, writeLedger } from "./ledger-tables.ts";
 import { leftoverInvariants, storageInvariants } from "./leftovers.ts";
-import { statusInvariants, predictionInvariants } from "./predictions.ts";
+import { filmInvariants, statusInvariants, predictionInvariants } from "./predictions.ts";
 
 export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   ...predictionInvariants,
   ...statusInvariants,
+  ...filmInvariants,
   ...deliveryInvariants,
   ...storageInvariants,
   ...leftoverInvariants,

@@ -53,6 +53,8 @@ const TABLES = `
   create index on chaos.starts (prompt);
   create table chaos.answers (key text, what text, id text);
   create table chaos.deleted_projects (project_id uuid);
+  create table chaos.deleted_takes (prediction_id uuid);
+  create table chaos.lost_sources (prediction_id uuid);
   create table chaos.arrivals (hook text, event_id uuid, type text, body_md5 text, valid int, stale int, taken int, misbehaved int);
   create index on chaos.arrivals (event_id, hook);
   create table chaos.forged (hook text, event_id text);
@@ -73,6 +75,8 @@ type LedgerRows = Record<
   | "addresses"
   | "answers"
   | "deleted_projects"
+  | "deleted_takes"
+  | "lost_sources"
   | "arrivals"
   | "forged"
   | "runs"
@@ -114,6 +118,8 @@ export function ledgerRows(ledger: Ledger, receivers: Receivers): Partial<Ledger
     addresses: ledger.addresses,
     answers: ledger.answers,
     deleted_projects: [...ledger.deletedProjects].map((project_id) => ({ project_id })),
+    deleted_takes: [...ledger.deletedTakes].map((prediction_id) => ({ prediction_id })),
+    lost_sources: [...ledger.lostSources].map((prediction_id) => ({ prediction_id })),
     forged: receivers.forged().map(({ hook, id }) => ({ hook, event_id: id })),
     arrivals: [...receivers.received.values()].map(({ eventId, bodyMd5, ...seen }) => ({
       ...seen,

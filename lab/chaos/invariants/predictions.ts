@@ -9,11 +9,11 @@ const UNPROVABLE = `
 
 export const predictionInvariants = {
   accepted_starts_are_there: {
-    sentence: "each accepted start has its row, unless its project was deleted",
+    sentence: "each accepted start has its row, unless its project or itself was deleted",
     broken: `
       select format('prediction %s of project %s is missing', s.prediction_id, s.project_id) as broken
       from chaos.starts s left join keyframe.predictions p on p.id = s.prediction_id
-      where s.prediction_id is not null and p.id is null
+      where s.prediction_id is not null and p.id is null and s.prediction_id not in (select prediction_id from chaos.deleted_takes)
         and not (s.project_id in (select project_id from chaos.deleted_projects)
           and not exists (select from keyframe.projects j where j.id = s.project_id))`,
   },
@@ -121,6 +121,30 @@ export const predictionInvariants = {
       union all
       select format('event %s is of another prediction than its payload says', id) from keyframe.webhook_events
       where prediction_id is not null and payload -> 'data' ->> 'predictionId' is distinct from prediction_id::text`,
+  },
+  runs_have_their_source: {
+    sentence: "no prediction ran without the frame that it was started with",
+    broken: `select format('prediction %s', prediction_id) as broken from chaos.lost_sources`,
+  },
+} satisfies Record<string, Invariant>;
+
+export const filmInvariants = {
+  selections_are_there: {
+    sentence: "no project points at a take or a film that is gone or another's",
+    broken: `
+      select format('project %s selects %s', p.id, s.id) as broken
+      from keyframe.projects p
+      cross join unnest(array[p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id]) as s (id)
+      where s.id is not null and not exists (select from keyframe.predictions t where t.id = s.id and t.project_id = p.id)
+      union all
+      select format('project %s is in the film %s', p.id, p.film_id) from keyframe.projects p
+      where p.film_id is not null and not exists (select from keyframe.films f where f.id = p.film_id and f.owner_id = p.owner_id)`,
+  },
+  shots_have_one_place: {
+    sentence: "each shot has a place of its own in its film",
+    broken: `
+      select format('%s shots of the film %s are at %s', count(*), film_id, film_position) as broken from keyframe.projects
+      where film_id is not null group by film_id, film_position having count(*) > 1 or film_position is null`,
   },
 } satisfies Record<string, Invariant>;
 

@@ -3,7 +3,8 @@ import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { ProjectWithPredictions } from "../../../../client/index.ts";
 import { projectKeys } from "../../projects/prediction-cache.ts";
-import { isChangedElsewhere, useChangeProject } from "../../projects/project-queries.ts";
+import { useChangeProject } from "../../projects/project-queries.ts";
+import { isChangedElsewhere } from "../../ui/errors.ts";
 import { useDraft } from "../../session/use-draft.ts";
 
 /** What a person edits in the studio. The title is changed by the project's menu. */

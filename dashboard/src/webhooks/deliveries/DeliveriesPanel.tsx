@@ -1,11 +1,10 @@
-import { Button, Center, Group, NativeSelect, SegmentedControl, Skeleton, Stack, VisuallyHidden } from "@mantine/core";
+import { Button, Group, NativeSelect, SegmentedControl, Stack, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconHistory, IconInbox } from "@tabler/icons-react";
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
-import { BusyButton } from "../../ui/BusyButton.tsx";
-import { ErrorNotice } from "../../ui/messages.tsx";
-import { EmptyState, Panel } from "../../ui/page-parts.tsx";
+import { EmptyState, Panel, Unread } from "../../ui/page-parts.tsx";
+import { LoadMore } from "../../ui/windows.tsx";
 import type { DeliveryFilter } from "../webhook-queries.ts";
 import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
@@ -31,7 +30,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   const list = useRef<HTMLDivElement>(null);
   const [isRecovering, recovery] = useDisclosure(false);
   const deliveries = useDeliveries(webhook.webhookId, filter);
-  const { data, error, isFetchNextPageError } = deliveries;
+  const { data } = deliveries;
   const read = useMemo(() => data?.pages.flatMap((page) => page.deliveries), [data]);
   const { rows: shown, newer, showNewer } = useHeldList(read, open.length > 0);
   const show = (other: DeliveryFilter) => {
@@ -87,10 +86,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             }}
           />
         </div>
-        {error !== null && !isFetchNextPageError && (
-          <ErrorNotice title="Could not load deliveries" error={error} onRetry={() => void deliveries.refetch()} />
-        )}
-        {shown === undefined && error === null && <DeliverySkeletons />}
+        <Unread query={deliveries} what="deliveries" heights={[52, 52, 52, 52, 52]} />
         {shown?.length === 0 && !deliveries.isPlaceholderData && <NoDeliveries {...filter} />}
         {shown !== undefined && shown.length > 0 && (
           <DeliveryList
@@ -103,18 +99,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             isStale={deliveries.isPlaceholderData}
           />
         )}
-        {isFetchNextPageError && <ErrorNotice title="Could not load more" error={error} />}
-        {deliveries.hasNextPage && (
-          <Center>
-            <BusyButton
-              variant="default"
-              isBusy={deliveries.isFetchingNextPage}
-              onClick={() => void deliveries.fetchNextPage()}
-            >
-              Load more
-            </BusyButton>
-          </Center>
-        )}
+        <LoadMore of={deliveries} />
       </Stack>
       <RecoverWindow webhook={webhook} isOpen={isRecovering} onClose={recovery.close} />
     </Panel>
@@ -170,15 +155,4 @@ function NoDeliveries({ status, eventType }: DeliveryFilter) {
     return <EmptyState Icon={IconInbox} title={title} text={`Only deliveries of ${eventType} are shown.`} />;
   }
   return <EmptyState Icon={IconInbox} title={title} text={text} />;
-}
-
-function DeliverySkeletons() {
-  return (
-    <Stack gap={1}>
-      <VisuallyHidden role="status">Loading deliveries</VisuallyHidden>
-      {[0, 1, 2, 3, 4].map((row) => (
-        <Skeleton key={row} h={52} radius={0} aria-hidden />
-      ))}
-    </Stack>
-  );
 }

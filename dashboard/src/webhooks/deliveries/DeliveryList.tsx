@@ -1,6 +1,6 @@
 import { Accordion, Anchor, Group, Stack, Text } from "@mantine/core";
 import { IconRepeat } from "@tabler/icons-react";
-import type { Ref } from "react";
+import type { ReactNode, Ref } from "react";
 import { Link } from "react-router";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { OutcomeIcon } from "../EndpointState.tsx";
@@ -8,7 +8,6 @@ import { BusyButton } from "../../ui/BusyButton.tsx";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { ErrorNotice, notify } from "../../ui/messages.tsx";
 import { Time } from "../../ui/Time.tsx";
-import { EventName } from "../EventName.tsx";
 import classes from "./deliveries.module.css";
 import { useRedeliver, useWatchDelivery } from "./delivery-queries.ts";
 import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
@@ -88,7 +87,7 @@ function DeliveryLine({ delivery }: { delivery: Delivery }) {
       </span>
       <span className={classes.event}>
         <Text span size="sm" display="block">
-          <EventName type={eventType} />
+          {eventType}
         </Text>
         <Text span size="sm" c="dimmed" display="block" truncate>
           {aboutWords(delivery)}
@@ -139,46 +138,32 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
       </Group>
       {redeliver.error !== null && <ErrorNotice title="Could not send again" error={redeliver.error} />}
       <dl className={classes.facts}>
-        <dt>webhook-id</dt>
-        <dd>
+        <Fact name="webhook-id">
           <code>{eventId}</code>
-        </dd>
+        </Fact>
         {projectId !== null && (
-          <>
-            <dt>Project</dt>
-            <dd>
-              {projectTitle === null ? (
-                "deleted"
-              ) : (
-                <Anchor inherit underline="always" component={Link} to={`/projects/${projectId}`}>
-                  {projectTitle}
-                </Anchor>
-              )}
-            </dd>
-          </>
+          <Fact name="Project">
+            {projectTitle === null ? (
+              "deleted"
+            ) : (
+              <Anchor inherit underline="always" component={Link} to={`/projects/${projectId}`}>
+                {projectTitle}
+              </Anchor>
+            )}
+          </Fact>
         )}
         {predictionId !== null && (
-          <>
-            <dt>Prediction</dt>
-            <dd>
-              <code>{predictionId}</code>
-            </dd>
-          </>
+          <Fact name="Prediction">
+            <code>{predictionId}</code>
+          </Fact>
         )}
-        <dt>Created</dt>
-        <dd>
+        <Fact name="Created">
           <Time iso={createdAt} />
-        </dd>
-        <dt>Next attempt</dt>
-        <dd>
-          {nextAttemptAt === null ? (
-            "none"
-          ) : webhook.enabled ? (
-            <Time iso={nextAttemptAt} />
-          ) : (
-            "when the endpoint is enabled"
-          )}
-        </dd>
+        </Fact>
+        <Fact name="Next attempt">
+          {nextAttemptAt === null && "none"}
+          {nextAttemptAt !== null && (webhook.enabled ? <Time iso={nextAttemptAt} /> : "when the endpoint is enabled")}
+        </Fact>
       </dl>
       <AttemptList attempts={attemptLog} />
       <Stack gap={6}>
@@ -201,6 +186,13 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
     </Stack>
   );
 }
+
+const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
+  <>
+    <dt>{name}</dt>
+    <dd>{children}</dd>
+  </>
+);
 
 /** The response is shown as plain text. */
 export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) {

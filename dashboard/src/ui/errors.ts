@@ -10,3 +10,15 @@ export function errorSentence(error: unknown): string {
   if (error.code === "precondition_failed") return "It was changed elsewhere meanwhile. Check it, then try again.";
   return error.message;
 }
+
+/** Deleted, unknown, or another user's. */
+export const isGone = (error: unknown): boolean => error instanceof KeyframeError && error.code === "not_found";
+
+/** For a deletion: what is gone is deleted, and an earlier answer was lost. */
+export function unlessGone(error: unknown): void {
+  if (!isGone(error)) throw error;
+}
+
+/** Somebody changed it since it was read here. */
+export const isChangedElsewhere = (error: unknown): boolean =>
+  error instanceof KeyframeError && error.code === "precondition_failed";

@@ -1,0 +1,170 @@
+import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "@mantine/core";
+import { type Icon, IconDots } from "@tabler/icons-react";
+import { type ComponentProps, type FormEvent, type ReactNode, useRef, useState } from "react";
+import { BusyButton } from "./BusyButton.tsx";
+import { ErrorNotice } from "./messages.tsx";
+
+type Action = { label: string; Icon: Icon; run: () => unknown; isDelete?: boolean };
+type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & { actions: Action[] };
+
+/** A button with a menu of actions. Not in a portal, so that it belongs to the window or the landmark that it is in. */
+export function ActionsMenu({ actions, ...button }: ActionsProps) {
+  const target = useRef<HTMLButtonElement>(null);
+  return (
+    <Menu position="bottom-end" withinPortal={false}>
+      <Menu.Target>
+        <ActionIcon ref={target} {...button}>
+          <IconDots size={18} aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {actions.map(({ label, Icon: Mark, run, isDelete = false }) => (
+          <Menu.Item
+            key={label}
+            {...(isDelete ? { c: "var(--mantine-color-error)" } : {})}
+            leftSection={<Mark size={16} aria-hidden />}
+            onClick={() => {
+              target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
+              run();
+            }}
+          >
+            {label}
+          </Menu.Item>
+        ))}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}
+
+type Saving = { error: unknown; isPending: boolean; reset: () => void };
+type WindowProps = { isOpen: boolean; onClose: () => void };
+
+type FormWindowProps = WindowProps & {
+  title: string;
+  submit: string;
+  cancel?: string;
+  /** The title of an error. */
+  failed: string;
+  saving: Saving;
+  canSubmit?: boolean;
+  onSubmit: () => void;
+  children: ReactNode;
+};
+
+/** A window with a short form. */
+export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit = true, ...form }: FormWindowProps) {
+  const close = () => {
+    saving.reset();
+    onClose();
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (canSubmit && !saving.isPending) form.onSubmit();
+  };
+  return (
+    <Modal opened={isOpen} onClose={close} title={title}>
+      <form noValidate onSubmit={submit}>
+        <Stack>
+          {form.children}
+          {saving.error !== null && <ErrorNotice title={failed} error={saving.error} />}
+          <Group justify="flex-end">
+            <Button variant="default" onClick={close}>
+              {form.cancel ?? "Cancel"}
+            </Button>
+            <BusyButton type="submit" isBusy={saving.isPending} isOff={!canSubmit}>
+              {form.submit}
+            </BusyButton>
+          </Group>
+        </Stack>
+      </form>
+    </Modal>
+  );
+}
+
+type TitleWindowProps = Omit<FormWindowProps, "children" | "canSubmit" | "onSubmit"> & {
+  /** The title that is changed. */
+  initial?: string;
+  onSubmit: (title: string) => void;
+};
+
+/** Asks for the title of something. */
+export function TitleWindow({ initial = "", onSubmit, onClose, ...form }: TitleWindowProps) {
+  const [typed, setTyped] = useState<string | null>(null);
+  const title = typed ?? initial;
+  const isEmpty = title.trim() === "";
+  const close = () => {
+    setTyped(null);
+    onClose();
+  };
+  return (
+    <FormWindow {...form} onClose={close} canSubmit={!isEmpty} onSubmit={() => onSubmit(title)}>
+      <TextInput
+        label="Title"
+        data-autofocus
+        maxLength={200}
+        value={title}
+        error={isEmpty && typed !== null ? "Enter a title." : null}
+        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+      />
+    </FormWindow>
+  );
+}
+
+type DeleteWindowProps = WindowProps & {
+  /** What is deleted, such as “film”. */
+  noun: string;
+  removal: Saving;
+  submit?: string;
+  onDelete: () => void;
+  children: ReactNode;
+};
+
+/** Confirms a deletion and shows why it may be refused. */
+export function DeleteWindow({ noun, isOpen, onClose, removal, submit, onDelete, children }: DeleteWindowProps) {
+  const close = () => {
+    removal.reset();
+    onClose();
+  };
+  return (
+    <Modal opened={isOpen} onClose={close} title={`Delete ${noun}?`} centered>
+      <Stack>
+        <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
+          {children}
+        </Text>
+        {removal.error !== null && <ErrorNotice title={`Could not delete the ${noun}`} error={removal.error} />}
+        <Group justify="flex-end">
+          <Button variant="default" onClick={close} data-autofocus>
+            Keep {noun}
+          </Button>
+          <BusyButton color="red.9" isBusy={removal.isPending} onClick={onDelete}>
+            {submit ?? `Delete ${noun}`}
+          </BusyButton>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+type Pages = {
+  error: unknown;
+  hasNextPage: boolean;
+  isFetchNextPageError: boolean;
+  isFetchingNextPage: boolean;
+  fetchNextPage: () => unknown;
+};
+
+/** The button at the end of a list; nothing when all of it is shown. */
+export function LoadMore({ of, label = "Load more" }: { of: Pages; label?: string }) {
+  return (
+    <>
+      {of.isFetchNextPageError && <ErrorNotice title="Could not load more" error={of.error} />}
+      {of.hasNextPage && (
+        <Group justify="center">
+          <BusyButton variant="default" isBusy={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
+            {label}
+          </BusyButton>
+        </Group>
+      )}
+    </>
+  );
+}
