@@ -425,7 +425,7 @@ set search_path = ''
 as $$
 declare
   asked jsonb := input;
-  unknown text;
+  unwanted text;
 begin
   if jsonb_typeof(input) is distinct from 'object' then
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
@@ -434,14 +434,14 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
-  select f.field into unknown
-  from (values ('firstFramePredictionId', 'first-frame'), ('firstFrameImagePath', 'first-frame'), ('lastFramePredictionId', 'last-frame'),
-    ('lastFrameImagePath', 'last-frame')) f (field, of_step)
-  where input ->> f.field is not null and step <> 'video' and (step = 'first-frame' or f.of_step = 'last-frame')
-  limit 1;
-  if unknown is not null then
-    perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
-  end if;
+  foreach unwanted in array case step
+    when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
+    when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
+  loop
+    if input ->> unwanted is not null then
+      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
+    end if;
+  end loop;
 
   if asked ->> 'prompt' is null then
     asked := asked || jsonb_build_object('prompt', project.text_prompt);
