@@ -1657,13 +1657,15 @@ begin
     end;
   end if;
   -- More progress waits for nobody: the next callback or poll says it again.
-  if provider_status = 'processing' and exists (
-    select from keyframe.predictions p
-    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
-  ) then
-    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
-    if not found then
-      return 'unchanged';
+  if provider_status = 'processing' then
+    if exists (
+      select from keyframe.predictions p
+      where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+    ) then
+      perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+      if not found then
+        return 'unchanged';
+      end if;
     end if;
   end if;
   row_now := keyframe_private.lock_prediction(prediction_id);
@@ -1685,7 +1687,7 @@ begin
     return 'given_up';
   end if;
   -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
-  if found_by = 'text' and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+  if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
     return 'unproven';
   end if;
   if callback_id is not null then
@@ -3424,7 +3426,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_images(input jsonb)
  SET search_path TO ''
 AS $function$
 begin
-  return exists (select from keyframe_private.images_of(input));
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end
 $function$;
 
@@ -4073,12 +4075,10 @@ declare
   other text;
 begin
   for control in
-    select u.name, null::jsonb as value from unnest(used) as u (name)
-    union all (select a.key, a.value from jsonb_each(asked) a order by a.key)
+    select u.name, null::jsonb as value from unnest(used) as u (name) where not chosen.controls ? u.name
+    union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
   loop
-    if chosen.controls ? control.name then
-      continue;
-    elsif control.value is null then
+    if control.value is null then
       perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
     elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
       perform keyframe_private.refuse_input(chosen,
@@ -4089,25 +4089,27 @@ begin
 
   for control in
     select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
-    if control.rule -> 'required' = 'true' and not control.is_used then
+    if control.value is null and not control.is_used then
       perform keyframe_private.raise_error('unsupported_input',
         format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
     end if;
-    continue when control.value is null and not control.is_used;
-    for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-      if other = any (used) or asked ? other then
-        perform keyframe_private.raise_error('unsupported_input',
-          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
-      end if;
-    end loop;
-    for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-      if not (other = any (used) or asked ? other) then
-        perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
-      end if;
-    end loop;
-    if control.value is not null and not array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used
+    if control.rule ?| array['excludes', 'needs'] then
+      for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
+        if other = any (used) or asked ? other then
+          perform keyframe_private.raise_error('unsupported_input',
+            format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+        end if;
+      end loop;
+      for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
+        if not (other = any (used) or asked ? other) then
+          perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
+        end if;
+      end loop;
+    end if;
+    if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
       and not keyframe_private.control_takes(control.rule, control.value) then
       perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
         keyframe_private.describe_control(control.rule)), control.name, control.value);
@@ -4137,7 +4139,7 @@ begin
     if control.rule ? 'default' and not complete ? control.name then
       complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
     end if;
-    continue when not (control.is_used or complete ? control.name);
+    continue when not (control.is_used or complete ? control.name) or not control.rule ?| array['forces', 'forcesByValue'];
     for forced in
       select f.key as name, f.value from jsonb_each(
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
@@ -4212,6 +4214,16 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.input_fields()
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+    || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -4219,28 +4231,23 @@ CREATE OR REPLACE FUNCTION keyframe_private.read_input(input jsonb, step keyfram
 AS $function$
 declare
   asked jsonb := input;
-  unknown text;
+  unwanted text;
 begin
   if jsonb_typeof(input) is distinct from 'object' then
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
-  select k into unknown from jsonb_object_keys(input) k
-  where k not in (
-      'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths')
-    and not exists (select from keyframe_private.known_controls() c where c.name = k and c.kind in ('text', 'choice'))
-  limit 1;
-  if unknown is not null then
+  if input - keyframe_private.input_fields() <> '{}' then
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
-  select f.field into unknown
-  from (values ('firstFramePredictionId', 'first-frame'), ('firstFrameImagePath', 'first-frame'), ('lastFramePredictionId', 'last-frame'),
-    ('lastFrameImagePath', 'last-frame')) f (field, of_step)
-  where input ->> f.field is not null and step <> 'video' and (step = 'first-frame' or f.of_step = 'last-frame')
-  limit 1;
-  if unknown is not null then
-    perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
-  end if;
+  foreach unwanted in array case step
+    when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
+    when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
+  loop
+    if input ->> unwanted is not null then
+      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
+    end if;
+  end loop;
 
   if asked ->> 'prompt' is null then
     asked := asked || jsonb_build_object('prompt', project.text_prompt);
@@ -4921,10 +4928,11 @@ begin
     select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
   -- Read first: on conflict do nothing would wait for a claim that is updating the row.
-  insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
-  select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
-  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
-  on conflict do nothing;
+  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    values (record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report)
+    on conflict do nothing;
+  end if;
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(
@@ -5301,18 +5309,22 @@ $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.images_json(prediction uuid)
  RETURNS jsonb
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'role', i.role,
-    'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
-    'name', coalesce(substr(i.path, 10), source.output_path)
-  ) order by i.role, i.position), '[]')
-  from keyframe_private.prediction_images i
-  left join keyframe.predictions source on source.id = i.source_prediction_id
-  where i.prediction_id = prediction
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'role', i.role,
+      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+      'name', coalesce(substr(i.path, 10), source.output_path)
+    ) order by i.role, i.position), '[]')
+    from keyframe_private.prediction_images i
+    left join keyframe.predictions source on source.id = i.source_prediction_id
+    where i.prediction_id = prediction
+  );
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamp with time zone)
@@ -5392,6 +5404,12 @@ AS $function$
 declare
   tasks jsonb[];
 begin
+  -- Usually none is due: this check costs a tenth of an update that finds nothing.
+  if ((
+    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
+    order by s.cancel_due_at limit 1) <= at) is not true then
+    return;
+  end if;
   with due as (
     select s.id from keyframe_private.provider_submits s
     where s.cancel_due_at <= at

@@ -169,6 +169,7 @@ begin
 end
 $$;
 
+-- A last frame comes only beside a first frame.
 create function keyframe_private.has_images(input jsonb)
 returns boolean
 language plpgsql
@@ -176,7 +177,7 @@ immutable
 set search_path = ''
 as $$
 begin
-  return exists (select from keyframe_private.images_of(input));
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end
 $$;
 

@@ -246,12 +246,10 @@ declare
   other text;
 begin
   for control in
-    select u.name, null::jsonb as value from unnest(used) as u (name)
-    union all (select a.key, a.value from jsonb_each(asked) a order by a.key)
+    select u.name, null::jsonb as value from unnest(used) as u (name) where not chosen.controls ? u.name
+    union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
   loop
-    if chosen.controls ? control.name then
-      continue;
-    elsif control.value is null then
+    if control.value is null then
       perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
     elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
       perform keyframe_private.refuse_input(chosen,
@@ -262,25 +260,27 @@ begin
 
   for control in
     select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
     order by c.key <> all (used), c.key
   loop
-    if control.rule -> 'required' = 'true' and not control.is_used then
+    if control.value is null and not control.is_used then
       perform keyframe_private.raise_error('unsupported_input',
         format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
     end if;
-    continue when control.value is null and not control.is_used;
-    for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
-      if other = any (used) or asked ? other then
-        perform keyframe_private.raise_error('unsupported_input',
-          format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
-      end if;
-    end loop;
-    for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
-      if not (other = any (used) or asked ? other) then
-        perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
-      end if;
-    end loop;
-    if control.value is not null and not array(select jsonb_array_elements_text(control.rule -> 'omitWith')) && used
+    if control.rule ?| array['excludes', 'needs'] then
+      for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
+        if other = any (used) or asked ? other then
+          perform keyframe_private.raise_error('unsupported_input',
+            format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+        end if;
+      end loop;
+      for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
+        if not (other = any (used) or asked ? other) then
+          perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
+        end if;
+      end loop;
+    end if;
+    if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
       and not keyframe_private.control_takes(control.rule, control.value) then
       perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
         keyframe_private.describe_control(control.rule)), control.name, control.value);
@@ -312,7 +312,7 @@ begin
     if control.rule ? 'default' and not complete ? control.name then
       complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
     end if;
-    continue when not (control.is_used or complete ? control.name);
+    continue when not (control.is_used or complete ? control.name) or not control.rule ?| array['forces', 'forcesByValue'];
     for forced in
       select f.key as name, f.value from jsonb_each(
         coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
@@ -392,6 +392,17 @@ begin
 end
 $$;
 
+-- The fields that an input can have.
+create function keyframe_private.input_fields()
+returns text[]
+language sql
+immutable
+set search_path = ''
+as $$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+    || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
+$$;
+
 -- What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb
@@ -401,28 +412,23 @@ set search_path = ''
 as $$
 declare
   asked jsonb := input;
-  unknown text;
+  unwanted text;
 begin
   if jsonb_typeof(input) is distinct from 'object' then
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
-  select k into unknown from jsonb_object_keys(input) k
-  where k not in (
-      'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths')
-    and not exists (select from keyframe_private.known_controls() c where c.name = k and c.kind in ('text', 'choice'))
-  limit 1;
-  if unknown is not null then
+  if input - keyframe_private.input_fields() <> '{}' then
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
-  select f.field into unknown
-  from (values ('firstFramePredictionId', 'first-frame'), ('firstFrameImagePath', 'first-frame'), ('lastFramePredictionId', 'last-frame'),
-    ('lastFrameImagePath', 'last-frame')) f (field, of_step)
-  where input ->> f.field is not null and step <> 'video' and (step = 'first-frame' or f.of_step = 'last-frame')
-  limit 1;
-  if unknown is not null then
-    perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unknown));
-  end if;
+  foreach unwanted in array case step
+    when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
+    when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
+  loop
+    if input ->> unwanted is not null then
+      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
+    end if;
+  end loop;
 
   if asked ->> 'prompt' is null then
     asked := asked || jsonb_build_object('prompt', project.text_prompt);

@@ -143,13 +143,15 @@ begin
     end;
   end if;
   -- More progress waits for nobody: the next callback or poll says it again.
-  if provider_status = 'processing' and exists (
-    select from keyframe.predictions p
-    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
-  ) then
-    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
-    if not found then
-      return 'unchanged';
+  if provider_status = 'processing' then
+    if exists (
+      select from keyframe.predictions p
+      where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+    ) then
+      perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+      if not found then
+        return 'unchanged';
+      end if;
     end if;
   end if;
   row_now := keyframe_private.lock_prediction(prediction_id);
@@ -171,7 +173,7 @@ begin
     return 'given_up';
   end if;
   -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
-  if found_by = 'text' and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+  if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
     return 'unproven';
   end if;
   if callback_id is not null then

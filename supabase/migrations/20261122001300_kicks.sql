@@ -52,10 +52,11 @@ begin
     select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
   -- Read first: on conflict do nothing would wait for a claim that is updating the row.
-  insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
-  select record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report
-  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
-  on conflict do nothing;
+  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
+    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
+    values (record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report)
+    on conflict do nothing;
+  end if;
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(

@@ -56,18 +56,22 @@ $$;
 -- The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made one is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb
-language sql
+language plpgsql
 stable
 set search_path = ''
 as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'role', i.role,
-    'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
-    'name', coalesce(substr(i.path, 10), source.output_path)
-  ) order by i.role, i.position), '[]')
-  from keyframe_private.prediction_images i
-  left join keyframe.predictions source on source.id = i.source_prediction_id
-  where i.prediction_id = prediction
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'role', i.role,
+      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+      'name', coalesce(substr(i.path, 10), source.output_path)
+    ) order by i.role, i.position), '[]')
+    from keyframe_private.prediction_images i
+    left join keyframe.predictions source on source.id = i.source_prediction_id
+    where i.prediction_id = prediction
+  );
+end
 $$;
 
 -- Leases due predictions, as tasks to submit, poll or store. The sweep fails the exhausted ones. A submit is in the ledger before it is
@@ -153,6 +157,12 @@ as $$
 declare
   tasks jsonb[];
 begin
+  -- Usually none is due: this check costs a tenth of an update that finds nothing.
+  if ((
+    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
+    order by s.cancel_due_at limit 1) <= at) is not true then
+    return;
+  end if;
   with due as (
     select s.id from keyframe_private.provider_submits s
     where s.cancel_due_at <= at
