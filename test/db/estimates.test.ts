@@ -24,7 +24,13 @@ const amounts = (micros: number | null, most = micros) => ({ estimateMicros: mic
 
 test("the defaults → the model that a start would take, and what it costs", async () => {
   expect(await estimate()).toEqual({
-    ...{ model: "google/nano-banana-2", requestedModel: null, currency: "USD" },
+    ...{
+      model: "google/nano-banana-2",
+      requestedModel: null,
+      currency: "USD",
+      availableMicros: null,
+      withinBudget: true,
+    },
     ...amounts(67_000),
   });
 });
