@@ -113,7 +113,7 @@ export const predictionInvariants = {
       union all
       select format('run %s is %s, and its submit ended as %s (%s)', r.id, r.status, o.outcome, o.metrics)
       from chaos.runs r join keyframe_private.provider_submits o on o.provider_prediction_id = r.id
-      where o.outcome <> r.status or o.metrics is null
+      where replace(o.outcome, 'rejected', 'failed') <> r.status or o.metrics is null
       union all
       select format('prediction %s has %s submits of %s attempts', p.id, count(distinct o.attempt), p.attempt)
       from keyframe.predictions p left join keyframe_private.provider_submits o on o.prediction_id = p.id and o.submitted_at is not null
