@@ -1668,7 +1668,12 @@ begin
       end if;
     end if;
   end if;
-  row_now := keyframe_private.lock_prediction(prediction_id);
+  select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
+  if not found then -- a deleted one counts as ended while its submits are kept
+    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
+    from keyframe_private.provider_submits s where s.prediction_id = record_provider_state.prediction_id and s.submitted_at is not null
+    order by s.attempt desc limit 1;
+  end if;
   if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
@@ -4845,24 +4850,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.lock_prediction(prediction uuid)
- RETURNS keyframe.predictions
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  locked keyframe.predictions;
-begin
-  select p.* into locked from keyframe.predictions p where p.id = prediction for update;
-  if not found then
-    select s.prediction_id, s.attempt, s.created_at into locked.id, locked.attempt, locked.completed_at
-    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
-    order by s.attempt desc limit 1;
-  end if;
-  return locked;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -5952,7 +5939,7 @@ begin
   if exists (
     select from keyframe.webhook_events v
     where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
-  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id)
+  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
     or exists (
       select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
     ) then

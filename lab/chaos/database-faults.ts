@@ -80,7 +80,7 @@ export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<voi
 
 /** The tables whose writes fail while errors are left. */
 const FAILING_TABLES = ["projects", "predictions", "webhook_events", "webhook_deliveries", "webhook_attempts"];
-const FAILING_PRIVATE_TABLES = ["provider_runs", "file_removals"];
+const FAILING_PRIVATE_TABLES = ["provider_submits", "file_removals"];
 
 /**
  * Prepares errors on demand: the next writes to our tables fail, in turn with 40P01 (deadlock) and 40001

@@ -156,7 +156,7 @@ async function deleteAccount(world: World, random: Random): Promise<boolean> {
   const there = users.filter(({ isDeleted }) => !isDeleted);
   if (there.length - 1 < users.length / 2) return false;
   const [unanswered] = await sql<{ owner_id: string }[]>`
-    select owner_id from keyframe.predictions where unanswered_since is not null group by 1 order by count(*) desc limit 1`;
+    select owner_id from keyframe_private.provider_submits where is_unanswered group by 1 order by count(*) desc limit 1`;
   const account = there.find(({ userId }) => userId === unanswered?.owner_id) ?? random.pick(there);
   account.isDeleted = true;
   await account.busy;

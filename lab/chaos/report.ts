@@ -67,8 +67,9 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select count(*)::int from (select from chaos.starts where prediction_id is not null
           group by prompt having count(*) > 1) pair) as "pairs of equal starts",
         (select count(*)::int from chaos.runs r where not exists (
-          select from keyframe_private.provider_runs o where o.provider_prediction_id = r.id)) as "provider runs that nothing proves",
-        (select count(*)::int from keyframe_private.unanswered_submits) as "unanswered submits of deleted predictions",
+          select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)) as "provider runs that nothing proves",
+        (select count(*)::int from keyframe_private.provider_submits) as submits,
+        (select count(*)::int from keyframe_private.provider_submits where outcome = 'lost') as "submits of which nobody knows what happened",
         (select count(*)::int from chaos.deleted_projects d
           where not exists (select from keyframe.projects p where p.id = d.project_id)) as "deleted projects",
         (select count(*)::int from chaos.deleted_takes d

@@ -33,26 +33,6 @@ begin
 end
 $$;
 
--- The prediction, locked. A deleted one counts as ended while its submits are kept; its other columns are null.
-create function keyframe_private.lock_prediction(prediction uuid)
-returns keyframe.predictions
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  locked keyframe.predictions;
-begin
-  select p.* into locked from keyframe.predictions p where p.id = prediction for update;
-  if not found then
-    select s.prediction_id, s.attempt, s.created_at into locked.id, locked.attempt, locked.completed_at
-    from keyframe_private.provider_submits s where s.prediction_id = prediction and s.submitted_at is not null
-    order by s.attempt desc limit 1;
-  end if;
-  return locked;
-end
-$$;
-
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.apply_provider_state(
   row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text,
@@ -154,7 +134,12 @@ begin
       end if;
     end if;
   end if;
-  row_now := keyframe_private.lock_prediction(prediction_id);
+  select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
+  if not found then -- a deleted one counts as ended while its submits are kept
+    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
+    from keyframe_private.provider_submits s where s.prediction_id = record_provider_state.prediction_id and s.submitted_at is not null
+    order by s.attempt desc limit 1;
+  end if;
   if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;

@@ -236,6 +236,14 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     ]);
   },
 
+  "What was sent to the provider for a prediction": async () => {
+    const { id, run: providerRun } = await seedPrediction(db.sql, world, { status: "succeeded" });
+    await db.sql`delete from keyframe.predictions where id = ${id}`;
+    expect(await run("What was sent to the provider for a prediction", { prediction_id: id })).toMatchObject([
+      { attempt: 1, model: "google/nano-banana", outcome: "succeeded", provider_prediction_id: providerRun },
+    ]);
+  },
+
   "What Storage holds": async () => {
     await addReference(db, world.owner);
     await db.sql`update storage.objects set metadata = '{"size": 2048}' where bucket_id = 'projects'`;

@@ -176,7 +176,7 @@ describe("a submit whose model the provider refused as unknown", () => {
     await holder`begin`;
     await holder`update keyframe.models set notes = 'x' where model = 'test/default'`;
     const [row] = await db.sql`
-      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', true) as answer`;
+      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', 1) as answer`;
     await holder`rollback`;
     holder.release();
     expect(row?.answer).toBe("moved");
@@ -185,7 +185,7 @@ describe("a submit whose model the provider refused as unknown", () => {
   test("with a lease that is not the prediction's → too late, and nothing changes", async () => {
     const { id } = await startFrame();
     const [row] = await db.sql`
-      select keyframe_worker.record_model_refused(${id}, ${crypto.randomUUID()}, 'No.', true) as answer`;
+      select keyframe_worker.record_model_refused(${id}, ${crypto.randomUUID()}, 'No.', 1) as answer`;
     expect([row?.answer, await refusedAt("test/default")]).toEqual(["too_late", null]);
   });
 });
