@@ -1,10 +1,11 @@
 import * as supabaseJs from "@supabase/supabase-js";
-import { build, transformWithOxc } from "vite";
+import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
+import { bundle } from "../support/client/bundle.ts";
 import type { JourneyInput, JourneyReport } from "../support/client/journey.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { drawImage } from "../support/media/images.ts";
@@ -32,9 +33,11 @@ beforeAll(async () => {
   await installClient(app);
 });
 
-test("packed → modules with their types, README, licence; the version of the project; nothing is imported but itself", async () => {
-  const { version, dependencies, peerDependencies, exports } = JSON.parse(await read(`${installed}/package.json`));
-  expect([dependencies, peerDependencies]).toEqual([undefined, undefined]);
+test("packed → modules with their types, README, licence; the version of the project; nothing is imported but itself, and React by its hooks", async () => {
+  const packed = JSON.parse(await read(`${installed}/package.json`));
+  const { version, dependencies, peerDependencies, peerDependenciesMeta, exports } = packed;
+  expect([dependencies, Object.keys(peerDependencies)]).toEqual([undefined, ["react"]]);
+  expect(peerDependenciesMeta).toEqual({ react: { optional: true } });
   expect(version).toBe(JSON.parse(await read(`${ROOT}package.json`)).version);
   expect(await read(`${installed}/LICENSE`)).toBe(await read(`${ROOT}LICENSE`));
   const files = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
@@ -42,11 +45,15 @@ test("packed → modules with their types, README, licence; the version of the p
   const compiled = modules.flatMap((name) => [name.replace(".ts", ".d.ts"), name.replace(".ts", ".js")]).sort();
   expect(files(`${installed}/dist`)).toEqual(compiled);
   expect(files(installed)).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
-  for (const target of Object.values<string>(exports["."])) expect(compiled).toContain(target.replace("./dist/", ""));
+  const targets = Object.values<Record<string, string>>(exports).flatMap((entry) => Object.values(entry));
+  expect(targets).toHaveLength(4);
+  for (const target of targets) expect(compiled).toContain(target.replace("./dist/", ""));
+  expect(await read(`${installed}/dist/react.js`)).toMatch(/^"use client";/);
   for (const name of compiled) {
     const source = await read(`${installed}/dist/${name}`);
-    const foreign = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].filter(([, from]) => !from?.startsWith("./"));
-    expect(foreign, name).toEqual([]);
+    const imported = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].map(([, from]) => from);
+    const foreign = imported.filter((from) => !from?.startsWith("./"));
+    expect(foreign, name).toEqual(/^react\./.test(name) ? ["react"] : []);
   }
 });
 
@@ -130,17 +137,6 @@ async function newTraveller(): Promise<JourneyInput> {
   undo.push(receiver.close);
   const image = [...(await drawImage())];
   return { url, apikey: publishableKey, token: session.access_token, hookUrl: receiver.url, image };
-}
-
-/** Bundles an entry into one ES module, as an app's build does. */
-async function bundle(entry: string): Promise<string> {
-  const lib = { entry: `${ROOT}${entry}`, formats: ["es" as const] };
-  const built = await build({ configFile: false, logLevel: "error", build: { write: false, minify: false, lib } });
-  const parts = (Array.isArray(built) ? built : [built]).flatMap((one) => ("output" in one ? one.output : []));
-  const [chunk] = parts;
-  if (chunk?.type !== "chunk" || parts.length > 1) throw new Error(`${entry} did not become one module.`);
-  expect([...chunk.imports, ...chunk.dynamicImports]).toEqual([]);
-  return chunk.code;
 }
 
 test("bundled → one module without imports, schemas or mentions of a runtime, small enough for any page", async () => {
