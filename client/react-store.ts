@@ -46,6 +46,7 @@ function createStore(client: KeyframeClient) {
           show(project, error);
         });
         signal.addEventListener("abort", leave);
+        if (predictions.get(one)?.state.error) predictions.get(one)?.readAgain();
       }
     },
     (project) => [...Object.values(project.predictions), ...Object.values(project.takes)],

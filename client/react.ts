@@ -24,7 +24,10 @@ type MaybeId = string | null | undefined;
 
 const StoreContext = createContext<Store | null>(null);
 
-/** Gives the hooks their client. On a server: one client for each request. */
+/**
+ * Gives the hooks their client, made once for each user, on a server for each request. A provider and not an argument: then no component
+ * imports a client, and a test or a request gives another one.
+ */
 export function KeyframeProvider({ client, children }: { client: KeyframeClient; children?: ReactNode }): ReactElement {
   return createElement(StoreContext.Provider, { value: storeOf(client) }, children);
 }

@@ -40,7 +40,7 @@ class SharedRead<Data> {
   subscribe(listener: () => void): () => void {
     if (this.#listeners.size === 0) globalThis.document?.addEventListener("visibilitychange", this.#settle);
     this.#listeners.add(listener);
-    // Not at once: StrictMode mounts, unmounts and mounts again, which must make one request.
+    // Not at once: in one commit the last component can leave and another one come, as under StrictMode.
     queueMicrotask(this.#settle);
     return () => {
       this.#listeners.delete(listener);
@@ -131,7 +131,6 @@ export class SharedReads<Ref extends string | PredictionRef, Data> {
   subscribe(ref: Ref, listener: () => void): () => void {
     const key = keyOf(ref);
     const known = this.#reads.get(key);
-    if (known?.state.status === "failed") known.readAgain();
     if (known) return known.subscribe(listener);
     const made: SharedRead<Data> = new SharedRead<Data>(
       (show, signal) => this.read(ref, show, signal),

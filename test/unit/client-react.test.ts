@@ -64,7 +64,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
   let page: Page;
 
   beforeAll(async () => {
-    const code = await bundle("test/support/client/react-page.ts", version);
+    const code = await bundle("test/support/client/react-page.ts", { react: version });
     const html =
       '<!doctype html><link rel="icon" href="data:,"><body></body><script type="module" src="/page.js"></script>';
     const server = createServer((request, response) => {
@@ -146,11 +146,12 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Project", { data: expect.objectContaining({ takes: projectWith(null, ENDED).takes }) });
   });
 
-  test("the last component is unmounted → the poll ends; another one → reads anew", async () => {
+  test("another component takes over → the poll goes on; the last one is unmounted → it ends; mounted again → reads anew", async () => {
     await show("Take", "Take");
     (await next(GET_TAKE)).answer(RUNNING, FIRST);
     const held = await next(GET_TAKE);
     await show("Take");
+    await show("Client", "Take"); // which unmounts the last one and mounts another
     await nothingElse();
     expect(held.isGone()).toBe(false);
     await show();
@@ -179,19 +180,23 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Models", { data: { steps: [{ step: "video", models: [] }] } });
   });
 
-  test("a read that fails → its code; refetch → loading, then ready; a later failure → its code beside what was read", async () => {
+  test("a read that fails → its code; refetch → loading, then ready; a poll that fails → its code beside what was read, until refetch", async () => {
     await show("Project");
     (await next(GET_PROJECT)).refuse(404, "not_found");
     await shows("Project", { status: "failed", code: "not_found" });
     await refetch("Project");
     await shows("Project", { status: "loading" });
+    await show("Project", "Take");
     (await next(GET_PROJECT)).answer(projectWith(RUNNING));
     (await next(GET_TAKE)).refuse(401, "unauthorized");
     await shows("Project", { status: "failed", code: "unauthorized", data: projectWith(RUNNING) });
+    await shows("Take", { status: "failed", code: "unauthorized" });
     await refetch("Project");
     await shows("Project", { status: "ready" });
-    (await next(GET_PROJECT)).answer(projectWith(null));
-    await shows("Project", { data: projectWith(null) });
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).answer(ENDED);
+    await shows("Project", { status: "ready", data: projectWith(ENDED) });
+    await shows("Take", { status: "ready" });
   });
 
   test("generate and cancel of useKeyframe → shown before anything is read again; its other changes → read again", async () => {

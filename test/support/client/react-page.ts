@@ -1,4 +1,4 @@
-import { createElement, Fragment, StrictMode, version } from "react";
+import { createElement, StrictMode, version } from "react";
 import { createRoot } from "react-dom/client";
 import { renderToString } from "react-dom/server";
 import { createKeyframeClient, type KeyframeClient } from "../../../client/index.ts";
@@ -39,16 +39,9 @@ export type Part = keyof typeof PARTS;
 
 const client = createKeyframeClient({ url: location.origin, getToken: () => "token", retries: 0, random: () => 0 });
 const root = createRoot(document.body.appendChild(document.createElement("main")));
+const make = (part: Part) => createElement(PARTS[part]);
 const tree = (parts: Part[]) =>
-  createElement(
-    StrictMode,
-    null,
-    createElement(
-      KeyframeProvider,
-      { client },
-      createElement(Fragment, null, ...parts.map((part) => createElement(PARTS[part]))),
-    ),
-  );
+  createElement(StrictMode, null, createElement(KeyframeProvider, { client }, ...parts.map(make)));
 
 /** What the tests call in the page, as text. */
 const page = {
