@@ -26,8 +26,10 @@ function createStore(client: KeyframeClient) {
   const predictions = new SharedReads<PredictionRef, Prediction>(
     async (ref, show, signal) => {
       const known = await client.readPrediction(ref, { signal });
+      const inProject = projects.get(ref.projectId)?.state.data?.predictions[ref.step];
+      const wasRunning = [known, inProject].some((one) => one?.predictionId === ref.predictionId && !hasEnded(one));
       const ended = await client.waitFor(known, { signal, onProgress: (seen) => show(seen) });
-      if (!hasEnded(known)) readContextAgain(ended);
+      if (wasRunning) readContextAgain(ended);
     },
     (prediction) => [prediction],
   );
@@ -46,7 +48,9 @@ function createStore(client: KeyframeClient) {
           show(project, error);
         });
         signal.addEventListener("abort", leave);
-        if (predictions.get(one)?.state.error) predictions.get(one)?.readAgain();
+        // Another component has it, and its poll has failed or ended since.
+        const { data, error } = predictions.get(one)?.state ?? {};
+        if (error || (data && hasEnded(data))) predictions.get(one)?.readAgain();
       }
     },
     (project) => [...Object.values(project.predictions), ...Object.values(project.takes)],

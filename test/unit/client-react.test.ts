@@ -194,9 +194,20 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await refetch("Project");
     await shows("Project", { status: "ready" });
     (await next(GET_PROJECT)).answer(projectWith(RUNNING));
-    (await next(GET_TAKE)).answer(ENDED);
-    await shows("Project", { status: "ready", data: projectWith(ENDED) });
+    (await next(GET_TAKE)).answer(ENDED); // between the two reads
     await shows("Take", { status: "ready" });
+    (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
+    await shows("Project", { status: "ready", data: projectWith(ENDED, ENDED) });
+  });
+
+  test("a project that was read before its prediction ended, and answered after → read again", async () => {
+    await show("Project", "Take");
+    (await next(GET_TAKE)).answer(ENDED);
+    await shows("Take", showing({ status: "succeeded" }));
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).answer(ENDED);
+    (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
+    await shows("Project", { data: projectWith(ENDED, ENDED) });
   });
 
   test("generate and cancel of useKeyframe → shown before anything is read again; its other changes → read again", async () => {
