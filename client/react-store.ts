@@ -1,0 +1,96 @@
+import { hasEnded } from "./endings.ts";
+import type { KeyframeClient } from "./index.ts";
+import { SharedReads } from "./shared-read.ts";
+import type { Film, FilmWithShots, ModelList, Prediction, Project, ProjectWithPredictions } from "./types.ts";
+import type { PredictionRef } from "./wait-for.ts";
+
+export type Store = ReturnType<typeof createStore>;
+
+const stores = new WeakMap<KeyframeClient, Store>();
+
+/** One for each client: it ends with it, and two users on one server share nothing. */
+export function storeOf(client: KeyframeClient): Store {
+  const store = stores.get(client) ?? createStore(client);
+  stores.set(client, store);
+  return store;
+}
+
+function createStore(client: KeyframeClient) {
+  const models = new SharedReads<"models", ModelList>(async (_, show, signal) => show(await client.models({ signal })));
+
+  const films = new SharedReads<string, FilmWithShots>(
+    async (filmId, show, signal) => show(await client.films.read(filmId, { signal })),
+    ({ shots }) => shots.flatMap(({ takes }) => Object.values(takes)),
+  );
+
+  const predictions = new SharedReads<PredictionRef, Prediction>(
+    async (ref, show, signal) => {
+      const known = await client.readPrediction(ref, { signal });
+      const inProject = projects.get(ref.projectId)?.state.data?.predictions[ref.step];
+      const wasRunning = [known, inProject].some((one) => one?.predictionId === ref.predictionId && !hasEnded(one));
+      const ended = await client.waitFor(known, { signal, onProgress: (seen) => show(seen) });
+      if (wasRunning) readContextAgain(ended);
+    },
+    (prediction) => [prediction],
+  );
+
+  /** Follows what runs. An end reads the project again (`readContextAgain`), because it changes its takes. */
+  const projects = new SharedReads<string, ProjectWithPredictions>(
+    async (projectId, show, signal) => {
+      let project = await client.readProject(projectId, { signal });
+      signal.throwIfAborted();
+      show(project);
+      for (const one of Object.values(project.predictions)) {
+        if (one === null || hasEnded(one)) continue;
+        const leave = predictions.subscribe(one, () => {
+          const { data, error } = predictions.get(one)?.state ?? {};
+          if (data) project = withPrediction(project, data);
+          show(project, error);
+        });
+        signal.addEventListener("abort", leave);
+        // Another component has it, and its poll has failed or ended since.
+        const { data, error } = predictions.get(one)?.state ?? {};
+        if (error || (data && hasEnded(data))) predictions.get(one)?.readAgain();
+      }
+    },
+    (project) => [...Object.values(project.predictions), ...Object.values(project.takes)],
+  );
+
+  function readContextAgain(changed: Film | Project | Prediction): void {
+    if ("projectId" in changed) projects.get(changed.projectId)?.readAgain();
+    for (const film of films.all()) film.readAgain();
+  }
+
+  /** A call of the client after which what is shown of its answer is read again. */
+  const shown =
+    <Args extends unknown[], Answer extends Film | Project | Prediction>(call: (...args: Args) => Promise<Answer>) =>
+    async (...args: Args): Promise<Answer> => {
+      const answer = await call(...args);
+      if ("predictionId" in answer) {
+        projects.get(answer.projectId)?.change((project) => withPrediction(project, answer));
+        predictions.get(answer)?.readAgain();
+      }
+      readContextAgain(answer);
+      return answer;
+    };
+
+  const keyframe: KeyframeClient = {
+    ...client,
+    generate: shown(client.generate),
+    cancel: shown(client.cancel),
+    hidePrediction: shown(client.hidePrediction),
+    deletePrediction: shown(client.deletePrediction),
+    createProject: shown(client.createProject),
+    changeProject: shown(client.changeProject),
+    deleteProject: shown(client.deleteProject),
+    films: { ...client.films, change: shown(client.films.change), delete: shown(client.films.delete) },
+  };
+  return { keyframe, models, films, projects, predictions };
+}
+
+/** With a later state of its latest prediction, or with a later one. */
+function withPrediction(project: ProjectWithPredictions, seen: Prediction): ProjectWithPredictions {
+  const known = project.predictions[seen.step];
+  if (known !== null && known.predictionId !== seen.predictionId && known.createdAt > seen.createdAt) return project;
+  return { ...project, predictions: { ...project.predictions, [seen.step]: seen } };
+}

@@ -1,0 +1,146 @@
+import { KeyframeError } from "./error.ts";
+import type { Output, Prediction } from "./types.ts";
+import type { PredictionRef } from "./wait-for.ts";
+
+/** What a hook knows of one resource. */
+export type Read<Data> = {
+  /** idle: the id is not known yet. failed: reading failed, and `error` says why. That a generation failed is in the prediction's `status`. */
+  status: "idle" | "loading" | "ready" | "failed";
+  /** After a failure: what was read before it, if anything. */
+  data: Data | undefined;
+  error: KeyframeError | undefined;
+};
+
+export type Show<Data> = (data: Data | undefined, error?: KeyframeError) => void;
+
+/** Reads and shows; may follow what it has read until the signal aborts. */
+type Reader<Ref, Data> = (ref: Ref, show: Show<Data>, signal: AbortSignal) => Promise<unknown>;
+
+export const IDLE = { status: "idle", data: undefined, error: undefined } as const;
+export const LOADING = { status: "loading", data: undefined, error: undefined } as const;
+
+/** A signed URL that is valid for less than this is replaced. */
+const LEAST_LEFT_MS = 10 * 60_000;
+
+const isPageHidden = () => typeof document !== "undefined" && document.visibilityState === "hidden";
+
+/** One resource: read once and followed once, however many components show it, and forgotten when none does. */
+class SharedRead<Data> {
+  state: Read<Data> = LOADING;
+  readonly #listeners = new Set<() => void>();
+  readonly #outputs = new Map<string, Output>();
+  #run: AbortController | undefined;
+
+  constructor(
+    readonly read: (show: Show<Data>, signal: AbortSignal) => Promise<unknown>,
+    readonly predictionsOf: (data: Data) => (Prediction | null)[],
+    readonly forget: () => void,
+  ) {}
+
+  subscribe(listener: () => void): () => void {
+    if (this.#listeners.size === 0) globalThis.document?.addEventListener("visibilitychange", this.#settle);
+    this.#listeners.add(listener);
+    // Not at once: in one commit the last component can leave and another one come, as under StrictMode.
+    queueMicrotask(this.#settle);
+    return () => {
+      this.#listeners.delete(listener);
+      queueMicrotask(this.#settle);
+    };
+  }
+
+  /** Reads again, and follows again from there. `withNewUrls`: for a file that does not load any more. */
+  readAgain({ withNewUrls = false } = {}): void {
+    if (withNewUrls) this.#outputs.clear();
+    this.#stop();
+    const { status, data } = this.state;
+    if (status === "failed") this.#set({ status: data === undefined ? "loading" : "ready", data, error: undefined });
+    this.#settle();
+  }
+
+  /** Shows a change before it is read. */
+  change(edit: (data: Data) => Data): void {
+    if (this.state.data !== undefined) this.#set({ ...this.state, data: edit(this.state.data) });
+  }
+
+  readonly #settle = (): void => {
+    const isUnused = this.#listeners.size === 0;
+    if (isUnused || isPageHidden()) this.#stop();
+    else this.#start();
+    if (!isUnused) return;
+    globalThis.document?.removeEventListener("visibilitychange", this.#settle);
+    this.forget();
+  };
+
+  #start(): void {
+    if (this.#run) return;
+    this.#run = new AbortController();
+    const { signal } = this.#run;
+    const show: Show<Data> = (data, error) => {
+      if (signal.aborted) return;
+      if (data !== undefined) this.#keepUrls(data);
+      this.#set({ status: error ? "failed" : "ready", data, error });
+    };
+    this.read(show, signal).catch((error: unknown) => show(this.state.data, asKeyframeError(error)));
+  }
+
+  #stop(): void {
+    this.#run?.abort();
+    this.#run = undefined;
+  }
+
+  /** Each read signs URLs anew. An unchanged file keeps its URL while that is valid: with another, a video would start over. */
+  #keepUrls(data: Data): void {
+    for (const prediction of this.predictionsOf(data)) {
+      if (!prediction?.output) continue;
+      const { path, sha256 } = prediction.output;
+      const before = this.#outputs.get(path);
+      const isGood = before?.sha256 === sha256 && Date.parse(before.expiresAt) - Date.now() > LEAST_LEFT_MS;
+      if (isGood) Object.assign(prediction.output, before);
+      else this.#outputs.set(path, prediction.output);
+    }
+  }
+
+  #set(state: Read<Data>): void {
+    this.state = state;
+    for (const listener of [...this.#listeners]) listener();
+  }
+}
+
+/** A call throws a TypeError for an id that no URL can have. */
+const asKeyframeError = (error: unknown): KeyframeError =>
+  error instanceof KeyframeError ? error : new KeyframeError("invalid_request", String(error));
+
+/** All resources of one kind that components show. */
+export class SharedReads<Ref extends string | PredictionRef, Data> {
+  readonly #reads = new Map<string, SharedRead<Data>>();
+
+  constructor(
+    readonly read: Reader<Ref, Data>,
+    readonly predictionsOf: (data: Data) => (Prediction | null)[] = () => [],
+  ) {}
+
+  /** Undefined when nothing shows it. */
+  get(ref: Ref): SharedRead<Data> | undefined {
+    return this.#reads.get(keyOf(ref));
+  }
+
+  all(): SharedRead<Data>[] {
+    return [...this.#reads.values()];
+  }
+
+  subscribe(ref: Ref, listener: () => void): () => void {
+    const key = keyOf(ref);
+    const known = this.#reads.get(key);
+    if (known) return known.subscribe(listener);
+    const made: SharedRead<Data> = new SharedRead<Data>(
+      (show, signal) => this.read(ref, show, signal),
+      this.predictionsOf,
+      () => this.#reads.get(key) === made && this.#reads.delete(key),
+    );
+    this.#reads.set(key, made);
+    return made.subscribe(listener);
+  }
+}
+
+const keyOf = (ref: string | PredictionRef): string =>
+  typeof ref === "string" ? ref : `${ref.projectId} ${ref.step} ${ref.predictionId}`;
