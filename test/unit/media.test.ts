@@ -1,7 +1,7 @@
 import { createCanvas } from "@napi-rs/canvas";
 import { describe, expect, test } from "vitest";
 import { detectMedia, type MediaType, UnusableMedia } from "../../shared/media/media.ts";
-import { createMediaReader } from "../../shared/media/media-reader.ts";
+import { createMediaReader } from "../../supabase/functions/keyframe-generate/files/checked-copy.ts";
 import { sniffImage } from "../../shared/media/sniff-image.ts";
 
 const canvas = createCanvas(200, 100);

@@ -70,7 +70,7 @@ test("a signed address → the file with type, length and ETag, or a part of it,
   const part = await fetch(data?.signedUrl ?? "", { headers: { range: "bytes=6-" } });
   expect([part.status, part.headers.get("content-range")]).toEqual([206, "bytes 6-12/13"]);
   expect(await part.text()).toBe("storage");
-  // As the hosted Storage does: the provider's runs are known by such a parameter (generate/input-files.ts).
+  // As the hosted Storage does: the provider's runs are known by such a parameter (keyframe-generate/tasks/submit.ts).
   const marked = await fetch(`${data?.signedUrl}&prediction=${crypto.randomUUID()}`);
   expect([marked.status, await marked.text()]).toEqual([200, "hello storage"]);
 });

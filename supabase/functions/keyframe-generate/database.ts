@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../shared/platform/call-database.ts";
+import type { Log } from "../../../shared/platform/log.ts";
 import {
   type FoundBy,
   type ProviderPrediction,
@@ -7,9 +8,16 @@ import {
   recordProviderState,
 } from "../../../shared/replicate/provider-prediction.ts";
 import type { Stage } from "../../../shared/replicate/run-failure.ts";
-import type { StoredFile } from "./files/storage.ts";
-import { CLAIM_AT_ONCE, LEASE_SECONDS } from "./limits.ts";
+import type { OutputSource } from "./files/open-output.ts";
+import type { Storage, StoredFile } from "./files/storage.ts";
+import type { Provider } from "./provider/provider.ts";
 import type { LeasedTask } from "./tasks/task.ts";
+
+/** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
+export const LEASE_SECONDS = 90;
+
+/** How many tasks of each kind one claim leases. */
+const CLAIM_AT_ONCE = 10;
 
 /** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
 export type Reason = { code: string; message: string; stage?: Stage };
@@ -104,4 +112,18 @@ export type StoredOutput = {
   height: number;
   duration_seconds: number | null;
   has_audio: boolean | null;
+};
+
+/** The dependencies of the tasks. */
+export type Deps = {
+  database: Database;
+  provider: Provider;
+  storage: Storage;
+  outputs: OutputSource;
+  /** The URL at which the provider reaches the platform for callbacks and input files; null when it cannot. */
+  publicUrl: string | null;
+  platformUrl: string;
+  log: Log;
+  /** Milliseconds since 1970. */
+  now(): number;
 };

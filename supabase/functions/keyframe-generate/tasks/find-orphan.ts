@@ -1,6 +1,6 @@
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { FoundBy, RecordOutcome } from "../../../../shared/replicate/provider-prediction.ts";
-import type { Deps } from "../deps.ts";
+import type { Deps } from "../database.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
 import type { SoughtTask } from "./task.ts";
 
@@ -77,7 +77,7 @@ async function compare(
   return !task.has_images && inOrder(run.input) === textInput(task) ? "text" : null;
 }
 
-/** The prediction that a URL names (input-files.ts, and the callback URL in submit.ts). */
+/** The prediction that a URL names (of an input file or the callback, in submit.ts). */
 function namedPrediction(address: unknown): string | null {
   if (typeof address !== "string" || !URL.canParse(address)) return null;
   return new URL(address).searchParams.get("prediction");

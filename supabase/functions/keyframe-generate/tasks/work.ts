@@ -1,6 +1,6 @@
 import { describeError } from "../../../../shared/platform/log.ts";
-import type { Claimed } from "../database.ts";
-import type { Deps } from "../deps.ts";
+import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker-limits.ts";
+import type { Deps, Claimed } from "../database.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { ProviderError } from "../provider/provider-error.ts";
 import { retryVerdict } from "../provider/provider-verdict.ts";
@@ -8,6 +8,8 @@ import { removeFiles } from "./remove-files.ts";
 import { store } from "./store.ts";
 import { submit } from "./submit.ts";
 import { type CancelTask, identify, type PollTask, type SearchTask, task as taskSchema } from "./task.ts";
+
+export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 32, workMs: 80_000 };
 
 /** Does a claimed task and records its result. Throws when the result could not be recorded. */
 export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) => Promise<void> {
