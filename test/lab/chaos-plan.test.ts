@@ -30,7 +30,6 @@ describe("the command line", () => {
     ["--minutes", ""],
     ["--seed", "1.5"],
     ["--users", "0"],
-    ["--scenarios", "slow"],
     ["--speed", "1"],
   ])("%s %s → one line that names it", (args) => {
     expect(() => readChaosArguments(args, now)).toThrow(new RegExp(`^[^\n]*${args[0]}[^\n]*$`));
