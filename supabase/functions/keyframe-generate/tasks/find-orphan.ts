@@ -1,5 +1,5 @@
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
-import type { FoundBy, RecordOutcome } from "../../../../shared/replicate/provider-prediction.ts";
+import type { FoundBy } from "../../../../shared/replicate/provider-prediction.ts";
 import type { Deps } from "../database.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
 import type { SoughtTask } from "./task.ts";
@@ -13,24 +13,29 @@ const MAX_PAGES = 70;
 export class SearchTooLong extends Error {}
 
 /**
- * Records the provider runs of unanswered submits of this prediction, newest first, and yields the outcome of each. Equal text does
- * not prove that a run is ours, so the database decides about a run found by text. Throws ProviderError, SearchTooLong, DatabaseError.
+ * Records the provider runs of unanswered submits of this prediction, newest first, until it has found `most`. Returns how many it found.
+ * Equal text does not prove that a run is ours, so the database decides about a run found by text. Throws ProviderError, SearchTooLong,
+ * DatabaseError.
  */
-export async function* recordOrphans(
+export async function recordOrphans(
   task: SoughtTask,
   { provider, database, log }: Pick<Deps, "provider" | "database" | "log">,
   signal: AbortSignal,
-): AsyncGenerator<RecordOutcome> {
+  most = Number.POSITIVE_INFINITY,
+): Promise<number> {
   let unproven = 0;
+  let found = 0;
   for await (const { run, foundBy } of findOrphans(task, provider, signal)) {
     const outcome = await database.recordState(task, run, foundBy);
     if (outcome === "unproven") unproven += 1;
     // unknown: it belongs to another prediction with the same text. given_up: it failed, and its prediction is submitted again.
     if (["unproven", "unknown", "given_up"].includes(outcome)) continue;
     log.info("orphan_found", { predictionId: task.id, outcome });
-    yield outcome;
+    found += 1;
+    if (found === most) return found;
   }
   if (unproven > 0) log.warn("orphan_unproven", { predictionId: task.id, runs: unproven });
+  return found;
 }
 
 async function* findOrphans(

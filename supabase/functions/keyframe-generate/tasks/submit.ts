@@ -36,7 +36,7 @@ export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal):
 }
 
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
-  for await (const _outcome of recordOrphans(task, deps, signal)) return "found" as const;
+  if ((await recordOrphans(task, deps, signal, 1)) > 0) return "found" as const;
   const images = await Promise.all(
     task.images.map(async ({ role, bucket, name }) => {
       if (name === null) throw new ImageDeleted();

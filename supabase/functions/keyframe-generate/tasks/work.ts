@@ -63,7 +63,7 @@ export async function poll(task: PollTask, { database, provider, log }: Deps, si
  */
 async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
   try {
-    for await (const _outcome of recordOrphans(task, deps, signal));
+    await recordOrphans(task, deps, signal);
   } catch (error) {
     if (!(error instanceof ProviderError || error instanceof SearchTooLong)) throw error;
     deps.log.warn("search_failed", { predictionId: task.id, reason: describeError(error) });
