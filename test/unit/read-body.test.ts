@@ -84,6 +84,11 @@ describe("what comes is what is read", () => {
     expect(await start().read(post(null), LIMITS)).toHaveLength(0);
   });
 
+  test("what is no UTF-8 → invalid_request", () => {
+    const half = bytesOf("ö").subarray(0, 1);
+    expect(() => decodeBody(half)).toThrow(expect.objectContaining({ code: "invalid_request" }));
+  });
+
   test("a body that breaks off → invalid_request", async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error("gone")) });
     await expect(start().read(post(body), LIMITS)).rejects.toMatchObject({ code: "invalid_request" });
