@@ -68,7 +68,7 @@ test("a session, alone, beside the right key or the publishable one → the user
   }
 });
 
-// Who may not name a user, and what is none: test/security/acting-servers.test.ts.
+// Who may not name a user: test/security/acting-servers.test.ts.
 const USER = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
 const verifyServer = createServerVerifier(KEY);
 
@@ -78,3 +78,11 @@ test("the key and Keyframe-User → a server that acts for the user, whose id is
     expect(await verifyServer(headers)).toEqual({ ownerId: USER, token: { secretKey: KEY, userId: USER } });
   }
 });
+
+test.each(["", "anna", `${USER}, ${USER}`, `${USER}0`, `{${USER}}`, "00000000", USER.replaceAll("-", "")])(
+  "the key and Keyframe-User: %j → invalid_request that names the header",
+  async (userId) => {
+    const refusal = { code: "invalid_request", extra: { details: [{ path: "Keyframe-User" }] } };
+    await expect(verifyServer(new Headers({ apikey: KEY, "keyframe-user": userId }))).rejects.toMatchObject(refusal);
+  },
+);
