@@ -139,7 +139,7 @@ export function modelJson(name: string, baseUrl: string): object {
     url: `${baseUrl}/${name}`,
     owner,
     name: short,
-    description: model.about,
+    description: short,
     visibility: "public",
     is_official: true,
     run_count: 0,
