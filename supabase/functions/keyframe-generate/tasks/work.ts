@@ -78,7 +78,7 @@ export async function cancel(task: CancelTask, deps: Deps, signal: AbortSignal):
 }
 
 /** True when the run has ended or does not exist. Does not throw ProviderError. */
-export async function cancelRun(
+async function cancelRun(
   run: Pick<CancelTask, "id" | "provider_prediction_id">,
   { provider, log }: Pick<Deps, "provider" | "log">,
   signal: AbortSignal,
