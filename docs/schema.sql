@@ -1516,7 +1516,7 @@ create schema keyframe_worker;
 comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
 grant usage on schema keyframe_worker to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_search_ended(prediction_id uuid, attempt integer)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1524,13 +1524,14 @@ CREATE OR REPLACE FUNCTION keyframe_worker.record_search_ended(prediction_id uui
  SET lock_timeout TO '100ms'
 AS $function$
 begin
-  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.prediction_id = record_search_ended.prediction_id and s.attempt = record_search_ended.attempt and s.search_due_at is not null;
+  perform keyframe_private.end_submit(s.id, case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
+  from keyframe_private.provider_submits s
+  where s.prediction_id = record_search_ended.prediction_id and s.attempt between first_attempt and last_attempt and s.is_unanswered;
   return found;
 end
 $function$;
-comment on function keyframe_worker.record_search_ended(uuid,integer) is 'Ends the search for the provider run of a submit. False: nothing to search for.';
-grant execute on function keyframe_worker.record_search_ended(uuid,integer) to service_role;
+comment on function keyframe_worker.record_search_ended(uuid,integer,integer,boolean) is 'Ends the search for the provider runs of submits. False: nothing to search for.';
+grant execute on function keyframe_worker.record_search_ended(uuid,integer,integer,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.complete_prediction(prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer, duration_seconds double precision DEFAULT NULL::double precision, has_audio boolean DEFAULT NULL::boolean)
  RETURNS boolean
@@ -2213,7 +2214,7 @@ comment on column keyframe_private.provider_submits.model is 'The model that it 
 comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
 comment on column keyframe_private.provider_submits.ended_at is 'When nothing more of it could happen at the provider.';
-comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, or the provider refused it), or lost (nobody knows what happened at the provider).';
+comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_due_at is 'When to search the provider''s list for its run next, or when the lease of the search expires. Null while its prediction is queued: the next submit searches first.';

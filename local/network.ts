@@ -1,4 +1,5 @@
 import { Socket } from "node:net";
+import { pause } from "../shared/platform/pause.ts";
 
 /** Below the ports that systems give to outgoing connections and to servers that ask for any; none that fetch and browsers block. */
 const FREE_PORTS = { from: 11_000, below: 32_768 };
@@ -45,7 +46,7 @@ export async function waitForPort(port: number, givenUp: AbortSignal): Promise<v
       (await Deno.connect({ hostname: "127.0.0.1", port })).close();
       return;
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
+      await pause(CHECK_EVERY_MS);
     }
   }
   throw new Error(`nothing serves on port ${port}`);

@@ -7,6 +7,7 @@ import { type Cpu, CpuMeter } from "./memory/process-usage.ts";
 import type { BenchStack } from "./stack.ts";
 import { type BenchUser, makeProjects, makeUsers } from "./users.ts";
 import { makeWrittenProjects, openWritten } from "./written/open-written.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5 };
 const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1 };
@@ -51,7 +52,7 @@ async function measureFlow({ quick, openStack, progress }: BenchContext): Promis
     );
     const woken: number[] = [];
     for (let time = 0; time < Math.ceil(ones / 3); time++) {
-      await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+      await pause(QUIET_MS);
       woken.push(await make(1));
     }
     const ours = new CpuMeter(

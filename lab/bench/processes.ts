@@ -8,7 +8,7 @@ import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 const TIMEOUT_MS = 180_000;
 
 /** A process that answers each job, a line of JSON on its standard input, with a line of JSON. */
-export type JobProcess = {
+type JobProcess = {
   pid: number;
   /** Throws what the job threw. */
   run<Answer = unknown>(job: unknown): Promise<Answer>;
@@ -67,7 +67,7 @@ export type FunctionProcess = { pid: number; ended: AbortSignal; close(): Promis
 type FunctionSettings = { port: number; args: string[]; env: Record<string, string>; deno?: string };
 
 /** Starts an edge function on a port of this machine. It ends with this process. */
-export function spawnFunction({ port, args, env, deno = Deno.execPath() }: FunctionSettings): FunctionProcess {
+function spawnFunction({ port, args, env, deno = Deno.execPath() }: FunctionSettings): FunctionProcess {
   const [command = "", ...rest] = args;
   const child = spawnWithParent(deno, {
     args: [command, "--quiet", ...rest],

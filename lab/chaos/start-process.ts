@@ -16,8 +16,6 @@ export type SecondProcess = {
 
 type SecondOptions = {
   clock?: WrongClock | undefined;
-  /** Modules that Deno runs before the function. */
-  preload?: readonly string[];
   /** The port, instead of a free one: that of an ended process. */
   port?: number | undefined;
   logFile?: string;
@@ -27,7 +25,7 @@ type SecondOptions = {
 export async function startSecondProcess(
   { stack, dataDir }: { stack: Stack; dataDir: string },
   name: FunctionName,
-  { clock, preload = [], port = freePort(), logFile }: SecondOptions = {},
+  { clock, port = freePort(), logFile }: SecondOptions = {},
 ): Promise<SecondProcess> {
   const setting = {
     dataDir,
@@ -39,8 +37,7 @@ export async function startSecondProcess(
   };
   const described = describeFunction(setting, name);
   const [run = "run", ...rest] = described.args;
-  const modules = clock === undefined ? preload : [await writeClock(dataDir, clock), ...preload];
-  const args = [run, ...modules.map((module) => `--preload=${module}`), ...rest];
+  const args = [run, ...(clock === undefined ? [] : [`--preload=${await writeClock(dataDir, clock)}`]), ...rest];
   const child = new ChildProcess({ ...described, args, ...(logFile === undefined ? {} : { logFile }) });
   await child.start();
   return {

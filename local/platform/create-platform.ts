@@ -16,7 +16,7 @@ import {
   unexpected,
 } from "./refusals.ts";
 import {
-  answerWellKnown,
+  answerKeySet,
   createSessionTokens,
   reissueTokens,
   type SessionTokens,
@@ -76,8 +76,8 @@ export async function createPlatform(options: PlatformOptions): Promise<Platform
 
   async function callService(service: Service, request: Request, url: URL): Promise<Response> {
     if (request.method === "OPTIONS") return preflight(request);
-    const wellKnown = answerWellKnown(url.pathname, options.signingKey, issuer);
-    if (wellKnown) return wellKnown;
+    const keySet = answerKeySet(url.pathname, options.signingKey);
+    if (keySet) return keySet;
     const headers = new Headers(request.headers);
     const refusal = await identifyCaller(service, url, headers, options, tokens);
     if (refusal) {

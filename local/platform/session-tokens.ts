@@ -102,13 +102,10 @@ const sessionSchema = z.looseObject({
   session: z.looseObject({ access_token: z.string(), user: userSchema.nullish() }).nullish(),
 });
 
-/** Answers the paths of Auth that need the key pair, which lite does not have. Undefined for every other path. */
-export function answerWellKnown(path: string, key: SigningKey, issuer: string): Response | undefined {
+/** Answers the path of Auth with the public key, which lite does not have. Undefined for every other path. */
+export function answerKeySet(path: string, key: SigningKey): Response | undefined {
   const headers = { "cache-control": "public, max-age=600" };
   if (path === "/auth/v1/.well-known/jwks.json") return Response.json(publicKeySet(key), { headers });
-  if (path === "/auth/v1/.well-known/openid-configuration") {
-    return Response.json({ issuer, jwks_uri: `${issuer}/.well-known/jwks.json` }, { headers });
-  }
   return undefined;
 }
 

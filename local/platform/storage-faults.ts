@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { pause } from "../../shared/platform/pause.ts";
 
 const faultSchema = z.strictObject({
   /** refuses: answers 503 to everything. slow: everything takes `ms` longer. full: reads uploads and answers 500. */
@@ -29,7 +30,7 @@ export async function withStorageFault(
     await request.body?.pipeTo(new WritableStream());
     return refusal(500, "InternalError", "We encountered an internal error. Please try again.");
   }
-  if (fault.fault === "slow") await new Promise((resolve) => setTimeout(resolve, fault.ms));
+  if (fault.fault === "slow") await pause(fault.ms);
   return await answer();
 }
 

@@ -40,8 +40,7 @@ export async function callStorage(
   }
 
   const token = url.searchParams.get("token");
-  const signed = /^\/object\/(upload\/)?sign\//.test(path) && method !== "POST";
-  if (signed) {
+  if (path.startsWith("/object/sign/") && method !== "POST") {
     const fault = await signatureFault(token, liteSecret);
     if (fault) return refuse("400", "InvalidJWT", fault);
   }
@@ -73,7 +72,7 @@ export async function callStorage(
       await lite.setUserMetadata(Id, jsonOf(metadata));
     }
     if (response.headers.has("accept-ranges")) return finishFile(response, request, url);
-    if (method === "POST" && /^\/object\/(upload\/)?sign\//.test(path)) return await renameSignedUrls(response, path);
+    if (method === "POST" && path.startsWith("/object/sign/")) return await renameSignedUrl(response);
     return response;
   } catch (error) {
     if (error instanceof BadForm) return refuse("400", "InvalidRequest", error.message);
@@ -107,32 +106,23 @@ async function signatureFault(token: string | null, secret: Uint8Array): Promise
 }
 
 const signedSchema = z.object({ signedUrl: z.string() });
-const signedUploadSchema = z.object({ signedUrl: z.string(), token: z.string() });
 
-/** A URL relative to `/storage/v1`, as storage-js expects it. */
-const below = (address: string) => address.replace(/^\/storage\/v1/, "");
-
-/** lite's JSON for signed URLs, with the names of the hosted Storage. */
-async function renameSignedUrls(response: Response, path: string): Promise<Response> {
+/** lite's JSON for a signed URL, with the hosted Storage's name and relative to `/storage/v1`, as storage-js expects it. */
+async function renameSignedUrl(response: Response): Promise<Response> {
   const body: unknown = await response.json();
   const headers = new Headers(response.headers);
   headers.delete("content-length");
   const answer = (renamed: unknown) => Response.json(renamed, { status: response.status, headers });
   if (!response.ok) return answer(body);
-  if (path.startsWith("/object/upload/")) {
-    const { signedUrl, token } = signedUploadSchema.parse(body);
-    return answer({ url: below(signedUrl), token });
-  }
-  return answer({ signedURL: below(signedSchema.parse(body).signedUrl) });
+  return answer({ signedURL: signedSchema.parse(body).signedUrl.replace(/^\/storage\/v1/, "") });
 }
 
 /**
- * A file's response as from the hosted Storage: 206 for a range, 304 for a matching ETag, a file name for `?download`, and HTML
- * as plain text, so that no uploaded page runs in the API's origin.
+ * A file's response as from the hosted Storage: 206 for a range, 304 for a matching ETag, a file name for `?download`. No bucket of
+ * ours takes HTML.
  */
 function finishFile(response: Response, request: Request, url: URL): Response {
   const headers = new Headers(response.headers);
-  if (headers.get("content-type")?.startsWith("text/html")) headers.set("content-type", "text/plain");
   if (url.searchParams.has("download")) {
     const name = url.searchParams.get("download") || url.pathname.split("/").at(-1) || "download";
     headers.set("content-disposition", `attachment; filename*=UTF-8''${encodeURIComponent(decodeURIComponent(name))}`);
@@ -175,7 +165,7 @@ async function signMany(request: Request, headers: Headers, url: URL, bucket: st
   const sign = async (path: string) => {
     const target = new URL(`/storage/v1/object/sign/${bucket}/${path}`, url);
     const response = await lite.fetch(new Request(target, { method: "POST", headers: one, body }));
-    const answer = signedUrlSchema.safeParse(await (await renameSignedUrls(response, "/object/sign/")).json());
+    const answer = signedUrlSchema.safeParse(await (await renameSignedUrl(response)).json());
     const error = answer.success ? null : "Either the object does not exist or you do not have access to it";
     return { path, error, signedURL: answer.data?.signedURL ?? null };
   };

@@ -1,14 +1,13 @@
 import { Buffer } from "node:buffer";
 
 /** Words at the position of the bucket in `/object/<bucket>/<path>` that are other operations. */
-const OTHER_OPERATIONS = new Set(["list", "sign", "move", "copy", "info", "public"]);
+const OTHER_OPERATIONS = new Set(["list", "sign", "move", "copy", "info", "public", "upload"]);
 
 /** The bucket of an upload; undefined for any other request. `path` begins after `/storage/v1`. */
 export function uploadBucket(method: string, path: string): string | undefined {
   if (method !== "POST" && method !== "PUT") return undefined;
   const [, root, first = "", ...rest] = path.split("/");
   if (root !== "object" || rest.length === 0) return undefined;
-  if (first === "upload") return method === "PUT" && rest[0] === "sign" ? decodeURIComponent(rest[1] ?? "") : undefined;
   return OTHER_OPERATIONS.has(first) ? undefined : decodeURIComponent(first);
 }
 

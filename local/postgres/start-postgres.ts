@@ -6,6 +6,7 @@ import { initCluster, SUPERUSER } from "./init-cluster.ts";
 import { PostgresError } from "./postgres-error.ts";
 import { runServer, type Server } from "./run-server.ts";
 import { chooseServerUser, placeBinaries, placeData } from "./server-user.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 const STOP_TIMEOUT_MS = 20_000;
 const ATTEMPTS = 20;
@@ -82,7 +83,7 @@ async function retried(
       const code = error instanceof PostgresError ? error.code : "start_failed";
       const passes = code === "data_in_use" || (code === "port_busy" && !options.port);
       if (!passes || attempt === ATTEMPTS) throw error;
-      await new Promise((resolve) => setTimeout(resolve, ATTEMPT_PAUSE_MS));
+      await pause(ATTEMPT_PAUSE_MS);
     }
   }
 }
@@ -130,7 +131,7 @@ async function waitForPreviousServer(dataDir: string): Promise<void> {
     if (Date.now() - start > limitMs) {
       throw new PostgresError("data_in_use", `A database already runs on ${dataDir} (process ${pid}): stop it first.`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await pause(50);
   }
 }
 

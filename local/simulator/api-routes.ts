@@ -33,7 +33,6 @@ export function apiRoutes(simulator: Simulator): Hono<Env> {
     await next();
   });
 
-  api.get("/account", (c) => c.json({ type: "organization", username: "simulator", name: "Replicate simulator" }));
   api.get("/webhooks/default/secret", (c) => c.json({ key: settings.webhookSecret }));
   api.get("/models/:owner/:name", (c) => {
     const { owner, name } = c.req.param();
@@ -85,7 +84,7 @@ export function answerError(error: Error): Response {
   return new Problem(500, "Internal server error", error.message).toResponse();
 }
 
-/** The files API: upload (multipart field `content`, JSON field `metadata`), list, get, delete. */
+/** The files API: upload (multipart field `content`, JSON field `metadata`) and get. */
 function filesRoutes({ files, settings }: Simulator): Hono<Env> {
   const routes = new Hono<Env>();
   const find = (id: string) => {
@@ -101,15 +100,7 @@ function filesRoutes({ files, settings }: Simulator): Hono<Env> {
     const file = await files.create(content, await readMetadata(form?.get("metadata") ?? null));
     return c.json(fileJson(file, settings.baseUrl()), 201);
   });
-  routes.get("/", (c) => {
-    const results = files.list().map((file) => fileJson(file, settings.baseUrl()));
-    return c.json({ next: null, previous: null, results });
-  });
   routes.get("/:id", (c) => c.json(fileJson(find(c.req.param("id")), settings.baseUrl())));
-  routes.delete("/:id", (c) => {
-    files.delete(find(c.req.param("id")).id);
-    return c.body(null, 204);
-  });
   return routes;
 }
 
@@ -148,7 +139,7 @@ export function modelJson(name: string, baseUrl: string): object {
     url: `${baseUrl}/${name}`,
     owner,
     name: short,
-    description: model.about,
+    description: short,
     visibility: "public",
     is_official: true,
     run_count: 0,

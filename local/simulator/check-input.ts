@@ -3,7 +3,7 @@ import type { FieldSchema, InputSchema } from "./model-schemas.ts";
 import type { Model, Rule } from "./models.ts";
 
 export type InvalidField = { type: string; field: string; description: string };
-export type Complaint = Omit<InvalidField, "field">;
+type Complaint = Omit<InvalidField, "field">;
 export type Input = Readonly<Record<string, unknown>>;
 
 /** False for an absent field, null, an empty text and an empty list. */
@@ -28,7 +28,7 @@ export function checkInput(model: Checked, input: Input): InvalidField[] {
 }
 
 /** The violations of a model's unpublished rules. */
-export function checkRules(rules: readonly Rule[], input: Input): InvalidField[] {
+function checkRules(rules: readonly Rule[], input: Input): InvalidField[] {
   return rules.flatMap((rule) => checkRule(rule, input) ?? []);
 }
 
@@ -142,7 +142,7 @@ function withoutWords({ description: _1, deprecated: _2, "x-order": _3, default:
 }
 
 /** The provider's limit; larger files need a URL or the files API. */
-export const maxDataUrlBytes = 256 * 1024;
+const maxDataUrlBytes = 256 * 1024;
 
 /** The error in the URL of a file; null when it is valid. */
 function checkFile(value: string): Complaint | null {

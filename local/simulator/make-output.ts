@@ -120,7 +120,7 @@ const frameBudget = 60;
  * Plans a video of `seconds`, 2 by default. Each frame takes the same time to encode, so a longer video has fewer frames per
  * second: 24 up to 2.5 s, 12 at 5 s, 2 at 30 s.
  */
-export function planFilm(seconds: number | null, size: { width: number; height: number }): Omit<FilmPlan, "sound"> {
+function planFilm(seconds: number | null, size: { width: number; height: number }): Omit<FilmPlan, "sound"> {
   const length = seconds === null || seconds <= 0 ? 2 : Math.min(seconds, 30);
   const fps = Math.max(1, Math.min(24, Math.floor(frameBudget / length)));
   return { ...size, fps, frames: Math.round(fps * length) };

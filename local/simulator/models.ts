@@ -12,7 +12,6 @@ export type Rule =
 
 /** What the simulator needs to know about a model besides its published schema. */
 type Behaviour = {
-  about: string;
   /** The form of `output`: the URL of an image, an array of such URLs, or the URL of a video. */
   output: "image" | "images" | "video";
   /** The fields with the first and last frame of a video, and with the references of an image. */
@@ -43,7 +42,7 @@ const longHailuoIsSmall: Rule = {
   other: "duration",
   allowed: [6],
 };
-const seedance: Omit<Behaviour, "about"> = {
+const seedance: Behaviour = {
   output: "video",
   firstFrame: "image",
   lastFrame: "last_frame_image",
@@ -63,7 +62,6 @@ const images = (field: string, items: number): Pick<Behaviour, "references" | "r
 
 const behaviours: Readonly<Record<string, Behaviour>> = {
   "kwaivgi/kling-v3-omni-video": {
-    about: "Video of 3 to 15 seconds from text, frames and up to seven images, the frames included.",
     output: "video",
     ...klingFrames,
     references: "reference_images",
@@ -73,26 +71,22 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
     ],
   },
   "kwaivgi/kling-v2.6": {
-    about: "Video of 5 or 10 seconds from text or a start image; it has no end image.",
     output: "video",
     firstFrame: "start_image",
   },
   "pixverse/pixverse-v6": {
-    about: "Video of 5 to 15 seconds with first and last frame.",
     output: "video",
     firstFrame: "image",
     lastFrame: "last_frame_image",
     rules: [lastNeedsFirst],
   },
   "prunaai/p-video": {
-    about: "Video of up to 20 seconds with first and last frame, at a low price.",
     output: "video",
     firstFrame: "image",
     lastFrame: "last_frame_image",
     rules: [lastNeedsFirst],
   },
   "bytedance/seedance-2.5": {
-    about: "Video of 4 to 30 seconds with first and last frame, or from references.",
     output: "video",
     firstFrame: "image",
     lastFrame: "last_frame_image",
@@ -104,43 +98,36 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
     ],
   },
   "google/nano-banana-2": {
-    about: "Image of up to 4K from text and up to 14 reference images.",
     output: "image",
     ...images("image_input", 14),
   },
   "kwaivgi/kling-v2.1": {
-    about: "Video of 5 or 10 seconds from a start image, and in pro mode to an end image.",
     output: "video",
     ...klingFrames,
     rules: [{ rule: "needs", field: "end_image", other: "mode", value: "pro" }],
   },
   "kwaivgi/kling-v2.5-turbo-pro": {
-    about: "Video of 5 or 10 seconds from text, a start image, or between a start and an end image.",
     output: "video",
     ...klingFrames,
     rules: [endNeedsStart],
   },
   "kwaivgi/kling-v3-video": {
-    about: "Video of 3 to 15 seconds from text, a start image, or between a start and an end image.",
     output: "video",
     ...klingFrames,
     rules: [endNeedsStart],
   },
   "minimax/hailuo-02": {
-    about: "Video of 6 or 10 seconds with first and last frame.",
     output: "video",
     firstFrame: "first_frame_image",
     lastFrame: "last_frame_image",
     rules: [longHailuoIsSmall],
   },
   "minimax/hailuo-2.3": {
-    about: "Video of 6 or 10 seconds from a first frame; it has no last frame.",
     output: "video",
     firstFrame: "first_frame_image",
     rules: [longHailuoIsSmall],
   },
   "google/veo-3.1": {
-    about: "Video of 4, 6 or 8 seconds with first and last frame, or from reference images.",
     output: "video",
     firstFrame: "image",
     lastFrame: "last_frame",
@@ -150,43 +137,33 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
     ],
   },
   "google/veo-3.1-fast": {
-    about: "The faster Veo 3.1, without reference images.",
     output: "video",
     firstFrame: "image",
     lastFrame: "last_frame",
   },
-  "bytedance/seedance-2.0": {
-    about: "Video of 4 to 15 seconds with first and last frame, or from references.",
-    ...seedance,
-  },
-  "bytedance/seedance-2.0-fast": { about: "The faster Seedance 2.0.", ...seedance },
+  "bytedance/seedance-2.0": seedance,
+  "bytedance/seedance-2.0-fast": seedance,
   "google/nano-banana": {
-    about: "Image from text and reference images.",
     output: "image",
     references: "image_input",
   },
   "google/nano-banana-pro": {
-    about: "Image of up to 4K from text and up to 14 reference images.",
     output: "image",
     ...images("image_input", 14),
   },
   "bytedance/seedream-4": {
-    about: "Images of up to 4K from text and up to 10 reference images.",
     output: "images",
     ...images("image_input", 10),
   },
   "bytedance/seedream-4.5": {
-    about: "Images of up to 4K from text and up to 14 reference images.",
     output: "images",
     ...images("image_input", 14),
   },
   "black-forest-labs/flux-kontext-pro": {
-    about: "Image from text, or an edit of one input image.",
     output: "image",
     references: "input_image",
   },
   "black-forest-labs/flux-2-pro": {
-    about: "Image of up to 4 megapixels from text and up to 8 input images.",
     output: "image",
     ...images("input_images", 8),
   },

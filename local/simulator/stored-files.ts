@@ -29,10 +29,6 @@ class ExpiringStore<Item extends StoredBytes> {
     return item && item.expiresAt > now ? item : null;
   }
 
-  list(now: number): [string, Item][] {
-    return [...this.#items].filter(([, item]) => item.expiresAt > now);
-  }
-
   delete(key: string): boolean {
     const item = this.#items.get(key);
     if (item) this.#held -= item.bytes.length;
@@ -114,17 +110,6 @@ export class StoredFiles {
 
   get(id: string): StoredFile | null {
     return this.#files.get(id, this.#clock.now());
-  }
-
-  list(): StoredFile[] {
-    return this.#files
-      .list(this.#clock.now())
-      .map(([, file]) => file)
-      .reverse();
-  }
-
-  delete(id: string): boolean {
-    return this.#files.delete(id);
   }
 
   sweep(): void {

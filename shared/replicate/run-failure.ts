@@ -31,7 +31,7 @@ export function contentRejected(stage: Stage | null, explanation: string): strin
   return explanation === "" ? ours : `${ours} It said: ${explanation}`;
 }
 
-/** The path of an input file that we gave to a run: in our Storage, or uploaded to the provider (input-files.ts). */
+/** The path of an input file that we gave to a run: in our Storage, or uploaded to the provider (submit.ts). */
 const INPUT_FILE = /\/storage\/v1\/object\/sign\/|\/v1\/files\//;
 /**
  * `502 Server Error: Bad Gateway for url: …`, `HTTPSConnectionPool(…): Max retries exceeded with url: …`, `Client error '404 …' for url …`.

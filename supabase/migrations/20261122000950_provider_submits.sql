@@ -44,7 +44,7 @@ comment on column keyframe_private.provider_submits.model is 'The model that it 
 comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
 comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
 comment on column keyframe_private.provider_submits.ended_at is 'When nothing more of it could happen at the provider.';
-comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, or the provider refused it), or lost (nobody knows what happened at the provider).';
+comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
 comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
 comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
 comment on column keyframe_private.provider_submits.search_due_at is 'When to search the provider''s list for its run next, or when the lease of the search expires. Null while its prediction is queued: the next submit searches first.';
@@ -234,8 +234,9 @@ begin
 end
 $$;
 
--- Records that the search for the run of a submit is complete. What it found has been recorded.
-create function keyframe_worker.record_search_ended(prediction_id uuid, attempt integer)
+-- Records that the search for the runs of these submits is complete; what it found has been recorded. No run exists then, unless one in the
+-- list may be theirs, or the submit is so old that the provider has deleted what its run was made of.
+create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
 returns boolean
 language plpgsql
 volatile
@@ -244,11 +245,12 @@ set search_path = ''
 set lock_timeout = '100ms'
 as $$
 begin
-  perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-  where s.prediction_id = record_search_ended.prediction_id and s.attempt = record_search_ended.attempt and s.search_due_at is not null;
+  perform keyframe_private.end_submit(s.id, case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
+  from keyframe_private.provider_submits s
+  where s.prediction_id = record_search_ended.prediction_id and s.attempt between first_attempt and last_attempt and s.is_unanswered;
   return found;
 end
 $$;
-comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider run of a submit. False: nothing to search for.';
+comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. False: nothing to search for.';
 
-grant execute on function keyframe_worker.record_search_ended(uuid, integer) to service_role;
+grant execute on function keyframe_worker.record_search_ended(uuid, integer, integer, boolean) to service_role;

@@ -13,7 +13,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "run_costs": "ab91e872dddbea18ab045a7eff678a15bdcfd1c5f3b615220365483ae89644ac",
   "budgets": "6ded757eb57b765cf4ffe697bb787936445894c9c18ba92a2679d09f1461f7cf",
   "prediction_inserts": "636d178cba78b8b496ea69ad1201303ab12c4462e60ae4867da860b862eec664",
-  "provider_submits": "8bd95502576a1cdecee954da542d8998842f56f0c425f29df89fe4b79699939c",
+  "provider_submits": "b515881217ac9ffcd968040adaf40774c7841f6d6dcfcedce8b71fc0c8510bbb",
   "settlement": "8041cb850926f5c1fa3969521f09c5758c167d6198fe79e1721858368dca5854",
   "prediction_transitions": "2685e9bcbd6264dbc323c2ad47e6099daed3866de3f51c6cca2b4c1ad042abeb",
   "provider_states": "3b6353fc3572cd30660ef9c055ae0b74f5ff96e4f75701e8828d090cdb14c9ad",
@@ -144,6 +144,6 @@ grant execute on function
   keyframe_worker.record_model_refused(uuid, uuid, text, integer),
   keyframe_worker.record_provider_state(uuid, integer, text, text, text, real, text, text, double precision, text, text, text, jsonb, integer),
   keyframe_worker.record_run_not_canceled(text, boolean),
-  keyframe_worker.record_search_ended(uuid, integer),
+  keyframe_worker.record_search_ended(uuid, integer, integer, boolean),
   keyframe_worker.retry_prediction_later(uuid, uuid, text, text, double precision, integer)
 to service_role;

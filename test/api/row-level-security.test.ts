@@ -4,7 +4,7 @@ import { openDatabase } from "../support/api/database.ts";
 import { signUp, type User } from "../support/api/user.ts";
 
 // What users may do at the Data API itself, past our functions. What they may not: test/security/rest-tricks.test.ts; which rows of
-// others they reach: test/db/table-grants.test.ts.
+// others they reach: there, too.
 
 const sql = openDatabase();
 let user: User;

@@ -70,8 +70,12 @@ describe.each(DELETIONS)("a submit is under way, and the prediction is %s", (_ho
     expect(await searches()).toEqual([]);
     await makeSearchesDue(db.sql);
     expect(await searches()).toMatchObject([{ id }]);
-    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1) as done`).toEqual([{ done: true }]);
-    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1) as done`).toEqual([{ done: false }]);
+    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1, 1, true) as done`).toEqual([
+      { done: true },
+    ]);
+    expect(await db.sql`select keyframe_worker.record_search_ended(${id}, 1, 1, true) as done`).toEqual([
+      { done: false },
+    ]);
     expect(await searches()).toEqual([]);
     // The prompt has gone with it; a run that calls back late is known all the same.
     expect(await submitsOf(db.sql, id)).toMatchObject([

@@ -437,6 +437,22 @@ describe("nobody's trouble stops anybody else", () => {
     expect(Math.max(...quick.deliveries.map((id) => deliver.startOf(id)))).toBeLessThan(2_000);
   });
 
+  test("an owner switches its hanging endpoints off and on → no more requests than before are opened to them, and another's event is sent at once", async () => {
+    const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "innocent" ? 10 : 14_000) });
+    const owner = await db.addUser();
+    for (let j = 0; j < 5; j++) await deliver.add("hanging", owner, 60);
+    const innocent = await deliver.add("innocent", null, 0);
+    const change = (enabled: boolean) =>
+      deliver.outside(db.sql`update keyframe.webhook_endpoints set enabled = ${enabled} where owner_id = ${owner}`);
+    for (let at = 500; at < 12_000; at += 500) deliver.clock.after(at, () => void change(at % 1_000 === 0));
+    const events: { id: string; at: number }[] = [];
+    for (let at = 250; at < 12_000; at += 750)
+      deliver.clock.after(at, () => void deliver.deliver(innocent.id).then((event) => void events.push(event)));
+    await deliver.runUntil(deliver.kick());
+    expect(deliver.mostOpen("hanging")).toBeLessThanOrEqual(2);
+    for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
+  });
+
   test("endpoints that were quick, and then hang all at once → an owner has at most a quarter of all requests open, and an owner with none gets one", async () => {
     let hangs = false;
     const deliver = makeDeliver({ request: (_id, endpoint) => (hangs && endpoint !== "innocent" ? 14_000 : 10) });

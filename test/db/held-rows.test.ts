@@ -220,7 +220,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
     [
       "record_search_ended",
       lockSubmits,
-      (sql, { ids }) => sql`select keyframe_worker.record_search_ended(${ids.searched}, 1)`,
+      (sql, { ids }) => sql`select keyframe_worker.record_search_ended(${ids.searched}, 1, 1, true)`,
     ],
     [
       "record_files_removed",

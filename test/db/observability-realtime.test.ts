@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 
 // Hosted Realtime cannot run here. What it goes by is in the database: the publication, the replica identity, and what the
-// subscriber may select (table-grants.test.ts). Those are tested; the way through its server is not.
+// subscriber may select (test/security/rest-tricks.test.ts). Those are tested; the way through its server is not.
 
 const MIGRATION = new URL("../../supabase/migrations/20261122003000_realtime.sql", import.meta.url);
 const db = useDatabase();

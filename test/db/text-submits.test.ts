@@ -76,7 +76,7 @@ const OTHERS: [string, (world: World) => Promise<unknown>][] = [
     "lost its answer, was cancelled, and its search has ended",
     async (world) => {
       const id = await loseAnswer(world);
-      await db.sql`select keyframe_private.mark_canceled(${id}), keyframe_worker.record_search_ended(${id}, 1)`;
+      await db.sql`select keyframe_private.mark_canceled(${id}), keyframe_worker.record_search_ended(${id}, 1, 1, true)`;
     },
   ],
   [

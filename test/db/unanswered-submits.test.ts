@@ -22,7 +22,7 @@ const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
 
 const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
 const endSearch = async (id: string, attempt = 1) => {
-  const [row] = await db.sql`select keyframe_worker.record_search_ended(${id}, ${attempt}) as done`;
+  const [row] = await db.sql`select keyframe_worker.record_search_ended(${id}, ${attempt}, ${attempt}, true) as done`;
   return row?.done;
 };
 

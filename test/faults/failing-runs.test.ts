@@ -96,11 +96,17 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     expect(await providerRuns(prompt, stack)).toHaveLength(2);
   });
 
-  test.each([["output_slow=1200"], ["output_flaky"]])("%s → succeeded once, the whole file kept", async (fault) => {
+  test.each([
+    ["rate_limited=2", 3],
+    ["server_error=2", 3],
+    ["lost_answer", 1],
+    ["output_slow=1200", 1],
+    ["output_flaky", 1],
+  ])("%s → succeeded at attempt %i with one run, the whole file kept", async (fault, attempt) => {
     const maker = await newFilmMaker(stack);
     const prompt = promptWith(fault);
     const ended = await maker.untilEnded(await maker.start("first-frame", { prompt }));
-    expect(ended).toMatchObject({ status: "succeeded", attempt: 1, error: null });
+    expect(ended).toMatchObject({ status: "succeeded", attempt, error: null });
     await expectSoundEnd(sql, ended);
     await download(ended);
     expect(await providerRuns(prompt, stack)).toHaveLength(1);

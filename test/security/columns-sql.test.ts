@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 
-// Each column by itself, tried as each role in Postgres. What rows a role sees: test/db/table-grants.test.ts.
+// Each column by itself, tried as each role in Postgres. What rows a role sees: rest-tricks.test.ts.
 
 /** What a role of the Data API may do with the columns of a table, as space-separated names; "*" stands for all of them. */
 type Rights = { select?: string; insert?: string; update?: string; delete?: true };
@@ -21,7 +21,7 @@ const readOnly = (columns: string): TableRights => ({
 
 /**
  * The specification: every column of every table of our schemas. A column that is not here fails the tests, so that
- * a new column needs a decision who may read and write it. Which rows a role sees is another matter: test/db/table-grants.test.ts.
+ * a new column needs a decision who may read and write it. Which rows a role sees is another matter: rest-tricks.test.ts.
  */
 const TABLES: Record<string, TableRights> = {
   "keyframe.projects": {

@@ -15,7 +15,7 @@ import { readEverything } from "../support/database/everything.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
 import { type DeployScene, openDeployScene } from "../support/tools/deploy-scene.ts";
-import { type AppRepository, giveOwnThings, initApp, takeEveryName } from "../support/tools/install-apps.ts";
+import { type AppRepository, giveOwnThings, initApp } from "../support/tools/install-apps.ts";
 
 // The real Supabase CLI and a real Postgres; the Management API is a stand-in. The tests of each repository run in order.
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 });
@@ -111,30 +111,6 @@ describe("a repository fresh from supabase init", () => {
     expect(await app.install(["add"])).toMatchObject({ code: 1, said: expect.stringContaining(file) });
     await app.write(`supabase/migrations/${file}`, text);
   });
-});
-
-test("a repository in which every name is taken → each is named with what to do, and nothing is written", async () => {
-  const app = await make("taken");
-  await takeEveryName(app);
-  const before = await app.files();
-  const { code, said } = await app.install(["add"]);
-  expect(code).toBe(1);
-  for (const line of [
-    "The function api exists: give Keyframe's another name with --function-name <name>.",
-    "The function keyframe-generate exists: rename yours.",
-    "The function keyframe-deliver exists: rename yours.",
-    "The function keyframe-replicate-webhook exists: rename yours.",
-    "The folder supabase/functions/_shared/keyframe exists: move it.",
-    "The schema keyframe is the app's (supabase/migrations/20250102030405_own.sql)",
-    "The schema keyframe_private is the app's",
-    "The bucket projects is the app's (supabase/migrations/20250102030405_own.sql)",
-    "The bucket keyframe-outputs is the app's (supabase/config.toml)",
-  ]) {
-    expect(said).toContain(line);
-  }
-  expect(said).not.toContain("schema keyframe_worker");
-  expect((await app.install(["add", "--function-name", "films"])).said).not.toContain("The function api");
-  expect(await app.files()).toEqual(before);
 });
 
 describe("a repository with tables, functions, seeds and exposed schemas of its own", () => {

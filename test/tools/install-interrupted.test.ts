@@ -190,17 +190,6 @@ test("add, remove, add, remove → two removals, each behind the copies that it 
   expect(await readdir(join(folder, MIGRATIONS))).toHaveLength(names.length + copies.length);
 });
 
-test("an older add after an upgrade that was killed → leaves no unfinished file", async () => {
-  await add(version1);
-  const before = await files();
-  for (const changes of [1, 3]) {
-    await add(version2, fullAfter(changes).disk).catch(() => undefined);
-    expect(String(await files())).toContain(".keyframe-unfinished");
-    await add(version1);
-    expect(await files()).toEqual(before);
-  }
-});
-
 describe("a removal that no database has yet", () => {
   const names = async () =>
     (await readdir(join(folder, MIGRATIONS))).sort().map((file) => file.replace(/^\d+_(keyframe_)?|\.sql$/g, ""));

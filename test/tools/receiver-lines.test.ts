@@ -1,6 +1,5 @@
 import { describe, expect, test } from "vitest";
 import { describeEvent, describeRefusal } from "../../tools/receiver/describe-event.ts";
-import { readReceiverArguments } from "../../tools/receiver/read-receiver-arguments.ts";
 import { webhookEvent } from "../../shared/contract/events.ts";
 import { BODY, documentedBodies } from "./receiver-fixture.ts";
 
@@ -54,35 +53,6 @@ describe("an event in one line", () => {
     const receivedAt = new Date("2026-03-01T09:32:42.000Z");
     expect(describeRefusal({ receivedAt, status: 401, reason: "No matching\nsignature" })).toBe(
       "09:32:42.000Z  refused    401  No matching·signature",
-    );
-  });
-});
-
-describe("the command line", () => {
-  test.each<[string[], string, object]>([
-    [[], "", { port: 54390, secrets: [], failFirst: 0, hangMs: 0, json: false, help: false }],
-    [[], "whsec_YQ==,whsec_Yg==", { secrets: ["whsec_YQ==", "whsec_Yg=="] }],
-    // Secrets of the command line win over the environment.
-    [
-      ["--secret", "whsec_YQ==, whsec_Yg==", "--secret", "whsec_Yw=="],
-      "whsec_ZA==",
-      { secrets: ["whsec_YQ==", "whsec_Yg==", "whsec_Yw=="] },
-    ],
-    [["--hang", "20", "--fail", "3"], "", { hangMs: 20_000, failFirst: 3 }],
-  ])("%j, WEBHOOK_SECRET=%s → %j", (args, secret, read) => {
-    const environment = (name: string) => (name === "WEBHOOK_SECRET" ? secret : undefined);
-    expect(readReceiverArguments(args, environment)).toMatchObject(read);
-  });
-
-  test.each([
-    ["--port", "65536"],
-    ["--port", "http"],
-    ["--port", ""],
-    ["--fail", "1.5"],
-    ["--hang", "1e3"],
-  ])("%s %j → refused by name", (option, value) => {
-    expect(() => readReceiverArguments([`${option}=${value}`], () => undefined)).toThrow(
-      `${option} must be a whole number`,
     );
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { checkAddress, checkUrl } from "../../shared/webhooks/check-url.ts";
 
-// What is done at connect time with a name is in test/security/addresses.test.ts and deliver-connections.test.ts.
+// What is done at connect time with a name is in test/security/addresses.test.ts.
 
 const words = (text: string) => text.trim().split(/\s+/);
 const atHosts = (text: string) => words(text).map((host) => `https://${host}/`);

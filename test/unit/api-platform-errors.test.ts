@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { answerHeaders } from "../../supabase/functions/api/http/answer-headers.ts";
+import { answerHeaders } from "../../supabase/functions/api/http/respond.ts";
 import { answerBase } from "../../supabase/functions/api/rows/database.ts";
 import { failedBody, PREDICTION, PROJECT, predictionRow, rate, startApi, succeededFields } from "./api-fixture.ts";
 

@@ -1,6 +1,5 @@
 import { createLog } from "../../shared/platform/log.ts";
-import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
-import type { Deps } from "../../supabase/functions/keyframe-generate/deps.ts";
+import type { Deps, Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { createStorage } from "../../supabase/functions/keyframe-generate/files/storage.ts";

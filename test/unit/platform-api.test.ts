@@ -174,12 +174,6 @@ describe("REST", () => {
       await triggers("enable");
     }
   });
-
-  test("a body over 10 MiB → 413", async () => {
-    const body = JSON.stringify({ body: "x".repeat(11 * 1024 * 1024) });
-    const answer = await rest("notes", { "content-type": "application/json" }, { method: "POST", body });
-    expect(answer.status).toBe(413);
-  });
 });
 
 test("a function that does not run → 503 BOOT_ERROR, one that there is not → 404, as hosted", async () => {

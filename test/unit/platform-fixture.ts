@@ -8,7 +8,7 @@ import { type RunningPostgres, startPostgres } from "../../local/postgres/start-
 
 export const PUBLISHABLE_KEY = "sb_publishable_0123456789abcdefghij";
 export const SECRET_KEY = "sb_secret_0123456789abcdefghij";
-export const LITE_SECRET = "between-the-gateway-and-lite-only-0123456789";
+const LITE_SECRET = "between-the-gateway-and-lite-only-0123456789";
 
 export interface TestPlatform {
   url: string;

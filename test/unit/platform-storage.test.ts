@@ -1,7 +1,6 @@
-import { SignJWT } from "jose";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { until } from "../support/until.ts";
-import { LITE_SECRET, SECRET_KEY, startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
+import { SECRET_KEY, startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
 
 let platform: TestPlatform;
 
@@ -70,60 +69,9 @@ test("a signed address → the file with type, length and ETag, or a part of it,
   const part = await fetch(data?.signedUrl ?? "", { headers: { range: "bytes=6-" } });
   expect([part.status, part.headers.get("content-range")]).toEqual([206, "bytes 6-12/13"]);
   expect(await part.text()).toBe("storage");
-  // As the hosted Storage does: the provider's runs are known by such a parameter (generate/input-files.ts).
+  // As the hosted Storage does: the provider's runs are known by such a parameter (keyframe-generate/tasks/submit.ts).
   const marked = await fetch(`${data?.signedUrl}&prediction=${crypto.randomUUID()}`);
   expect([marked.status, await marked.text()]).toEqual([200, "hello storage"]);
-});
-
-test("a signed address changed, expired or for another file → 400, no bytes", async () => {
-  const { files, name } = await uploaded();
-  const other = await uploaded("a secret");
-  const { data } = await files.createSignedUrl(name, 60);
-  const url = new URL(data?.signedUrl ?? "");
-  const past = await new SignJWT({ sub: name, bucket: "pictures", intent: "download" })
-    .setProtectedHeader({ alg: "HS256" })
-    .setExpirationTime(1_000)
-    .sign(new TextEncoder().encode(LITE_SECRET));
-  const token = url.searchParams.get("token") ?? "";
-  const address = (file: string, signature: string) =>
-    `${platform.url}/storage/v1/object/sign/pictures/${file}?token=${signature}`;
-  for (const wrong of [address(name, `${token.slice(0, -4)}AAAA`), address(name, past), address(other.name, token)]) {
-    const answer = await fetch(wrong);
-    expect([400, 403]).toContain(answer.status);
-    expect(await answer.text()).not.toContain("secret");
-  }
-});
-
-test("an uploaded HTML page → served as plain text, so that it runs in no browser", async () => {
-  const { client } = await platform.signedIn();
-  const files = client.storage.from("pictures");
-  const name = path("html");
-  expect((await files.upload(name, new Blob(["<script>"], { type: "text/html" }))).error).toBeNull();
-  const { data } = await files.createSignedUrl(name, 60);
-  expect((await fetch(data?.signedUrl ?? "")).headers.get("content-type")).toContain("text/plain");
-});
-
-test("a file sent as a stream → written while it arrives, not held in memory", async () => {
-  const chunk = new Uint8Array(1024 * 1024).fill(7);
-  const parts = 8;
-  const before = await bytesOnDisk();
-  let sent = 0;
-  const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
-    async pull(controller) {
-      // The second half is sent only once some of the first has reached the disk.
-      if (sent === parts / 2)
-        await until("some of it is on the disk", async () => (await bytesOnDisk()) > before + chunk.length);
-      if (sent++ < parts) return controller.enqueue(chunk.slice());
-      controller.close();
-    },
-  });
-  const headers = { apikey: SECRET_KEY, "content-type": "video/mp4" };
-  const address = `${platform.url}/storage/v1/object/films/stream.mp4`;
-  const answer = await fetch(address, { method: "POST", headers, body });
-  expect(answer.status).toBe(200);
-  const [row] = await platform.admin`
-    select (metadata ->> 'size')::int as size from storage.objects where name = 'stream.mp4'`;
-  expect(row?.size).toBe(parts * chunk.length);
 });
 
 test("a file of exactly the bucket's limit → stored; of one byte more → refused", async () => {

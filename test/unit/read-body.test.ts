@@ -64,7 +64,6 @@ function follow(read: Promise<Uint8Array>) {
 }
 
 describe("what comes is what is read", () => {
-  const half = bytesOf("ö").subarray(0, 1);
   test.each<[string, Uint8Array]>([
     ["letters beyond ASCII", bytesOf('{"a":"äöü 😀"}')],
     ["a byte order mark, which is signed like the rest", new Uint8Array([0xef, 0xbb, 0xbf, 0x31])],
@@ -86,6 +85,7 @@ describe("what comes is what is read", () => {
   });
 
   test("what is no UTF-8 → invalid_request", () => {
+    const half = bytesOf("ö").subarray(0, 1);
     expect(() => decodeBody(half)).toThrow(expect.objectContaining({ code: "invalid_request" }));
   });
 
@@ -95,38 +95,8 @@ describe("what comes is what is read", () => {
   });
 });
 
-describe("size", () => {
-  test("more than is allowed, and announced → payload_too_large before anything is read", async () => {
-    const { seen, body } = inPieces([bytesOf("1234"), bytesOf("5678")]);
-    const refused = start().read(post(body, { "content-length": "8" }), { ...LIMITS, maxBytes: 7 });
-    await expect(refused).rejects.toMatchObject({ code: "payload_too_large" });
-    expect(seen.taken).toBe(0);
-  });
-
-  test.each([{}, { "content-length": "4", "transfer-encoding": "chunked" }])(
-    "more than is allowed, and not announced (%j) → payload_too_large at the piece that is too much",
-    async (headers) => {
-      const { seen, body } = inPieces(["1234", "5678", "9"].map(bytesOf));
-      const refused = start().read(post(body, headers), { ...LIMITS, maxBytes: 7 });
-      await expect(refused).rejects.toMatchObject({ code: "payload_too_large" });
-      expect(seen.taken).toBe(2);
-    },
-  );
-});
-
+// Bodies that are too large, or stop: test/api/bad-input.test.ts and test/security/unfinished-bodies.test.ts.
 describe("time", () => {
-  test("nothing comes for 10 s → request_timeout, and the body is let go", async () => {
-    const { clock, read } = start();
-    const { body, seen } = slowly();
-    const outcome = follow(read(post(body), LIMITS));
-    await clock.pass(9);
-    expect(outcome.is).toBe("open");
-    await clock.pass(2);
-    expect(outcome.is).toBe("request_timeout");
-    expect(outcome.error?.message).toMatch(/nothing came for 10 s.*Send/i);
-    expect(seen.isCanceled).toBe(true);
-  });
-
   test("something comes each 9 s → goes on, and request_timeout when the whole takes too long", async () => {
     const { clock, read } = start();
     const { body, send } = slowly();

@@ -1,5 +1,6 @@
 import type { KeyframeClient } from "../../client/index.ts";
 import { type ReceivedEvent, startReceiver } from "../receiver/start-receiver.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 const TIMEOUT_MS = 20_000;
 const FAREWELL_MS = 5_000;
@@ -34,7 +35,7 @@ export async function registerReceiver(keyframe: KeyframeClient, signal: AbortSi
       const end = performance.now() + TIMEOUT_MS;
       while (!isWhole(ofProject()) && performance.now() < end) {
         signal.throwIfAborted();
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await pause(50);
       }
       const arrived = ofProject();
       if (!isWhole(arrived)) {

@@ -1,6 +1,7 @@
 import { findRunningStack } from "../../local/stack/data-folder.ts";
 import { loadStackKeys } from "../../local/stack/stack-keys.ts";
 import type { StackOptions } from "../../local/stack/stack-settings.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 const START_TIMEOUT_MS = 60_000;
 const CHECK_EVERY_MS = 200;
@@ -24,7 +25,7 @@ export async function findStack(
     waiting = true;
     signal.throwIfAborted();
     if (performance.now() > end) throw new Error(`The stack at ${running.url} does not become ready.`);
-    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
+    await pause(CHECK_EVERY_MS);
     running = findRunningStack(dataDir);
   }
   if (!running) return null;

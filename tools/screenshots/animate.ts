@@ -3,6 +3,7 @@ import { createCanvas, GifEncoder, type Image, loadImage } from "@napi-rs/canvas
 import type { Session } from "@supabase/supabase-js";
 import type { Browser, Page } from "playwright-core";
 import { keptSession } from "../demo/browser.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 type Options = { browser: Browser; url: string; session: Session; path: string };
 
@@ -48,10 +49,7 @@ export async function animate({ browser, url, session, path }: Options): Promise
 
 /** Takes one frame in its time. */
 async function shoot(page: Page, frames: Buffer[]): Promise<void> {
-  const [frame] = await Promise.all([
-    page.locator("[aria-label=Steps]").screenshot(),
-    new Promise((resolve) => setTimeout(resolve, FRAME_MS)),
-  ]);
+  const [frame] = await Promise.all([page.locator("[aria-label=Steps]").screenshot(), pause(FRAME_MS)]);
   frames.push(frame);
 }
 

@@ -1,6 +1,7 @@
 import postgres from "postgres";
 import { type KeyframeClient, mustSucceed } from "../../client/index.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
+import { pause } from "../../shared/platform/pause.ts";
 
 /** Makes the shot whose studio is shown. Returns its project. */
 export async function makeShot(keyframe: KeyframeClient): Promise<string> {
@@ -30,7 +31,7 @@ export async function makeEndpoint(keyframe: KeyframeClient, databaseUrl: string
   const end = performance.now() + TIMEOUT_MS;
   while ((await keyframe.webhooks.deliveries(webhookId, { status: "pending" })).deliveries.length > 0) {
     if (performance.now() > end) throw new Error("The test events were not delivered in time.");
-    await new Promise((resolve) => setTimeout(resolve, CHECK_EVERY_MS));
+    await pause(CHECK_EVERY_MS);
   }
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => undefined });
   await spreadDeliveries(sql).finally(() => sql.end({ timeout: 1 }));

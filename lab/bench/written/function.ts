@@ -16,7 +16,7 @@ const environment = z.object({
   INPUT: z.string().transform((text) => z.record(z.string(), z.unknown()).parse(JSON.parse(text))),
 });
 const env = environment.parse(Deno.env.toObject());
-export const BUCKET = "written";
+const BUCKET = "written";
 const replicate = new Replicate({ auth: env.REPLICATE_API_TOKEN, baseUrl: env.REPLICATE_URL, useFileOutput: false });
 const auth = { persistSession: false, autoRefreshToken: false };
 const admin = createClient(env.SUPABASE_URL, env.SECRET_KEY, { auth });

@@ -10,7 +10,7 @@ const families = GlobalFonts.families.map(({ family }) => family);
 const font = fonts.find((family) => families.includes(family)) ?? families[0];
 
 /** The text of a prompt without fault directives, as the caption shows it. */
-export function visiblePrompt(prompt: string): string {
+function visiblePrompt(prompt: string): string {
   return prompt
     .replace(/\[\[fault:[^\]]*\]\]/g, " ")
     .replace(/\s+/g, " ")

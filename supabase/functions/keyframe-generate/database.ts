@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../shared/platform/call-database.ts";
+import type { Log } from "../../../shared/platform/log.ts";
 import {
   type Found,
   type ProviderPrediction,
@@ -7,9 +8,16 @@ import {
   recordProviderState,
 } from "../../../shared/replicate/provider-prediction.ts";
 import type { Stage } from "../../../shared/replicate/run-failure.ts";
-import type { StoredFile } from "./files/storage.ts";
-import { CLAIM_AT_ONCE, LEASE_SECONDS } from "./limits.ts";
+import type { OutputSource } from "./files/open-output.ts";
+import type { Storage, StoredFile } from "./files/storage.ts";
+import type { Provider } from "./provider/provider.ts";
 import type { LeasedTask } from "./tasks/task.ts";
+
+/** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
+export const LEASE_SECONDS = 90;
+
+/** How many tasks of each kind one claim leases. */
+const CLAIM_AT_ONCE = 10;
 
 /** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
 export type Reason = { code: string; message: string; stage?: Stage };
@@ -37,7 +45,8 @@ export type Database = {
   recordRunNotCanceled(providerPredictionId: string, isUnknown: boolean): Promise<void>;
   /** `refused` are the task's files that Storage did not remove; they are tried again later. */
   recordFilesRemoved(leaseToken: string, refused: StoredFile[]): Promise<void>;
-  recordSearchEnded(task: { id: string; attempt: number }): Promise<void>;
+  /** Of the submits from `first` to `last`; `isUnproven`: a run in the list may be one of them. */
+  recordSearchEnded(predictionId: string, first: number, last: number, isUnproven: boolean): Promise<void>;
   complete(task: LeasedTask, output: StoredOutput): Promise<boolean>;
   /** `hasNoRun`: the submit of this task was refused, or not sent. Otherwise its run may exist, and is searched for. */
   fail(task: LeasedTask, reason: Reason, retryable: boolean, hasNoRun?: boolean): Promise<boolean>;
@@ -72,8 +81,8 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null): 
       void (await call("record_run_not_canceled", { provider_prediction_id, is_unknown })),
     recordFilesRemoved: async (lease_token, refused) =>
       void (await call("record_files_removed", { lease_token, refused })),
-    recordSearchEnded: async ({ id: prediction_id, attempt }) =>
-      void (await call("record_search_ended", { prediction_id, attempt })),
+    recordSearchEnded: async (prediction_id, first_attempt, last_attempt, is_unproven) =>
+      void (await call("record_search_ended", { prediction_id, first_attempt, last_attempt, is_unproven })),
     complete: async (task, output) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
     fail: async (task, reason, retryable, hasNoRun = false) =>
@@ -109,4 +118,18 @@ export type StoredOutput = {
   height: number;
   duration_seconds: number | null;
   has_audio: boolean | null;
+};
+
+/** The dependencies of the tasks. */
+export type Deps = {
+  database: Database;
+  provider: Provider;
+  storage: Storage;
+  outputs: OutputSource;
+  /** The URL at which the provider reaches the platform for callbacks and input files; null when it cannot. */
+  publicUrl: string | null;
+  platformUrl: string;
+  log: Log;
+  /** Milliseconds since 1970. */
+  now(): number;
 };

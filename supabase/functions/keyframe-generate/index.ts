@@ -7,10 +7,9 @@ import { createWorker } from "../../../shared/worker/worker.ts";
 import { createDatabase } from "./database.ts";
 import { generateEnvironment } from "./environment.ts";
 import { createStorage } from "./files/storage.ts";
-import { GENERATE_LIMITS } from "./limits.ts";
 import { createProvider } from "./provider/provider.ts";
 import { identify } from "./tasks/task.ts";
-import { createWork } from "./tasks/work.ts";
+import { createWork, GENERATE_LIMITS } from "./tasks/work.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
 const POLL_SECONDS = 2;

@@ -84,24 +84,3 @@ import_map = "./functions/mail/deno.json"
 `,
   );
 }
-
-/** Functions, schemas and buckets under every name of ours. */
-export async function takeEveryName(app: AppRepository): Promise<void> {
-  for (const name of ["api", "keyframe-generate", "keyframe-deliver"]) {
-    await app.write(`supabase/functions/${name}/index.ts`, "Deno.serve(() => new Response());\n");
-  }
-  await app.write("supabase/functions/_shared/keyframe/cut.ts", "export const cut = 1;\n");
-  await app.write(
-    "supabase/migrations/20250102030405_own.sql",
-    `create schema keyframe;
-create schema if not exists "keyframe_private";
--- create schema keyframe_worker: only a comment
-insert into storage.buckets (id, name) values ('a', 'a'), ('projects', 'projects');
-`,
-  );
-  const config = (await app.files()).get("supabase/config.toml") ?? "";
-  await app.write(
-    "supabase/config.toml",
-    `${config}\n[functions.keyframe-replicate-webhook]\nverify_jwt = true\n\n[storage.buckets.keyframe-outputs]\npublic = false\n`,
-  );
-}

@@ -1,7 +1,21 @@
 import { type ApiError, type Envelope, failed, succeeded } from "../../../../shared/http/errors.ts";
+import type { AnswerBase } from "../rows/database.ts";
 
 /** `data` undefined: 304, the caller's copy is current. */
 export type Answer<Data = unknown> = { data: Data | undefined; headers?: Record<string, string> };
+
+/** RateLimit fields (draft-ietf-httpapi-ratelimit-headers) and Idempotency-Replayed. */
+export function answerHeaders({ rate, replayed }: AnswerBase): Record<string, string> {
+  return {
+    ...(replayed ? { "Idempotency-Replayed": "true" } : {}),
+    ...(rate
+      ? {
+          "RateLimit-Policy": `"${rate.policy}";q=${rate.limit};w=${rate.window_seconds}`,
+          RateLimit: `"${rate.policy}";r=${Math.max(0, rate.remaining)};t=${Math.max(0, rate.reset_seconds)}`,
+        }
+      : {}),
+  };
+}
 
 /** Any web page may call, because sessions are sent in a header, never in a cookie. */
 const ALWAYS = {

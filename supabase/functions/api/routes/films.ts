@@ -1,10 +1,9 @@
 import { z } from "zod";
 import type { Film } from "../../../../shared/contract/films.ts";
 import type { Handler } from "../call.ts";
-import { answerHeaders } from "../http/answer-headers.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { readVersions, versionOf } from "../http/entity-tag.ts";
-import type { Answer } from "../http/respond.ts";
+import { type Answer, answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import { isoTime, outputPaths, toIso } from "../rows/map-prediction.ts";
 import { mapProject, mapSteps, projectRow, stepRows } from "../rows/map-project.ts";

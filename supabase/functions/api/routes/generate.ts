@@ -5,11 +5,10 @@ import { estimate, exceededBudget, usage } from "../../../../shared/contract/cos
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
-import { answerHeaders } from "../http/answer-headers.ts";
 import { answerBase } from "../rows/database.ts";
 import type { Caller } from "../auth/verify-session.ts";
 import type { Call, Handler, Deps } from "../call.ts";
-import type { Answer } from "../http/respond.ts";
+import { type Answer, answerHeaders } from "../http/respond.ts";
 import { isCurrent, type KnownTag, readTag, tagOf } from "../http/entity-tag.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import type { Project } from "../../../../shared/contract/projects.ts";
 import type { Handler } from "../call.ts";
-import type { Answer } from "../http/respond.ts";
-import { answerHeaders } from "../http/answer-headers.ts";
+import { type Answer, answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import { readVersions, versionOf } from "../http/entity-tag.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
-import { type Image, sniffImage } from "../../../../shared/media/sniff-image.ts";
+import { type Image, sniffImage } from "../../../../shared/media/image-reader.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { isServer } from "../auth/verify-session.ts";
-import { answerHeaders } from "../http/answer-headers.ts";
 import { answerBase } from "../rows/database.ts";
 import type { ReferenceImage } from "../rows/storage.ts";
 import type { Handler } from "../call.ts";
+import { answerHeaders } from "../http/respond.ts";
 import { hashRequest, type Idempotency } from "../http/idempotency.ts";
 
 const admitted = answerBase.extend({ file_id: z.uuid() });

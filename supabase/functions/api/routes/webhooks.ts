@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Handler, Deps } from "../call.ts";
-import { answerHeaders } from "../http/answer-headers.ts";
+import { answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { invalidFields } from "../http/invalid-request.ts";

@@ -71,7 +71,7 @@ export type Chunk = { chunk: Uint8Array | string; encoding: BufferEncoding };
 const encoder = new TextEncoder();
 
 /** Joins the chunks. ASCII text, such as a head, is encoded in place. */
-export function joinChunks(chunks: Chunk[]): Uint8Array {
+function joinChunks(chunks: Chunk[]): Uint8Array {
   const joined = new Uint8Array(chunks.reduce((length, { chunk }) => length + chunk.length, 0));
   let at = 0;
   for (const { chunk, encoding } of chunks) {

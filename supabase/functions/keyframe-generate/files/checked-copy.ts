@@ -1,14 +1,21 @@
 import { createHash } from "node:crypto";
 import type { Step } from "../../../../shared/contract/fields.ts";
+import { createImageReader } from "../../../../shared/media/image-reader.ts";
 import {
   detectMedia,
   type MediaFacts,
+  type MediaReader,
   type MediaType,
   SIGNATURE_BYTES,
   UnusableMedia,
 } from "../../../../shared/media/media.ts";
-import { createMediaReader } from "../../../../shared/media/media-reader.ts";
+import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";
 import { OutputError } from "./open-output.ts";
+
+/** The reader for a kind of file. */
+export function createMediaReader(type: MediaType): MediaReader {
+  return type === "video/mp4" ? createMp4Reader() : createImageReader(type);
+}
 
 export type CheckedCopy = {
   type: MediaType;

@@ -104,9 +104,10 @@ export function createProvider(settings: ProviderSettings): Provider {
 }
 
 /**
- * Makes the SDK send one request only, for which it has no option: its fetch is the only place to say so. By itself it repeats every request that threw (also a create whose answer was lost: six paid
- * runs instead of one) and every 429, up to five times without a pause. So its fetch never throws: it returns a success as it is, and
- * 418, which the SDK does not repeat, for everything else. The real error is thrown afterwards.
+ * Makes the SDK send one request only, for which it has no option: its fetch is the only place to say so. By itself it repeats every
+ * request that threw (also a create whose answer was lost: six paid runs instead of one) and every 429, up to five times without a
+ * pause. So its fetch never throws: it returns a success as it is, and 418, which the SDK does not repeat, for everything else. The real
+ * error is thrown afterwards.
  */
 async function once<Answer>(
   { token, baseUrl, fetch, now }: ProviderSettings,

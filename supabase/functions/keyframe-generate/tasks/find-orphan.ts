@@ -1,6 +1,6 @@
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
-import type { Found, RecordOutcome } from "../../../../shared/replicate/provider-prediction.ts";
-import type { Deps } from "../deps.ts";
+import type { Found } from "../../../../shared/replicate/provider-prediction.ts";
+import type { Deps } from "../database.ts";
 import type { ListedPrediction, Provider } from "../provider/provider.ts";
 import type { SoughtTask } from "./task.ts";
 
@@ -13,16 +13,18 @@ const MAX_PAGES = 70;
 export class SearchTooLong extends Error {}
 
 /**
- * Records the provider runs of unanswered submits of a prediction, newest first, and yields the outcome of each. Equal text does
- * not prove that a run is ours, so the database decides about a run found by text. Throws ProviderError, SearchTooLong, DatabaseError.
+ * Records the provider runs of unanswered submits of a prediction, newest first, until it has found `most`. Returns how many it
+ * found, and of how many others nothing proves whose they are. Equal text does not prove that a run is ours, so the database decides about
+ * a run found by text. Throws ProviderError, SearchTooLong, DatabaseError.
  */
-export async function* recordOrphans(
+export async function recordOrphans(
   task: SoughtTask,
   { provider, database, log }: Pick<Deps, "provider" | "database" | "log">,
   signal: AbortSignal,
-): AsyncGenerator<RecordOutcome> {
-  let unproven = 0;
-  if (task.search_attempt === null) return;
+  most = Number.POSITIVE_INFINITY,
+): Promise<{ found: number; unproven: number }> {
+  let [found, unproven] = [0, 0];
+  if (task.search_attempt === null) return { found, unproven };
   const sought = { id: task.id, attempt: task.search_attempt };
   const attemptWithoutRun = task.task === "submit" ? task.attempt : null;
   for await (const { run, by } of findOrphans(task, provider, signal)) {
@@ -31,9 +33,11 @@ export async function* recordOrphans(
     // unknown: it belongs to another prediction with the same text. given_up: it failed, and its prediction is submitted again.
     if (["unproven", "unknown", "given_up"].includes(outcome)) continue;
     log.info("orphan_found", { predictionId: task.id, outcome });
-    yield outcome;
+    found += 1;
+    if (found === most) return { found, unproven };
   }
   if (unproven > 0) log.warn("orphan_unproven", { predictionId: task.id, runs: unproven });
+  return { found, unproven };
 }
 
 async function* findOrphans(
@@ -80,7 +84,7 @@ async function compare(
   return !task.has_images && inOrder(run.input) === textInput(task) ? "text" : null;
 }
 
-/** The prediction that a URL names (input-files.ts, and the callback URL in submit.ts). */
+/** The prediction that a URL names (of an input file or the callback, in submit.ts). */
 function namedPrediction(address: unknown): string | null {
   if (typeof address !== "string" || !URL.canParse(address)) return null;
   return new URL(address).searchParams.get("prediction");

@@ -1,5 +1,5 @@
 import { describeError } from "../../../../shared/platform/log.ts";
-import type { Deps } from "../deps.ts";
+import type { Deps } from "../database.ts";
 import { type Storage, StorageError, type StoredFile } from "../files/storage.ts";
 import { identify, type RemoveTask } from "./task.ts";
 

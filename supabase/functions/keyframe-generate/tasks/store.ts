@@ -1,10 +1,9 @@
 import { MEDIA_EXTENSIONS } from "../../../../shared/media/media.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { createCheckedCopy } from "../files/checked-copy.ts";
-import type { Deps } from "../deps.ts";
 import { OutputError, readOutput } from "../files/open-output.ts";
 import { StorageError, type StoredFile } from "../files/storage.ts";
-import type { StoredOutput } from "../database.ts";
+import type { Deps, StoredOutput } from "../database.ts";
 import type { StoreTask } from "./task.ts";
 
 /** Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. */

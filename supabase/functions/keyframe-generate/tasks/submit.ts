@@ -1,17 +1,18 @@
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { ProviderPrediction } from "../../../../shared/replicate/provider-prediction.ts";
-import type { Reason } from "../database.ts";
-import type { Deps } from "../deps.ts";
+import type { Deps, Reason } from "../database.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
-import { inputFileUrl } from "./input-files.ts";
 import { ProviderError } from "../provider/provider-error.ts";
 import { createVerdict, retryVerdict, type Verdict } from "../provider/provider-verdict.ts";
-import { StorageError } from "../files/storage.ts";
+import { StorageError, type StoredFile } from "../files/storage.ts";
 import type { SubmitTask } from "./task.ts";
 
 /** The range that the provider accepts. */
 const MIN_RUN_SECONDS = 5;
 const MAX_RUN_SECONDS = 24 * 3600;
+
+/** As long as a provider run may wait for its start. No longer, because signed URLs cannot be revoked. */
+const SIGNED_FOR_SECONDS = 3600;
 
 /**
  * Creates a run at the provider, once: the provider has no idempotency key, so a run of an earlier unanswered submit is searched
@@ -35,11 +36,14 @@ export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal):
 }
 
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
-  for await (const _outcome of recordOrphans(task, deps, signal)) return "found" as const;
+  const { found, unproven } = await recordOrphans(task, deps, signal, 1);
+  if (found > 0) return "found" as const;
+  if (task.search_attempt !== null)
+    await deps.database.recordSearchEnded(task.id, task.search_attempt, task.attempt - 1, unproven > 0);
   const images = await Promise.all(
     task.images.map(async ({ role, bucket, name }) => {
       if (name === null) throw new ImageDeleted();
-      return { role, url: await inputFileUrl({ bucket, name }, task.id, deps, signal) };
+      return { role, url: await fileUrl({ bucket, name }, task.id, deps, signal) };
     }),
   );
   const urlsOf = (role: Role) => images.filter((image) => image.role === role).map(({ url }) => url);
@@ -49,6 +53,22 @@ async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
     references: urlsOf("reference"),
   };
   return { input: buildInput({ step: task.step, input: task.input, files }, task.model_settings) };
+}
+
+/**
+ * A URL from which the provider can read an input file: a signed URL, or an upload to the provider when it cannot reach the platform
+ * (then the file is in memory for a moment). The prediction is named in the URL or the upload, so that find-orphan.ts recognises the
+ * run. Storage ignores the parameter. Throws StorageError and ProviderError.
+ */
+async function fileUrl(file: StoredFile, predictionId: string, deps: Deps, signal: AbortSignal): Promise<string> {
+  const { storage, provider, publicUrl, platformUrl } = deps;
+  if (publicUrl === null) {
+    const copy = await storage.download(file, signal);
+    const name = file.name.slice(file.name.lastIndexOf("/") + 1);
+    return await provider.upload(new File([copy], name, { type: copy.type }), predictionId, signal);
+  }
+  const url = await storage.sign(file, SIGNED_FOR_SECONDS, signal);
+  return `${publicUrl}${url.slice(platformUrl.length)}&prediction=${predictionId}`;
 }
 
 type Role = SubmitTask["images"][number]["role"];

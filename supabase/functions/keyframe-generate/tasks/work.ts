@@ -1,7 +1,7 @@
 import { describeError } from "../../../../shared/platform/log.ts";
 import { isOver } from "../../../../shared/replicate/provider-prediction.ts";
-import type { Claimed } from "../database.ts";
-import type { Deps } from "../deps.ts";
+import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker-limits.ts";
+import type { Deps, Claimed } from "../database.ts";
 import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { ProviderError } from "../provider/provider-error.ts";
 import { retryVerdict } from "../provider/provider-verdict.ts";
@@ -9,6 +9,8 @@ import { removeFiles } from "./remove-files.ts";
 import { store } from "./store.ts";
 import { submit } from "./submit.ts";
 import { type CancelTask, identify, type PollTask, type SearchTask, task as taskSchema } from "./task.ts";
+
+export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 32, workMs: 80_000 };
 
 /** Does a claimed task and records its result. Throws when the result could not be recorded. */
 export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) => Promise<void> {
@@ -62,13 +64,12 @@ export async function poll(task: PollTask, { database, provider, log }: Deps, si
  */
 async function search(task: SearchTask, deps: Deps, signal: AbortSignal): Promise<void> {
   try {
-    for await (const _outcome of recordOrphans(task, deps, signal));
+    const { unproven } = await recordOrphans(task, deps, signal);
+    await deps.database.recordSearchEnded(task.id, task.attempt, task.attempt, unproven > 0);
   } catch (error) {
     if (!(error instanceof ProviderError || error instanceof SearchTooLong)) throw error;
     deps.log.warn("search_failed", { predictionId: task.id, reason: describeError(error) });
-    return;
   }
-  await deps.database.recordSearchEnded(task);
 }
 
 /** Cancels an orphaned run at the provider, and records how it ended. Throws DatabaseError. */
