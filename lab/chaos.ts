@@ -1,5 +1,6 @@
 import { removeData } from "../local/stack/data-folder.ts";
 import { runMain, stopSignals } from "../local/stack/command-line.ts";
+import { SCENARIO_NAMES } from "./chaos/isolation.ts";
 import { readChaosArguments } from "./chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
@@ -9,6 +10,8 @@ const HELP = `npm run chaos -- [options]   uses a throw-away stack while faults 
   --minutes N   how long (default 5); settling and checking take a few more
   --seed S      repeats a plan: what users do, which faults happen and when
   --users N     how many users at once (default 16)
+  --scenarios   only these of isolation, without load and faults: all, or
+                ${SCENARIO_NAMES.join(",")}
 
   KEYFRAME_DATABASE_URL   a superuser's connection string of an empty Postgres 15 to 17 to use, with its real extensions.
                           The run fills it and does not kill its server's processes; the report says what it did instead.
@@ -25,7 +28,7 @@ for (const event of ["unhandledrejection", "error"] as const) {
 }
 
 async function main(): Promise<number> {
-  const { minutes, seed, users, help } = readChaosArguments(Deno.args, new Date());
+  const { minutes, seed, users, scenarios, help } = readChaosArguments(Deno.args, new Date());
   if (help) {
     console.log(HELP);
     return 0;
@@ -38,6 +41,7 @@ async function main(): Promise<number> {
   const result = await runChaos({
     seed,
     users,
+    scenarios,
     dataDir,
     databaseUrl,
     say,

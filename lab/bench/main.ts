@@ -5,6 +5,7 @@ import { type Benchmark, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";
 import { crowdBenchmark } from "./deliver/crowd-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
+import { latencyBenchmark } from "./deliver/latency-benchmark.ts";
 import { flowBenchmark } from "./flow-benchmark.ts";
 import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
@@ -14,6 +15,7 @@ import { BenchStacks } from "./stack.ts";
 
 const BENCHMARKS: Benchmark[] = [
   deliverBenchmark,
+  latencyBenchmark,
   crowdBenchmark,
   apiBenchmark,
   flowBenchmark,

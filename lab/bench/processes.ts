@@ -8,7 +8,7 @@ import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 const TIMEOUT_MS = 180_000;
 
 /** A process that answers each job, a line of JSON on its standard input, with a line of JSON. */
-type JobProcess = {
+export type JobProcess = {
   pid: number;
   /** Throws what the job threw. */
   run<Answer = unknown>(job: unknown): Promise<Answer>;

@@ -5,7 +5,7 @@ import type { Stack } from "../../local/stack/start-stack.ts";
 import { exhaustConnections, makeDeadlock, shiftTime, injectErrors } from "./database-faults.ts";
 import type { FaultName, PlannedFault } from "./plan.ts";
 import type { Random } from "./random.ts";
-import { type Behaviour, BEHAVIOURS } from "./receivers.ts";
+import { type Behaviour, BEHAVIOURS, TOO_SLOW } from "./receivers.ts";
 import { runSecondProcess, replaceCallbackProcess } from "./second-process.ts";
 import { pause } from "../../shared/platform/pause.ts";
 import { retry, RUNNER, type World, withTimeout } from "./world.ts";
@@ -113,7 +113,7 @@ const APPLY: Record<FaultName, Apply> = {
   },
   receivers_misbehave: async ({ receivers }, { forMs }, random, hooks) => {
     // Object.keys returns strings.
-    const behaviours = Object.keys(BEHAVIOURS) as Behaviour[];
+    const behaviours = (Object.keys(BEHAVIOURS) as Behaviour[]).filter((name) => !TOO_SLOW.includes(name));
     const passing = behaviours.filter((behaviour) => behaviour !== "gone");
     for (const { hook, steady } of hooks) receivers.setBehaviour(hook, random.pick(steady ? passing : behaviours));
     await pause(forMs);

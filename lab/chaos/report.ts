@@ -33,8 +33,10 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
   );
   return [
     table(["figure", "count"], Object.entries(figures)),
-    table(["fault", "done", "not possible"], faults),
-    table(["calls of users", "count"], sorted),
+    // Scenarios alone have neither faults nor calls.
+    ...(calls.size > 0
+      ? [table(["fault", "done", "not possible"], faults), table(["calls of users", "count"], sorted)]
+      : []),
     ...remarks,
     table(["invariant", ""], invariants),
     ...examples,

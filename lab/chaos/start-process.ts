@@ -16,6 +16,8 @@ export type SecondProcess = {
 
 type SecondOptions = {
   clock?: WrongClock | undefined;
+  /** Modules that Deno runs before the function. */
+  preload?: readonly string[];
   /** The port, instead of a free one: that of an ended process. */
   port?: number | undefined;
   logFile?: string;
@@ -25,7 +27,7 @@ type SecondOptions = {
 export async function startSecondProcess(
   { stack, dataDir }: { stack: Stack; dataDir: string },
   name: FunctionName,
-  { clock, port = freePort(), logFile }: SecondOptions = {},
+  { clock, preload = [], port = freePort(), logFile }: SecondOptions = {},
 ): Promise<SecondProcess> {
   const setting = {
     dataDir,
@@ -37,7 +39,8 @@ export async function startSecondProcess(
   };
   const described = describeFunction(setting, name);
   const [run = "run", ...rest] = described.args;
-  const args = [run, ...(clock === undefined ? [] : [`--preload=${await writeClock(dataDir, clock)}`]), ...rest];
+  const modules = clock === undefined ? preload : [await writeClock(dataDir, clock), ...preload];
+  const args = [run, ...modules.map((module) => `--preload=${module}`), ...rest];
   const child = new ChildProcess({ ...described, args, ...(logFile === undefined ? {} : { logFile }) });
   await child.start();
   return {

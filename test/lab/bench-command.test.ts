@@ -51,15 +51,15 @@ test("SIGTERM while it measures → the stack and its data are gone; exit 1", as
   const folder = await Deno.makeTempDir({ prefix: "kf-bench-test-" });
   await Deno.chmod(folder, 0o755); // Postgres runs as another user where this runs as root
   onTestFinished(() => Deno.remove(folder, { recursive: true }));
-  const bench = runBench(["--quick", "crowd"], { TMPDIR: folder });
+  const bench = runBench(["--quick", "latency"], { TMPDIR: folder });
   onTestFinished(() => bench.kill("SIGKILL"));
-  await bench.printed("crowd: 10000 deliveries");
+  await bench.printed("latency: after quiet");
   const children = await descendantsOf(bench.pid);
   expect(children.length).toBeGreaterThan(5);
   bench.kill("SIGTERM");
   const { code, output } = await bench.ended;
   expect(code, output).toBe(1);
-  expect(output).toContain("crowd failed: It was asked to stop.");
+  expect(output).toContain("latency failed: It was asked to stop.");
   await allGone(children);
   expect([...Deno.readDirSync(folder)].filter(({ name }) => name.startsWith("keyframe-"))).toEqual([]);
 });

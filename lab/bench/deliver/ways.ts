@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { startJobProcess } from "../processes.ts";
+import { type JobProcess, startJobProcess } from "../processes.ts";
 import { type Job, TIMEOUT_MS } from "./peers/post-event.ts";
 import type { Scene } from "./scene.ts";
 
@@ -15,6 +15,13 @@ export type Way = {
   close(): Promise<void>;
 };
 
+/** A sender of a peer, once it is ready. */
+async function startPeer(file: string, env: Record<string, string>): Promise<JobProcess> {
+  const peer = startJobProcess(new URL(`peers/${file}`, import.meta.url), env);
+  await peer.run("ready");
+  return peer;
+}
+
 /** The time in ms since 1970, with fractions. */
 export const wallClock = (): number => performance.timeOrigin + performance.now();
 
@@ -26,6 +33,19 @@ async function commit(sql: postgres.Sql, work: (sql: postgres.TransactionSql) =>
     sent = wallClock();
   });
   return sent;
+}
+
+/** What the application writes in a peer's transaction. */
+async function recordHappenings(
+  sql: postgres.Sql | postgres.TransactionSql,
+  events: number,
+  endpoints: number[],
+): Promise<Job[]> {
+  return await sql<Job[]>`
+    insert into bench.happenings (id, endpoint, body)
+    select gen_random_uuid(), (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])], bench.body(n)
+    from generate_series(1, ${events}::int) n
+    returning id, endpoint, body`;
 }
 
 /** Inserts projects, whose trigger writes event and delivery in the same transaction; the stack's own deliver sends. */
@@ -84,20 +104,13 @@ export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
 
 /** Jobs of Graphile Worker, added in the transaction; its own worker signs and posts. */
 export async function graphileWay({ databaseUrl, sql }: Scene): Promise<Way> {
-  const worker = startJobProcess(new URL("peers/graphile-worker-process.ts", import.meta.url), {
-    DATABASE_URL: databaseUrl,
-  });
-  await worker.run("ready");
+  const worker = await startPeer("graphile-worker-process.ts", { DATABASE_URL: databaseUrl });
   return {
     name: "graphile-worker + fetch",
     pid: worker.pid,
     commit: (events, endpoints) =>
       commit(sql, async (sql) => {
-        const happenings = await sql<Job[]>`
-          insert into bench.happenings (id, endpoint, body)
-          select gen_random_uuid(), (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])], bench.body(n)
-          from generate_series(1, ${events}::int) n
-          returning id, endpoint, body`;
+        const happenings = await recordHappenings(sql, events, endpoints);
         const specs = happenings.map((payload) => ({ identifier: "send", payload }));
         await sql`
           select count(*) from graphile_worker.add_jobs(array(
@@ -106,5 +119,23 @@ export async function graphileWay({ databaseUrl, sql }: Scene): Promise<Way> {
     // A succeeded job is deleted.
     isOpen: async () => (await sql`select from graphile_worker._private_jobs limit 1`).length > 0,
     close: worker.close,
+  };
+}
+
+/** The channel for peers/notify-listener.ts. */
+const CHANNEL = "bench_happenings";
+
+/** NOTIFY with the event in the transaction; a listener signs and posts, and records nothing. */
+export async function notifyWay({ databaseUrl, sql }: Scene): Promise<Way> {
+  const listener = await startPeer("notify-listener.ts", { DATABASE_URL: databaseUrl, CHANNEL });
+  return {
+    name: "LISTEN/NOTIFY + fetch",
+    commit: (events, endpoints) =>
+      commit(sql, async (sql) => {
+        for (const happening of await recordHappenings(sql, events, endpoints))
+          await sql`select pg_notify(${CHANNEL}, ${JSON.stringify(happening)})`;
+      }),
+    isOpen: async () => false,
+    close: listener.close,
   };
 }
