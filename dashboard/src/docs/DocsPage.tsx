@@ -2,7 +2,7 @@ import { Accordion, Anchor, Text, Title, Typography } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Fragment } from "react";
 import { Link, useSearchParams } from "react-router";
-import type { KeyframeClient } from "../../../client/index.ts";
+import type { KeyframeClient, ListedProject, Step } from "../../../client/index.ts";
 import { type CallPlatform, useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { CopyButton } from "../ui/CopyButton.tsx";
@@ -99,8 +99,8 @@ function Reference({ document }: { document: ApiDocument }) {
                   <Accordion.Panel>
                     {opened === operation.operationId && (
                       <OperationPanel
-                        {...{ method, operation, own }}
-                        address={`${config.supabaseUrl}/functions/v1${path}`}
+                        place={{ method, operation, address: `${config.supabaseUrl}/functions/v1${path}` }}
+                        own={own}
                         token={session?.access_token ?? ""}
                       />
                     )}
@@ -121,30 +121,27 @@ async function readDocument(callPlatform: CallPlatform, signal: AbortSignal): Pr
   return followReferences(document, document) as ApiDocument; // made of the same contract, and tested against the standard
 }
 
-/** Of the project with the most steps among the latest, of the latest endpoint that is enabled, and of any that has a delivery. */
+/** Of the project with the most takes among the latest, of the latest endpoint that is enabled, and of any that has a delivery. */
 async function readOwn(keyframe: KeyframeClient, signal: AbortSignal) {
   const [{ projects }, { webhooks }, { films }] = await Promise.all([
     keyframe.listProjects({ include: "predictions" }, { signal }),
     keyframe.webhooks.list({ signal }),
     keyframe.films.list({ limit: 1 }, { signal }),
   ]);
-  const latestOf = ({ predictions }: (typeof projects)[number]) =>
-    Object.values(predictions ?? {}).filter((latest) => latest !== null);
-  const [shot] = projects.toSorted((one, other) => latestOf(other).length - latestOf(one).length);
-  const takes = shot && (await keyframe.readProject(shot.projectId, { signal })).takes;
-  const latest = shot === undefined ? [] : latestOf(shot);
-  const lists = await Promise.all(
+  const takesOf = (project?: ListedProject) => Object.values(project?.takes ?? {}).filter((take) => take !== null);
+  const [shot] = projects.toSorted((one, other) => takesOf(other).length - takesOf(one).length);
+  const idOf = (step: Step) => shot?.takes?.[step]?.predictionId;
+  const deliveries = await Promise.all(
     webhooks.map(({ webhookId }) => keyframe.webhooks.deliveries(webhookId, { limit: 1 }, { signal })),
   );
   return {
     projectId: shot?.projectId,
     filmId: films[0]?.filmId,
-    firstFrameId: takes?.["first-frame"]?.predictionId,
-    lastFrameId: takes?.["last-frame"]?.predictionId,
-    videoId: takes?.video?.predictionId,
+    firstFrameId: idOf("first-frame"),
+    lastFrameId: idOf("last-frame"),
+    videoId: idOf("video"),
     webhookId: webhooks.find(({ enabled }) => enabled)?.webhookId,
-    deliveryId: lists.find(({ deliveries }) => deliveries.length > 0)?.deliveries[0]?.deliveryId,
-    referenceImagePath:
-      latest.find(({ input }) => input.referenceImagePath !== null)?.input.referenceImagePath ?? undefined,
+    deliveryId: deliveries.flatMap((page) => page.deliveries)[0]?.deliveryId,
+    referenceImagePath: takesOf(shot).flatMap(({ input }) => input.referenceImagePath ?? [])[0],
   };
 }

@@ -1,36 +1,26 @@
 import { Group, Typography } from "@mantine/core";
 import { type ReactNode, useEffect, useRef } from "react";
 import { CopyButton } from "../ui/CopyButton.tsx";
-import { answersOf, commandOf, type Field, fieldsOf, type Operation, typeOf } from "./api-document.ts";
+import { answersOf, commandOf, type Field, fieldsOf, type Own, type Place, typeOf } from "./api-document.ts";
 import classes from "./docs.module.css";
 
-type Props = {
-  method: string;
-  address: string;
-  operation: Operation;
-  /** Identifiers of the reader's own. */
-  own: Record<string, string | undefined>;
-  token: string;
-};
-
 /** All of one operation. */
-export function OperationPanel({ method, address, operation, own, token }: Props) {
-  const { description, security, parameters = [], requestBody, "x-examples": examples = [] } = operation;
-  const place = useRef<HTMLDivElement>(null);
+export function OperationPanel({ place, own, token }: { place: Place; own: Own; token: string }) {
+  const { description, security, parameters = [], requestBody, "x-examples": examples = [] } = place.operation;
+  const panel = useRef<HTMLDivElement>(null);
   // Named by the address of the page, or moved because a longer one above it closed.
-  // Named by the address, or moved because a longer one above it closed: its top is not on the screen.
   useEffect(() => {
-    const { top = 0 } = place.current?.getBoundingClientRect() ?? {};
-    if (top < 0 || top > window.innerHeight / 2) place.current?.scrollIntoView();
+    const { top = 0 } = panel.current?.getBoundingClientRect() ?? {};
+    if (top < 0 || top > window.innerHeight / 2) panel.current?.scrollIntoView();
   }, []);
   return (
-    <Typography fz="sm" ref={place} className={classes.panel}>
+    <Typography fz="sm" ref={panel} className={classes.panel}>
       <Sentences text={description} />
       <p>
         Credentials: {security.map((schemes) => Object.keys(schemes).join(" and ") || "none").join(", or ") || "none"}
       </p>
       {examples.map((example) => {
-        const command = commandOf(method, address, operation, example, own);
+        const command = commandOf(place, example, own);
         return (
           <section key={example.summary}>
             <Group justify="space-between">
@@ -54,7 +44,7 @@ export function OperationPanel({ method, address, operation, own, token }: Props
         </section>
       ))}
       <h4>Answers</h4>
-      <Fields of={answersOf(operation)} />
+      <Fields of={answersOf(place.operation)} />
     </Typography>
   );
 }

@@ -8,14 +8,19 @@ export type ApiDocument = Record<"paths" | "webhooks", Record<string, Record<str
   components: { securitySchemes: Record<string, Texts<"description">> };
 };
 type Content = Record<string, { schema: Schema; example?: unknown }>;
-export type Operation = Texts<"operationId" | "summary" | "description"> & {
+type Operation = Texts<"operationId" | "summary" | "description"> & {
   tags: string[];
   security: object[];
   parameters?: (Texts<"in" | "name"> & { required?: boolean; schema: Schema })[];
   requestBody?: { content: Content };
   responses: Record<string, Texts<"description"> & { headers?: Content; content?: Content }>;
-  "x-examples"?: { summary: string; path?: Texts<string>; query?: Texts<string>; body?: unknown }[];
+  "x-examples"?: Example[];
 };
+type Example = { summary: string; path?: Texts<string>; query?: Texts<string>; body?: unknown };
+/** `address`: its path, with parameters, below the address of the functions. */
+export type Place = { method: string; address: string; operation: Operation };
+/** The reader's own identifiers, named as in SAMPLE. */
+export type Own = Record<string, string | undefined>;
 type Schema = Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", number>> &
   Partial<Texts<"description" | "format" | "pattern" | "const">> & {
     type?: string | string[];
@@ -72,17 +77,12 @@ export const answersOf = ({ responses }: Operation): Field[] =>
   });
 
 /**
- * For a shell, with identifiers of the reader's own (named as in SAMPLE). A word in capitals stands for one that is not known, or
- * whose row would be deleted or cancelled. The credentials are variables of the shell, so that the page shows no secret.
+ * For a shell. A word in capitals stands for an identifier that is not known, or whose row would be deleted or canceled. The credentials
+ * are variables of the shell, so that the page shows no secret.
  */
-export function commandOf(
-  method: string,
-  address: string,
-  { operationId, security: [credentials = {}], requestBody }: Operation,
-  { path = {}, query = {}, body }: NonNullable<Operation["x-examples"]>[number],
-  own: Record<string, string | undefined>,
-): string {
-  const [type = ""] = Object.keys(requestBody?.content ?? {});
+export function commandOf({ method, address, operation }: Place, { path = {}, query = {}, body }: Example, own: Own) {
+  const [credentials = {}] = operation.security;
+  const [type = ""] = Object.keys(operation.requestBody?.content ?? {});
   const url = `${address.replaceAll(/\{(\w+)\}/g, (_, name) => path[name] ?? "")}?${new URLSearchParams(query)}`;
   const parts = [`curl -X ${method.toUpperCase()} '${url.replace(/\?$/, "")}'`];
   if ("session" in credentials) parts.push('-H "Authorization: Bearer $TOKEN"');
@@ -92,7 +92,7 @@ export function commandOf(
     const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
     parts.push("-H 'Content-Type: application/json'", `-d '${json}'`);
   }
-  const known = method === "delete" || operationId === "cancelPrediction" ? {} : own;
+  const known = method === "delete" || operation.operationId === "cancelPrediction" ? {} : own;
   const word = (name: string) => name.replaceAll(/[A-Z]/g, "_$&").toUpperCase();
   return Object.entries(SAMPLE).reduce(
     (command, [name, sample]) => command.replaceAll(sample, known[name] ?? word(name)),
