@@ -1,5 +1,4 @@
-import { Buffer } from "node:buffer";
-import type { Locator } from "playwright-core";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
 import { furnish, newPerson } from "../support/dashboard/person.ts";
@@ -9,7 +8,7 @@ import { startStuck } from "../support/api/stuck.ts";
 import { drawImage } from "../support/media/images.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { answers } from "../support/receiver/habits.ts";
-import { openApi, places } from "../support/openapi/document.ts";
+import { type Example, openApi, type Place, places, type Schema } from "../support/openapi/document.ts";
 
 const visit = visitDashboard();
 const sql = openDatabase();
@@ -24,55 +23,66 @@ afterAll(async () => {
   await Deno.remove(folder, { recursive: true });
 });
 
-/** Swagger UI makes a region without a name of each table of answers. Its long examples scroll: browsers focus these by themselves. */
-const SWAGGERS_OWN =
-  /^(landmark-unique: <table .*class="responses-table"|scrollable-region-focusable: <pre class="[^"]*microlight)/;
+/** The operation as its label names it, closed or open. */
+const labelOf = (page: Page, { method, template, described }: Place) =>
+  page.getByRole("button", { name: `${method} ${template} ${described.summary}`, exact: true });
 
-test("the API reference → every operation and event of openapi.json, in words that can be read; one that is tried → the reader's own projects, and its curl", async () => {
+const placeOf = (operationId: string) => {
+  const place = places.find(({ id }) => id === operationId);
+  if (place === undefined) throw new Error(`openapi.json has no ${operationId}.`);
+  return place;
+};
+
+/** The text of an operation that is open, without the line breaks that the layout makes. */
+const textOf = async (page: Page) => ((await page.getByRole("region").textContent()) ?? "").replaceAll("`", "");
+
+test("the API reference → every operation and event of openapi.json under its tag; one that is opened → all its sentences, fields and errors, a command with the reader's own identifiers, and an address of its own", async () => {
   const { session, keyframe } = await newPerson();
-  await keyframe.createProject({ title: "Seen in the docs", textPrompt: "A harbour at dawn" });
+  const { projectId } = await keyframe.createProject({ title: "Seen in the docs", textPrompt: "A harbour at dawn" });
   const { webhookId } = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
   const { deliveryId } = await keyframe.webhooks.test(webhookId);
   await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] }); // later, without a delivery
-  const { page } = await visit({ session });
+  const { page, context } = await visit({ session });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.goto("/docs"); // the short address that npm start prints
-  await page.locator(".opblock").first().waitFor();
+  await page.getByRole("heading", { level: 2 }).first().waitFor();
   expect(new URL(page.url()).hash).toBe("#/docs");
-  const listed = await page.$$eval(".opblock", (blocks) =>
-    blocks.map((block) => {
-      const text = (selector: string) => block.querySelector(selector)?.textContent?.replaceAll("\u200b", "") ?? "";
-      return `${text(".opblock-summary-method")} ${text(".opblock-summary-path")}`;
-    }),
-  );
+  const listed = await page.$$eval("main section h3 code", (labels) => labels.map((label) => label.textContent));
   const events = Object.keys(openApi.webhooks).map((name) => `POST ${name}`);
   const operations = places.map(({ method, template }) => `${method} ${template}`);
   expect(listed.toSorted()).toEqual([...operations, ...events].toSorted());
-  const sections = await page.getByRole("heading", { name: /^(Webhooks|Events)/, level: 3 }).allTextContents();
-  expect(sections.map((text) => /^(Webhooks|Events)/.exec(text)?.[0])).toEqual(["Webhooks", "Events"]);
-  expect(await page.getByRole("heading", { name: "Webhooks", level: 2 }).count()).toBe(0);
+  const sections = await page.getByRole("heading", { level: 2 }).allTextContents();
+  expect(sections).toEqual(openApi.tags.map(({ name }) => name));
 
-  const operation = page.locator("#operations-Projects-listProjects");
-  await operation.locator(".opblock-summary-control").click();
-  await operation.locator(".execute").click();
-  const answer = operation.locator(".live-responses-table tbody");
-  await answer.getByText("Seen in the docs").first().waitFor();
-  expect(await answer.locator(".response-col_status").first().textContent()).toContain("200");
-  const curl = (await operation.locator(".curl-command").textContent()) ?? "";
-  expect(curl).toContain(`${inject("stack").url}/functions/v1/api/projects`);
-  expect(curl).toContain(`Authorization: Bearer ${session.access_token}`);
+  await labelOf(page, placeOf("startVideo")).press("Enter");
+  await page.getByText(`"projectId": "${projectId}"`).first().waitFor();
+  expect(new URL(page.url()).hash).toBe("#/docs?operation=startVideo");
+  const { described } = placeOf("startVideo");
+  const { StartVideo: body } = openApi.components.schemas as { StartVideo: { properties: Record<string, Schema> } };
+  const shown = await textOf(page);
+  for (const [name, { description = "" }] of Object.entries(body.properties)) {
+    expect(shown).toContain(name);
+    expect(shown).toContain(String(description).replaceAll("`", ""));
+  }
+  for (const paragraph of (described.description ?? "").split("\n\n"))
+    expect(shown).toContain(paragraph.replaceAll("`", ""));
+  for (const status of Object.keys(described.responses)) expect(shown).toContain(status);
+  for (const word of ["unsupported_input: The model does not take", "integer, 1 to 60, or null", "Idempotency-Key"])
+    expect(shown).toContain(word);
+  await page.getByRole("button", { name: "Copy with your token" }).first().click();
+  await page.getByText("Copied").first().waitFor();
+  const copied = await page.evaluate(() => navigator.clipboard.readText());
+  expect(copied).toContain(`'${inject("stack").url}/functions/v1/api/projects/generate/video'`);
+  expect(copied).toContain(`Authorization: Bearer ${session.access_token}`);
+  expect(shown).not.toContain(session.access_token);
 
-  const withDelivery = page.locator("#operations-Webhooks-readDelivery");
-  await withDelivery.locator(".opblock-summary-control").click();
-  expect(await withDelivery.getByPlaceholder("deliveryId").inputValue()).toBe(deliveryId);
-  await page.locator("#operations-Projects-changeProject .opblock-summary-control").click();
-  await page.locator("#operations-Projects-changeProject .headers").first().waitFor();
+  await page.goto("/#/docs?operation=readDelivery");
+  await page.getByText(`/deliveries/${deliveryId}/attempts`).waitFor();
+  await page.getByText("Fields of 200").click();
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
     await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: "attached" });
-    expect(
-      (await axeFindings(page)).filter((finding) => !SWAGGERS_OWN.test(finding)),
-      colorScheme,
-    ).toEqual([]);
+    expect(await axeFindings(page), colorScheme).toEqual([]);
   }
 });
 
@@ -104,39 +114,10 @@ async function filmMaker() {
   return { ...person, webhookId };
 }
 
-/** The commands that the page shows for an operation: one for each of its examples. Nothing is sent. */
-async function commandsOf(block: Locator, fill: (block: Locator) => Promise<void>): Promise<string[]> {
-  // Before the mouse presses, Playwright waits until this long page stands still: half a second each time.
-  const press = (button: string) => block.locator(button).dispatchEvent("click");
-  const command = block.locator(".curl-command .curl");
-  await press(".opblock-summary-control");
-  // A reference in the document: it shows once the page has resolved the operation, and not before can it be executed.
-  await block.locator("[data-param-name=X-Request-Id]").waitFor();
-  await fill(block);
-  await block.locator("input").first().blur(); // the page waits for the end of typing
-  const choice = block.locator(".opblock-section-request-body select.examples-select-element");
-  const examples =
-    (await choice.count()) === 0
-      ? [null]
-      : await choice.locator("option").evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
-  const commands: string[] = [];
-  for (const [i, example] of examples.entries()) {
-    if (i > 0) {
-      await press(".btn-clear");
-      await command.waitFor({ state: "detached" });
-    }
-    if (example !== null) await choice.selectOption(example);
-    await press(".execute");
-    commands.push((await command.textContent()) ?? "");
-  }
-  await press(".opblock-summary-control");
-  expect(new Set(commands).size).toBe(examples.length);
-  return commands;
-}
-
 /** Pastes a command into a shell, beside an image to upload. */
-async function paste(command: string): Promise<{ status: number; answer: string }> {
-  const shell = new Deno.Command("bash", { args: ["-c", `${command} -s -w '\n%{http_code}'`], cwd: folder });
+async function paste(command: string, token: string): Promise<{ status: number; answer: string }> {
+  const env = { TOKEN: token, SECRET_KEY: inject("stack").secretKey };
+  const shell = new Deno.Command("bash", { args: ["-c", `${command} -s -w '\n%{http_code}'`], cwd: folder, env });
   const lines = new TextDecoder().decode((await shell.output()).stdout).split("\n");
   return { status: Number(lines.pop()), answer: lines.join("\n") };
 }
@@ -144,48 +125,49 @@ async function paste(command: string): Promise<{ status: number; answer: string 
 test("every example of the page, pasted into a shell by a person with a film and an endpoint → success", async () => {
   const { session, keyframe, webhookId } = await filmMaker();
   const { page } = await visit({ session });
-  await page.goto("/#/docs");
-  await page.locator(".authorize.locked").first().waitFor();
-  await page.route("**/functions/v1/api/**", (route) => route.fulfill({ json: {} }));
-  const photo = { name: "look.png", mimeType: "image/png", buffer: Buffer.from(await drawImage()) };
-  await Deno.writeFile(`${folder}/look.png`, photo.buffer);
+  await page.goto("/#/docs?operation=readFilm");
+  await page.locator("pre").first().waitFor();
+  await page.locator("pre", { hasText: "FILM_ID" }).waitFor({ state: "detached" }); // the identifiers are read
+  await Deno.writeFile(`${folder}/image.png`, await drawImage());
   const doomedProject = await keyframe.createProject({ title: "Doomed", textPrompt: "A" });
   const withTake = await keyframe.createProject({ title: "With a take", textPrompt: "A" });
   const { predictionId: doomedTake } = await keyframe.waitFor(
     await keyframe.generate("first-frame", { projectId: withTake.projectId }),
   );
-  const doomedFilm = await keyframe.films.create({ title: "Doomed" });
   const doomedWebhook = await keyframe.webhooks.create({ url: receiver.url, eventTypes: ["generation.failed"] });
+  const active = (await keyframe.listProjects({ include: "predictions" })).projects
+    .flatMap(({ predictions }) => Object.values(predictions ?? {}))
+    .find((latest) => latest !== null && latest.completedAt === null);
+  const chosen = async (id: string): Promise<Record<string, string>> =>
+    ({
+      cancelPrediction: { PROJECT_ID: active?.projectId ?? "", VIDEO_ID: active?.predictionId ?? "" },
+      deletePrediction: { PROJECT_ID: withTake.projectId, FIRST_FRAME_ID: doomedTake },
+      deleteProject: { PROJECT_ID: doomedProject.projectId },
+      deleteFilm: { FILM_ID: (await keyframe.films.create({ title: "Doomed" })).filmId },
+      deleteWebhook: { WEBHOOK_ID: doomedWebhook.webhookId },
+    })[id] ?? {};
 
   const results: [string, number][] = [];
-  const withSecretKey = ["readHealth", "readMetrics"];
-  const run = async (id: string, tag: string) => {
-    const fill = async (block: Locator) => {
-      if (id === "uploadReferenceImage") await block.locator("input[type=file]").setInputFiles(photo);
-      if (id === "deletePrediction") {
-        await block.getByPlaceholder("projectId").fill(withTake.projectId);
-        await block.getByPlaceholder("predictionId").fill(doomedTake);
-        await block.getByPlaceholder("predictionId").blur();
-      }
-      if (id === "deleteProject") await block.getByPlaceholder("projectId").fill(doomedProject.projectId);
-      if (id === "deleteFilm") await block.getByPlaceholder("filmId").fill(doomedFilm.filmId);
-      if (id === "deleteWebhook") await block.getByPlaceholder("webhookId").fill(doomedWebhook.webhookId);
-    };
-    for (const command of await commandsOf(page.locator(`#operations-${tag}-${id}`), fill)) {
-      const { status, answer } = await paste(command);
+  for (const place of places) {
+    const { id, described } = place;
+    const label = labelOf(page, place);
+    if ((await label.getAttribute("aria-expanded")) !== "true") await label.dispatchEvent("click");
+    const commands = page.getByRole("region").locator("section pre").filter({ hasText: "curl" });
+    const [{ summary }] = described["x-examples"] as [Example];
+    await page.getByRole("heading", { level: 4, name: summary, exact: true }).waitFor();
+    expect(await commands.count(), id).toBe(described["x-examples"].length);
+    for (const command of await commands.allTextContents()) {
+      const words = Object.entries(await chosen(id));
+      const { status, answer } = await paste(
+        words.reduce((text, [word, choice]) => text.replaceAll(word, choice), command),
+        session.access_token,
+      );
       results.push([id, status]);
       if (status >= 300) console.error(command, answer);
       if (id === "createWebhook") await keyframe.webhooks.delete(JSON.parse(answer).data.webhookId);
       if (id === "changeWebhook") await keyframe.webhooks.change(webhookId, { enabled: true });
     }
-  };
-  for (const { id, described } of places) if (!withSecretKey.includes(id)) await run(id, described.tags[0] ?? "");
-  await page.locator(".scheme-container .authorize, .auth-wrapper .authorize").first().click();
-  const secret = page.locator(".auth-container").filter({ hasText: "secretKey" });
-  await secret.locator("input").fill(inject("stack").secretKey);
-  await secret.getByRole("button", { name: "Apply credentials" }).click();
-  await page.locator(".close-modal").click();
-  for (const id of withSecretKey) await run(id, "Service");
+  }
   expect(results.filter(([, status]) => status < 200 || status >= 300)).toEqual([]);
   expect(results.length).toBeGreaterThan(places.length);
-}, 300_000); // every operation is opened, executed and pasted, one after the other
+}, 300_000); // every operation is opened and pasted, one after the other

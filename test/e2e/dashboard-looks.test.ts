@@ -215,14 +215,8 @@ function endpointTour({ webhookId }: Belongings): Stop[] {
 }
 
 const docsTour: Stop[] = [
-  [
-    "docs",
-    async (page) => {
-      await page.goto("/#/docs");
-      await page.locator(".opblock").last().waitFor();
-      await page.locator(".authorize.locked").first().waitFor();
-    },
-  ],
+  at("docs", "/docs", "Service"),
+  opened("an operation", /POST .*Generate the video/, "Copy with your token"),
   at("a guide", "/docs/webhooks", "Receive webhooks"),
   at("nothing here", "/nowhere", "Page not found"),
 ];
@@ -386,8 +380,11 @@ test.each<[string, () => string, string, boolean]>([
   ["the sign-in page", () => "/", "Sign in", false],
   ["the projects", () => "/#/projects", "Harbour", true],
   ["a project with its film", () => `/#/projects/${belongings.projectId}`, "Harbour", true],
+  ["the films", () => "/#/films", "The pier", true],
+  ["a film", () => `/#/films/${belongings.filmId}`, "The pier", true],
   ["the endpoints", () => "/#/webhooks", "The edit suite", true],
   ["an endpoint", () => `/#/webhooks/${belongings.webhookId}`, "The edit suite", true],
+  ["an operation of the API reference", () => "/#/docs?operation=startVideo", "Answers", true],
 ])(
   "%s → a first visit takes at most 25 requests and 250 kB of JavaScript, compressed by the server",
   async (_, path, title, isSignedIn) => {

@@ -316,7 +316,7 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   const frames = await historyOf("first frame");
   await more(frames, "Delete");
   const dialog = page.getByRole("dialog", { name: "Delete picture?" });
-  await dialog.getByText("It and its file will be deleted.").waitFor();
+  await dialog.getByText("It and its file will be deleted. This cannot be undone. Videos made from it stay.").waitFor();
   await dialog.getByRole("button", { name: "Delete picture" }).click();
   await dialog.getByText("A generation that uses this frame is still running.").waitFor();
   await dialog.getByRole("button", { name: "Keep picture" }).click();
@@ -511,6 +511,7 @@ test("a project with something running is deleted → “Cancel and delete” do
   await page.getByRole("menuitem", { name: "Delete" }).click();
   const dialog = page.getByRole("dialog", { name: "Delete project?" });
   await dialog.getByText("A step is still running").waitFor();
+  await dialog.getByText("It will be canceled. The provider may charge for what it has done so far.").waitFor();
   await dialog.getByRole("button", { name: "Cancel and delete" }).click();
   await page.getByRole("heading", { name: "No projects yet" }).waitFor();
   expect((await user.call(`/api/projects/${projectId}`)).status).toBe(404);

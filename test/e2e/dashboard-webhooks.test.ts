@@ -52,6 +52,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
 
   await page.getByRole("button", { name: "Rotate…" }).click();
   await page.getByLabel("Overlap in hours").fill("2");
+  await page.getByText("Give your server the new secret before then, and no event is lost.").waitFor();
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
   const rotated = page.getByRole("dialog", { name: "New secret" });
   const newSecret = (await rotated.getByText(/^whsec_/).textContent()) ?? "";
@@ -76,6 +77,9 @@ test("endpoint → test received and verified → rotated → sent again with bo
 
   await page.getByRole("button", { name: "Rotate…" }).click();
   await page.getByLabel("Overlap in hours").fill("0");
+  await page
+    .getByText("All old secrets are revoked now: your server rejects requests until it has the new one")
+    .waitFor();
   await page.getByLabel("Revoke every old secret now").check();
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
   await page.getByText("The old secrets are revoked: your server rejects requests until it has this one.").waitFor();
@@ -206,6 +210,7 @@ test("an open page follows what happens; a delivery shows its project, body and 
     await page.getByRole("button", { name: "Send test" }).click();
     const testing = page.getByRole("dialog", { name: "Test event" });
     await testing.getByText("Not delivered.").waitFor();
+    await testing.getByText("It is retried automatically; the next attempt is").waitFor();
     await testing.getByText("Your server asked to retry later. Its Retry-After is followed.").waitFor();
   } finally {
     await repaired.close();
@@ -244,6 +249,8 @@ test("an endpoint is deleted → it is gone from the list; so is one that anothe
     await page.goto(`/#/webhooks/${webhookId}`);
     await page.getByRole("button", { name: "Delete…" }).click();
     const dialog = page.getByRole("dialog", { name: "Delete endpoint?" });
+    const cost = "receives no more events, and its pending deliveries are dropped. This cannot be undone.";
+    await dialog.getByText(`${receiver.url} ${cost}`).waitFor();
     if (isElsewhere) await keyframe.webhooks.delete(webhookId);
     await dialog.getByRole("button", { name: "Delete endpoint" }).click();
     await page.getByRole("link", { name: "Kept" }).waitFor();

@@ -7,6 +7,7 @@ import {
   withPrediction,
 } from "../../dashboard/src/projects/prediction-cache.ts";
 import {
+  failureTitle,
   outdatedWords,
   remedyFor,
   statusWords,
@@ -165,6 +166,17 @@ test.each<[code: string, retryable: boolean, message: string, remedy: string | n
     expect(remedyFor({ code, retryable, message }, "video")).toBe(remedy);
   },
 );
+
+test.each<[code: string, stage: "input" | "output" | undefined, title: string | null]>([
+  ["content_rejected", "input", "Prompt or image rejected"],
+  ["content_rejected", "output", "Result rejected"],
+  ["content_rejected", undefined, "Content rejected"],
+  ["model_unavailable", undefined, "Model not available"],
+  ["provider_failed", undefined, null],
+])("a failure with %s, its stage %s → %s above its message", (code, stage, title) => {
+  const error = { code, retryable: false, message: "As the service says.", ...(stage && { stage }) };
+  expect(failureTitle(error)).toBe(title);
+});
 
 test.each<[Step, remedy: string]>([
   ["first-frame", "Ask an administrator to choose another model, or to raise the upload limit in Storage."],

@@ -28,15 +28,20 @@ describe("what the link of a mail brought", () => {
 
 describe("what Auth refused, in words", () => {
   test.each([
-    ["an unconfirmed address", new AuthApiError("Email not confirmed", 400, "email_not_confirmed"), /not confirmed/],
-    ["too many mails", new AuthApiError("x", 429, "over_email_send_rate_limit"), /Wait a few minutes/],
-    [
-      "a refusal that is new to us",
-      new AuthApiError("Captcha is missing.", 400, "captcha_failed"),
-      /^Captcha is missing\.$/,
-    ],
-  ])("%s", (_, error, words) => {
-    expect(authSentence(error)).toMatch(words);
+    ["invalid_credentials", "Wrong email or password."],
+    ["email_not_confirmed", "This email address is not confirmed. Open the link in the email we sent you."],
+    ["user_already_exists", "An account with this email already exists. Sign in or reset your password."],
+    ["email_exists", "An account with this email already exists. Sign in or reset your password."],
+    ["same_password", "This is your current password. Choose a new one."],
+    ["over_request_rate_limit", "Too many attempts. Wait a minute, then try again."],
+    ["over_email_send_rate_limit", "Too many emails requested. Wait a few minutes, then try again."],
+    ["session_not_found", "Your session has expired. Sign in or request a new link."],
+    ["session_expired", "Your session has expired. Sign in or request a new link."],
+    ["user_banned", "This account is blocked. Contact the administrator."],
+    ["signup_disabled", "Sign-up is disabled. Ask the administrator for an account."],
+    ["of_a_later_version", "As Auth says."],
+  ])("%s → “%s”", (code, words) => {
+    expect(authSentence(new AuthApiError("As Auth says.", 400, code))).toBe(words);
   });
 
   test("a password that the project finds too weak → with what the project asks for", () => {

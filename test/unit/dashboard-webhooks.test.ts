@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type Delivery, KeyframeError } from "../../client/index.ts";
 import {
+  aboutWords,
   attemptWords,
   deliveryState,
   fromLocalTime,
@@ -111,6 +112,7 @@ describe("an attempt in words", () => {
     [null, "dns", "Host not found", expect.stringContaining("DNS")],
     [null, "tls", "Certificate refused", expect.stringContaining("expired")],
     [null, "address", "Address not allowed", expect.stringContaining("not public")],
+    [null, "not_signed", "Not sent: no signing secret", expect.stringContaining("Rotate the secret")],
     [null, null, "Not sent yet", null],
     [301, "redirect", "Answered with a redirect (301)", expect.stringContaining("not followed")],
     [null, "timeout", "No answer in time", expect.stringContaining("15 seconds")],
@@ -118,6 +120,15 @@ describe("an attempt in words", () => {
   ])("%s, %s → %s", (statusCode, error, short, hint) => {
     expect(attemptWords({ statusCode, error })).toEqual({ short, hint });
   });
+});
+
+test.each<[given: Partial<Delivery>, words: string]>([
+  [{ body: '{"data":{"step":"first-frame"}}' }, "Harbour, first frame"],
+  [{ predictionId: null }, "Harbour"],
+  [{ predictionId: null, projectTitle: null }, "Deleted project"],
+  [{ predictionId: null, projectTitle: null, projectId: null }, "A test"],
+])("a delivery with %o → is about “%s”", (given, words) => {
+  expect(aboutWords({ ...SAMPLE_DELIVERY, status: "delivered", ...given })).toBe(words);
 });
 
 describe("an endpoint in a word", () => {
@@ -154,13 +165,15 @@ describe("what is wrong with an endpoint", () => {
     for (const words of [failing, disabled]) expect(JSON.stringify(words)).not.toMatch(/\d|five|ten times/);
   });
 
-  test.each(disabledReason.options)("disabled, %s → words of its own that end in enabling it", (reason) => {
+  const TITLES = {
+    by_owner: "This endpoint is turned off",
+    gone: "Disabled: your server answered 410 Gone",
+    failing: "Disabled: every attempt failed for too long",
+  };
+  test.each(disabledReason.options)("disabled, %s → says why, and to enable it, then to recover", (reason) => {
     const words = troubleWords({ ...webhook, enabled: false, disabledReason: reason }, now);
-    expect(words?.whatToDo).toMatch(/enable/i);
-    const others = disabledReason.options.filter((other) => other !== reason);
-    for (const other of others) {
-      expect(troubleWords({ ...webhook, enabled: false, disabledReason: other }, now)?.title).not.toBe(words?.title);
-    }
+    expect(words?.title).toBe(TITLES[reason]);
+    expect(words?.whatToDo).toMatch(/enable (it|the endpoint), then recover what it missed\.$/i);
   });
 });
 
