@@ -102,7 +102,7 @@ describe("a model whose price is known is replaced by one that costs no more for
     await addPrice("seed", 0.04);
     const { id } = await startFrame();
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', true)`;
+    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', 1)`;
     expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
   });
 });
@@ -129,7 +129,7 @@ describe("a submit whose model the provider refused as unknown", () => {
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
     const [row] = await db.sql`
       select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'It said: not found', 1) as answer`;
-    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run" }]);
+    expect((await submitsOf(db.sql, id))[0]).toMatchObject({ outcome: "no_run", cost_state: "released" });
     return { id, answer: row?.answer, row: await readRow(db.sql, id) };
   }
 

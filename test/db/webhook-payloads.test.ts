@@ -68,6 +68,7 @@ test("generation.failed → the error at the top, where payload.error is specifi
       ownerId: world.owner,
       step: "first-frame",
       model: "google/nano-banana",
+      cost: { amountMicros: null, atMostMicros: null, currency: "USD", state: "unknown" }, // a row without a price
       createdAt: (row.created_at as Date).toISOString(),
       completedAt: (row.completed_at as Date).toISOString(),
     },

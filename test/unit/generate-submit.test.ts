@@ -171,7 +171,10 @@ describe.each([
 
   test.each(WITH_FILES)("%s, an equal run of another prediction → not even asked about", async (_what, change) => {
     await run({ ...change, id: OTHER }, { publicUrl });
-    expect((await again(change, { publicUrl })).calls).toHaveLength(1);
+    expect((await again(change, { publicUrl })).calls.map(([name]) => name)).toEqual([
+      "recordSearchEnded",
+      "recordState",
+    ]);
     expect(await runsAtProvider()).toHaveLength(2);
   });
 });
@@ -182,7 +185,8 @@ test.each(["unknown", "unproven", "given_up"] as const)(
     const others = recordedRun(await run({ id: OTHER }))?.id;
     const recordState: Database["recordState"] = async (_task, { id }) => (id === others ? answer : "recorded");
     const { calls, lines } = await again({}, { database: { recordState } });
-    expect(calls.map(([name]) => name)).toEqual(["recordState", "recordState"]);
+    expect(calls.map(([name]) => name)).toEqual(["recordState", "recordSearchEnded", "recordState"]);
+    expect(calls[1]?.at(-1)).toBe(answer === "unproven");
     expect(await runsAtProvider()).toHaveLength(2);
     const told = lines.some((line) => line.includes('"orphan_unproven"') && line.includes('"runs":1'));
     expect(told).toBe(answer === "unproven");
@@ -191,7 +195,7 @@ test.each(["unknown", "unproven", "given_up"] as const)(
 
 test("another's prompt that is an address which names this prediction → proves nothing", async () => {
   await run({ id: OTHER, input: { prompt: `${PUBLIC}/?prediction=${kit.PREDICTION}` } });
-  expect((await again()).calls).toHaveLength(1);
+  expect((await again()).calls.map(([name]) => name)).toEqual(["recordSearchEnded", "recordState"]);
   expect(await runsAtProvider()).toHaveLength(2);
 });
 
@@ -203,7 +207,10 @@ test.each<[string, Partial<SubmitTask>, Partial<SubmitTask>?]>([
   ["other settings", { model_settings: { ...NANO_BANANA, fixed: { output_format: "jpg" } } }],
 ])("a run of another prediction with %s → not ours", async (_name, change, ours = {}) => {
   await run({ ...change, id: OTHER }, { publicUrl: null });
-  expect((await again(ours, { publicUrl: null })).calls).toHaveLength(1);
+  expect((await again(ours, { publicUrl: null })).calls.map(([name]) => name)).toEqual([
+    "recordSearchEnded",
+    "recordState",
+  ]);
   expect(await runsAtProvider()).toHaveLength(2);
 });
 
@@ -294,7 +301,7 @@ describe("a search for a prediction that has ended", () => {
     expect(await search(() => Response.json({ next: null, previous: null, results }))).toEqual([
       ["recordState", expect.objectContaining({ id: "run-1" }), BY_NAME],
       ["recordState", expect.objectContaining({ id: "run-3" }), BY_NAME],
-      ["recordSearchEnded"],
+      ["recordSearchEnded", 1, 1, false],
     ]);
   });
 
@@ -303,7 +310,7 @@ describe("a search for a prediction that has ended", () => {
     const results = [{ ...listed("run-1", ""), input }, listed("run-2", CALLBACK)];
     expect(await search(() => Response.json({ next: null, previous: null, results }), { input })).toEqual([
       ["recordState", expect.objectContaining({ id: "run-2" }), BY_NAME],
-      ["recordSearchEnded"],
+      ["recordSearchEnded", 1, 1, false],
     ]);
   });
 
