@@ -102,7 +102,7 @@ describe("a model whose price is known is replaced by one that costs no more for
     await addPrice("seed", 0.04);
     const { id } = await startFrame();
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
-    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', true)`;
+    await db.sql`select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', ${task?.attempt ?? null})`;
     expect(await readRow(db.sql, id)).toMatchObject({ model: "test/seed", requested_model: "test/default" });
   });
 });
@@ -129,7 +129,7 @@ describe("a submit whose model the provider refused as unknown", () => {
     const task = (await claim(db.sql, 100)).find((one) => one.id === id);
     const [row] = await db.sql`
       select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'It said: not found', 1) as answer`;
-    expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "no_run" }]);
+    expect((await submitsOf(db.sql, id))[0]).toMatchObject({ outcome: "no_run" });
     return { id, answer: row?.answer, row: await readRow(db.sql, id) };
   }
 
@@ -176,7 +176,7 @@ describe("a submit whose model the provider refused as unknown", () => {
     await holder`begin`;
     await holder`update keyframe.models set notes = 'x' where model = 'test/default'`;
     const [row] = await db.sql`
-      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', true) as answer`;
+      select keyframe_worker.record_model_refused(${id}, ${task?.lease_token ?? null}, 'No.', ${task?.attempt ?? null}) as answer`;
     await holder`rollback`;
     holder.release();
     expect(row?.answer).toBe("moved");
@@ -185,7 +185,7 @@ describe("a submit whose model the provider refused as unknown", () => {
   test("with a lease that is not the prediction's → too late, and nothing changes", async () => {
     const { id } = await startFrame();
     const [row] = await db.sql`
-      select keyframe_worker.record_model_refused(${id}, ${crypto.randomUUID()}, 'No.', true) as answer`;
+      select keyframe_worker.record_model_refused(${id}, ${crypto.randomUUID()}, 'No.', 1) as answer`;
     expect([row?.answer, await refusedAt("test/default")]).toEqual(["too_late", null]);
   });
 });
