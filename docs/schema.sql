@@ -759,11 +759,11 @@ declare
 begin
   perform keyframe_private.require_user();
   if last_day < first_day or last_day - first_day > 400 then
-    perform keyframe_private.raise_error('invalid_request', 'from must be before to, and at most 400 days.');
+    perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
   end if;
   if group_by = 'project' then
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
-      select s.project_id::text as key, count(*) filter (where s.attempt = 1) as predictions,
+      select s.project_id::text as key, count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
         coalesce(sum(s.cost_micros), 0) as "settledMicros",
         coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
         coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
@@ -2204,6 +2204,7 @@ create table keyframe_private.provider_submits (
   constraint metrics_are_an_object CHECK ((jsonb_typeof(metrics) = 'object'::text)),
   constraint outcome_if_and_only_if_ended CHECK (((outcome IS NULL) = (ended_at IS NULL))),
   constraint outcome_is_known CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'rejected'::text, 'failed'::text, 'canceled'::text, 'aborted'::text, 'no_run'::text, 'lost'::text]))),
+  constraint price_ids_are_a_list CHECK ((COALESCE(array_ndims(price_ids), 1) = 1)),
   constraint provider_run_is_an_answer CHECK (((provider_prediction_id IS NULL) OR ((submitted_at IS NOT NULL) AND (answered_at IS NOT NULL)))),
   constraint search_has_a_task CHECK (((search_task IS NULL) = (search_due_at IS NULL))),
   constraint search_only_while_unanswered CHECK (((search_due_at IS NULL) OR ((submitted_at IS NOT NULL) AND (answered_at IS NULL) AND (ended_at IS NULL))))
@@ -4454,16 +4455,16 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, needs_budget boolean)
+CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, held_since timestamp with time zone DEFAULT NULL::timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  moment constant timestamptz := clock_timestamp();
+  moment constant timestamptz := coalesce(held_since, clock_timestamp());
   cost record := keyframe_private.most_cost(p.model, p.input, moment);
 begin
-  if needs_budget then
+  if held_since is null then
     perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
@@ -4483,7 +4484,7 @@ begin
   if (select s.spending_stopped from keyframe_private.settings s) then
     perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
   end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1, needs_budget => true);
+  perform keyframe_private.add_submit(new, new.attempt + 1);
   return null;
 end
 $function$;
@@ -4495,7 +4496,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.end_submit(submit bigint, how text, 
 AS $function$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end
@@ -4538,8 +4539,10 @@ begin
   returning s.id into known.id;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run
+      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics, submitted_at, answered_at,
+      provider_prediction_id)
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros,
+      (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1
     returning id into known.id;
@@ -4602,7 +4605,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
 AS $function$
 declare
   today constant date := (new.created_at at time zone 'UTC')::date;
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 then 1 else 0 end;
+  -- A second run of a submit has been submitted already.
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.submitted_at is null then 1 else 0 end;
   held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
   settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
@@ -4686,7 +4690,8 @@ begin
       'currency', 'USD',
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
-    from keyframe_private.provider_submits s where s.prediction_id = cost_json.prediction
+    from keyframe_private.provider_submits s
+    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
     having count(*) > 0);
 end
 $function$;
@@ -4745,8 +4750,9 @@ declare
   sentence text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, needs_budget => exists (
-    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.cost_state <> 'released'));
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, held_since => (
+    select case when bool_and(s.cost_state = 'released') then max(s.created_at) end
+    from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);

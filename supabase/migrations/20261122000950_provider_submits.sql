@@ -34,6 +34,7 @@ create table keyframe_private.provider_submits (
   constraint search_only_while_unanswered check (search_due_at is null or (submitted_at is not null and answered_at is null and ended_at is null)),
   constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
   constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
+  constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
   constraint amounts_are_not_negative check (most_micros >= 0 and cost_micros >= 0)
@@ -66,19 +67,20 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
--- Adds the next submit of a prediction, which holds the most that it can cost. With a price row that counts the megapixels of the input,
--- they are kept: its images may be deleted before it ends.
-create function keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, needs_budget boolean)
+-- Adds the next submit of a prediction, which holds the most that it can cost: with held_since in the place of one that was released, by the
+-- prices and on the day of that time; otherwise it needs budget. With a price row that counts the megapixels of the input, they are kept:
+-- its images may be deleted before it ends.
+create function keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, held_since timestamptz default null)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  moment constant timestamptz := clock_timestamp();
+  moment constant timestamptz := coalesce(held_since, clock_timestamp());
   cost record := keyframe_private.most_cost(p.model, p.input, moment);
 begin
-  if needs_budget then
+  if held_since is null then
     perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
@@ -100,7 +102,7 @@ begin
   if (select s.spending_stopped from keyframe_private.settings s) then
     perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
   end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1, needs_budget => true);
+  perform keyframe_private.add_submit(new, new.attempt + 1);
   return null;
 end
 $$;
@@ -116,7 +118,7 @@ set search_path = ''
 as $$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end
@@ -140,7 +142,7 @@ end
 $$;
 
 -- The submit that a provider run belongs to, or null: the run is recorded for another prediction. That of its attempt, unless it has
--- another run or had none: then the run gets a row of its own. A run from the provider's list names no attempt: is_found allows any that
+-- another run or had none: then the run gets a row of its own, which holds as much. A run from the provider's list names no attempt: is_found allows any that
 -- has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint
@@ -166,8 +168,10 @@ begin
   returning s.id into known.id;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run
+      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics, submitted_at, answered_at,
+      provider_prediction_id)
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros,
+      (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1
     returning id into known.id;

@@ -10,7 +10,8 @@ set search_path = ''
 as $$
 declare
   today constant date := (new.created_at at time zone 'UTC')::date;
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 then 1 else 0 end;
+  -- A second run of a submit has been submitted already.
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.submitted_at is null then 1 else 0 end;
   held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
   settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
@@ -96,7 +97,7 @@ create trigger _380_settle_deleted after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
 
 -- What a prediction costs, all its submits together, as in the API. state: held while one has not ended, then unknown if one is, then
--- settled if one was billed, otherwise released. atMostMicros is null when nobody knows it.
+-- settled if one was billed, otherwise released. atMostMicros is null when nobody knows it. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json
 language plpgsql
@@ -113,7 +114,8 @@ begin
       'currency', 'USD',
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
-    from keyframe_private.provider_submits s where s.prediction_id = cost_json.prediction
+    from keyframe_private.provider_submits s
+    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
     having count(*) > 0);
 end
 $$;

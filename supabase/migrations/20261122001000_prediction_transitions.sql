@@ -58,7 +58,7 @@ end
 $$;
 
 -- Adds the next submit of a queued prediction. After a submit that may be billed it needs a hold of its own: without budget the
--- prediction fails.
+-- prediction fails. After one that was released it holds the same.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions)
 returns void
 language plpgsql
@@ -70,8 +70,9 @@ declare
   sentence text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, needs_budget => exists (
-    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.cost_state <> 'released'));
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, held_since => (
+    select case when bool_and(s.cost_state = 'released') then max(s.created_at) end
+    from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);

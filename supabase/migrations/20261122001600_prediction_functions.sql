@@ -359,11 +359,11 @@ declare
 begin
   perform keyframe_private.require_user();
   if last_day < first_day or last_day - first_day > 400 then
-    perform keyframe_private.raise_error('invalid_request', 'from must be before to, and at most 400 days.');
+    perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
   end if;
   if group_by = 'project' then
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
-      select s.project_id::text as key, count(*) filter (where s.attempt = 1) as predictions,
+      select s.project_id::text as key, count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
         coalesce(sum(s.cost_micros), 0) as "settledMicros",
         coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
         coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"

@@ -207,8 +207,10 @@ describe("cancelling", () => {
     const running = await startStuck(sql, user, "first-frame", projectId);
     const replies = await Promise.all(Array.from({ length: 20 }, () => cancel(user, running)));
     replies.push(await cancel(user, running));
-    expect(replies.map(({ status, data }) => [status, data])).toEqual(replies.map(() => [200, replies[0]?.data]));
-    expect(prediction.parse(replies[0]?.data).status).toBe("canceled");
+    // The end of its run, which can come between two of them, changes its cost alone.
+    const answers = replies.map(({ status, data }) => [status, { ...prediction.parse(data), cost: null }]);
+    expect(answers).toEqual(replies.map(() => answers[0]));
+    expect(answers[0]).toMatchObject([200, { status: "canceled" }]);
     await until("the provider to have been asked", async () => {
       const [run] = await sql<{ due: Date | null }[]>`
         select cancel_due_at as due from keyframe_private.provider_submits where prediction_id = ${running.predictionId}`;

@@ -73,6 +73,20 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   search_only_while_unanswered: submit("search_due_at, search_task", "now(), '{}'"),
   cancel_only_a_run_that_goes_on: submit("cancel_due_at", "now()"),
   metrics_are_an_object: submit("metrics", "'[]'"),
+  price_ids_are_a_list: submit("price_ids", "'{{1}}'"),
+  amounts_are_not_negative: submit("most_micros", "-1"),
+  cost_if_and_only_if_settled: submit("cost_micros", "1"),
+  cost_state_is_known: submit("cost_state", "'free'"),
+  billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no"}' where model = 'google/veo-3.1'`,
+  cost_ceiling_is_not_negative: `update keyframe.models set cost_ceiling_micros = -1 where model = 'google/veo-3.1'`,
+  price_is_between_0_and_1000: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', -1, 'x')`,
+  source_is_not_empty: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', 1, ' ')`,
+  owner_day_is_not_negative: `update keyframe_private.settings set owner_day_micros = -1`,
+  owner_month_is_not_negative: `update keyframe_private.settings set owner_month_micros = -1`,
+  service_day_is_not_negative: `update keyframe_private.settings set service_day_micros = -1`,
+  service_month_is_not_negative: `update keyframe_private.settings set service_month_micros = -1`,
+  owner_budgets_day_micros_check: `insert into keyframe_private.owner_budgets (owner_id, day_micros) values ($owner, -1)`,
+  owner_budgets_month_micros_check: `insert into keyframe_private.owner_budgets (owner_id, month_micros) values ($owner, -1)`,
   kick_is_made_or_failed: `insert into keyframe_private.kicks (function_name) values ('a')`,
   label_is_not_empty: `update keyframe.models set label = ' ' where model = 'google/veo-3.1'`,
   vendor_is_not_empty: `update keyframe.models set vendor = '' where model = 'google/veo-3.1'`,
@@ -154,7 +168,7 @@ test.each([
       "'{{project.created,generation.failed},{project.created,generation.failed}}'",
       "'{null}'",
       "'{project.created,null}'",
-      "array_fill('project.created'::text, '{5}')",
+      "array_fill('project.created'::text, '{6}')",
     ],
   ],
   [
@@ -182,5 +196,7 @@ test("every column that is an array → has a check of its dimensions", async ()
     from pg_attribute a join pg_class t on t.oid = a.attrelid join pg_type y on y.oid = a.atttypid
     where t.relkind = 'r' and t.relnamespace::regnamespace::text like 'keyframe%' and a.attnum > 0
       and not a.attisdropped and y.typcategory = 'A' order by 1`;
-  expect(columns).toEqual(["event_types", "webhook_retry_schedule"].map((name) => ({ name, checked: true })));
+  expect(columns).toEqual(
+    ["event_types", "price_ids", "webhook_retry_schedule"].map((name) => ({ name, checked: true })),
+  );
 });

@@ -1,9 +1,17 @@
+import postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
 import { claim, complete, makeDue, providerSays, retryLater, submitsOf } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import {
+  addProject,
+  addWorld,
+  type Row,
+  seedPrediction,
+  seedSubmit,
+  type World,
+} from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
-import { liftRateLimits, start } from "../support/database/user.ts";
+import { addReference, liftRateLimits, start } from "../support/database/user.ts";
 
 // What submits hold and cost, and budgets. A first frame by the default model costs 67,000 micro-dollars.
 const db = useDatabase();
@@ -223,5 +231,182 @@ describe("budgets", () => {
     const again = await submitted();
     await providerSays(db.sql, { id: again.id, run: "run-2", status: "failed", failure: "interrupted" });
     expect((await submitsOf(db.sql, again.id)).map(({ cost_state }) => cost_state)).toEqual(["unknown", "held"]);
+  });
+});
+
+describe("what a prediction costs, in rare orders", () => {
+  test("an input by the megapixel, and the provider does not count it → settled with the megapixels of its images", async () => {
+    const { prediction } = await start(db, world, {
+      model: "black-forest-labs/flux-2-pro",
+      input: { referenceImagePaths: [await addReference(db, world.owner)] },
+    });
+    expect(prediction.cost).toEqual(cost("held", null, 45_000));
+    await claim(db.sql);
+    const metrics = { predict_time: 2.5, image_output_megapixel_count: 1 };
+    await providerSays(db.sql, { id: prediction.id, run: "run-1", status: "succeeded", metrics });
+    expect(await costOf(prediction.id)).toEqual(cost("settled", 45_000));
+  });
+
+  test("a submit made two runs → both count, as one prediction", async () => {
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: "run-1" });
+    expect(await providerSays(db.sql, { id, run: "run-2" })).toBe("stale");
+    expect(await sums()).toEqual({ predictions: 1, held: 2 * FRAME, settled: 0, unknown: 0 });
+    const metrics = { image_output_count: 1 };
+    await providerSays(db.sql, { id, run: "run-2", status: "succeeded", metrics });
+    await providerSays(db.sql, { id, run: "run-1", status: "succeeded", metrics });
+    expect(await costOf(id)).toEqual(cost("settled", 2 * FRAME));
+    expect(await sums(world.owner)).toEqual({ predictions: 1, held: 0, settled: 2 * FRAME, unknown: 0 });
+    const usage = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      const [row] = await sql`select keyframe.read_usage(group_by => 'project') as usage`;
+      return row?.usage;
+    });
+    expect(usage.groups).toMatchObject([{ key: world.project, predictions: 1, settledMicros: 2 * FRAME }]);
+  });
+
+  test("another's prediction → its cost is not told", async () => {
+    const { id } = await submitted();
+    const ask = (sub: string) =>
+      db.as({ role: "authenticated", sub }, (sql) => sql`select keyframe_private.cost_json(${id}) as cost`);
+    expect((await ask(world.owner))[0]).toMatchObject({ cost: { state: "held" } });
+    expect((await ask((await addWorld(db)).owner))[0]).toEqual({ cost: null });
+  });
+});
+
+describe("days and months, by UTC", () => {
+  const seedCost = (createdAt: string, columns: Row = {}) =>
+    seedSubmit(db.sql, { owner_id: world.owner, created_at: createdAt, most_micros: FRAME, ...columns });
+  /** What is left of the owner's budgets at a time, and until when, by a session in another time zone. */
+  const left = (at: string) =>
+    db.sql.begin(async (sql) => {
+      await sql`set local timezone = 'Pacific/Auckland'`;
+      const rows = await sql`
+        select period, available_micros::integer as available, resets_at from keyframe_private.budgets_of(${world.owner}, ${at}) order by period`;
+      return rows.map(({ period, available, resets_at }) => [period, available, resets_at.toISOString().slice(0, 13)]);
+    });
+  const admit = (at: string) =>
+    db.sql`select keyframe_private.require_budget(${world.owner}, ${FRAME}, ${at}::timestamptz)`;
+
+  test("midnight and the end of a month → a submit counts on the day of its start, also when it ends later", async () => {
+    await budget(3 * FRAME, 2 * FRAME);
+    await seedCost("2026-03-30T00:00:00Z");
+    await seedCost("2026-03-31T23:59:59.999999Z");
+    const lastMoment = "2026-03-31T23:59:59.999999Z";
+    expect(await left(lastMoment)).toEqual([
+      ["day", FRAME, "2026-04-01T00"],
+      ["month", FRAME, "2026-04-01T00"],
+    ]);
+    await seedCost("2026-03-31T00:00:00Z");
+    expect(await codeOf(admit(lastMoment))).toBe("budget_exceeded");
+    await admit("2026-04-01T00:00:00Z");
+    await seedCost("2026-04-01T00:00:00Z");
+    await db.sql`
+      update keyframe_private.provider_submits set ended_at = '2026-04-01', outcome = 'aborted' where created_at < '2026-04-01T00:00:00Z'`;
+    expect(await left("2026-04-01T12:00:00Z")).toEqual([
+      ["day", FRAME, "2026-04-02T00"],
+      ["month", 2 * FRAME, "2026-05-01T00"],
+    ]);
+    expect(await sums(world.owner)).toMatchObject({ held: FRAME });
+  });
+
+  test("the end of a year → both begin anew", async () => {
+    await budget(FRAME, FRAME);
+    await seedCost("2026-12-31T23:59:59Z");
+    expect(await codeOf(admit("2026-12-31T23:59:59Z"))).toBe("budget_exceeded");
+    expect(await left("2027-01-01T00:00:00Z")).toEqual([
+      ["day", FRAME, "2027-01-02T00"],
+      ["month", FRAME, "2027-02-01T00"],
+    ]);
+  });
+
+  test("a submit is refused by the provider after midnight → the next one counts on the day of the start, so today's budget is not exceeded", async () => {
+    await budget(null, FRAME);
+    const { id, lease } = await submitted();
+    await db.sql`update keyframe_private.provider_submits set created_at = created_at - interval '1 day'`;
+    await db.sql`update keyframe_private.daily_costs set day = day - 1`;
+    await start(db, world);
+    await retryLater(db.sql, id, lease);
+    const days = await db.sql`
+      select (day - (now() at time zone 'UTC')::date) as day, sum(held_micros)::integer as held
+      from keyframe_private.daily_costs where owner_id = ${world.owner} group by 1 order by 1`;
+    expect([...days]).toEqual([
+      { day: -1, held: FRAME },
+      { day: 0, held: FRAME },
+    ]);
+  });
+});
+
+describe("budgets at the same moment", () => {
+  test("a budget is lowered below what is held → nothing more starts, and what runs ends", async () => {
+    await budget(10 * FRAME);
+    const { id } = await submitted();
+    await start(db, world);
+    await budget(FRAME / 2);
+    expect(await refusedBudget()).toMatchObject({ heldMicros: 2 * FRAME, limitMicros: FRAME / 2, availableMicros: 0 });
+    await providerSays(db.sql, { id, run: "run-1", status: "succeeded", metrics: { image_output_count: 1 } });
+    expect(await costOf(id)).toEqual(cost("settled", FRAME));
+    expect(await sums(world.owner)).toEqual({ predictions: 2, held: FRAME, settled: FRAME, unknown: 0 });
+  });
+
+  test("owners start and runs end at once, under budgets of each and of the service → no deadlock, and the sums are right", async () => {
+    await db.sql`update keyframe_private.settings set owner_month_micros = ${8 * FRAME}, service_month_micros = ${20 * FRAME}, max_active_per_owner = 100`;
+    const worlds = [world, await addWorld(db), await addWorld(db), await addWorld(db)];
+    const end = async ({ id, attempt }: { id: string; attempt: number }) =>
+      providerSays(db.sql, { id, attempt, run: `run-${id}`, status: "succeeded", metrics: { image_output_count: 1 } });
+    const endAll = async () => Promise.all((await claim(db.sql, 50)).filter(({ task }) => task === "submit").map(end));
+    const round = () => Promise.all([...worlds.flatMap((one) => [start(db, one), start(db, one)]), endAll()]);
+    const answers = [];
+    for (let rounds = 0; rounds < 8; rounds++) answers.push(...(await round()));
+    await endAll();
+    const started = answers.filter((answer) => "prediction" in answer).length;
+    // The sums of everybody lack what open transactions hold: here the eight of the round that uses the budget up.
+    expect(started).toBeGreaterThanOrEqual(20);
+    expect(started).toBeLessThanOrEqual(28);
+    expect(await sums()).toEqual({ predictions: started, held: 0, settled: started * FRAME, unknown: 0 });
+    for (const { owner } of worlds) expect((await sums(owner))?.settled).toBeLessThanOrEqual(8 * FRAME);
+  });
+
+  test("two hundred starts of four processes whose connections end at random → what is held is what has started, and never more than the budget", async () => {
+    await budget(10 * FRAME);
+    const name = `starts ${crypto.randomUUID()}`;
+    const connect = () =>
+      postgres(db.url, { max: 5, backoff: () => 0, onnotice: () => undefined, connection: { application_name: name } });
+    const processes = [connect(), connect(), connect(), connect()];
+    let open = 200;
+    // One message, because postgres.js raises outside of its promise when a connection ends between two.
+    const claims = JSON.stringify({ role: "authenticated", sub: world.owner });
+    const startBy = (sql: postgres.Sql) =>
+      sql
+        .unsafe(
+          `select set_config('role', 'authenticated', true), set_config('request.jwt.claims', '${claims}', true);
+           select keyframe.start_prediction('${world.project}', 'first-frame')`,
+        )
+        .then(
+          () => "answered",
+          () => "ended",
+        )
+        .finally(() => open--);
+    const starts = Promise.all(Array.from({ length: open }, (_, index) => startBy(processes[index % 4] ?? db.sql)));
+    let ended = 0;
+    while (open > 0) {
+      const killed = await db.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${name} and xact_start is not null order by random() limit 1`;
+      ended += killed.count;
+      const [row] =
+        await db.sql`select coalesce(sum(held_micros), 0)::integer as held from keyframe_private.daily_costs where owner_id = ${world.owner}`;
+      expect(row?.held).toBeLessThanOrEqual(10 * FRAME);
+    }
+    const answers = await starts;
+    await Promise.all(processes.map((sql) => sql.end({ timeout: 5 })));
+    expect(ended).toBeGreaterThan(0);
+    expect(answers).toEqual(expect.arrayContaining(["answered", "ended"]));
+
+    const living = async () =>
+      (await db.sql`select from keyframe_private.provider_submits where cost_state = 'held'`).count;
+    expect(await living()).toBe((await db.sql`select from keyframe.predictions`).count);
+    expect(await sums(world.owner)).toMatchObject({ predictions: await living(), held: (await living()) * FRAME });
+    while ("prediction" in (await start(db, world)));
+    expect(await living()).toBe(10);
+    expect(await sums(world.owner)).toMatchObject({ predictions: 10, held: 10 * FRAME });
   });
 });

@@ -16,7 +16,7 @@ const GRANTED: Granted[] = [
     ...{ roles: USER, definer: true },
     names:
       "create_project list_projects list_models start_prediction estimate_prediction read_prediction list_predictions cancel_prediction " +
-      "update_prediction delete_prediction webhook_health " +
+      "update_prediction delete_prediction webhook_health read_usage " +
       "create_film list_films update_film delete_film",
   },
   // The same for webhooks; with the secret key they manage the service-wide endpoints.
@@ -46,7 +46,7 @@ const GRANTED: Granted[] = [
       "raise_error has_visible_character is_one_line is_plain_text is_reference_path prediction_json queue_position",
   },
   { schema: "keyframe_private", roles: USER, names: "refuse_changed_project shots_of film_json" },
-  { schema: "keyframe_private", roles: BOTH, definer: true, names: "reserve_idempotency_key" },
+  { schema: "keyframe_private", roles: BOTH, definer: true, names: "reserve_idempotency_key cost_json" },
   {
     ...{ schema: "keyframe_private", roles: USER, definer: true },
     names: "step_predictions take_token rate_state set_request_hash",

@@ -60,7 +60,7 @@ const TABLES: Record<string, TableRights> = {
     service_role: { select: "*" },
   },
   "keyframe.models": readOnly(
-    "step model label vendor enabled position shutdown_at refused_at accepts_faces controls fixed notes",
+    "step model label vendor enabled position shutdown_at refused_at accepts_faces controls fixed notes billed_when cost_ceiling_micros",
   ),
   "keyframe.step_defaults": readOnly("step model"),
   "keyframe.webhook_endpoints": readOnly(
@@ -85,6 +85,13 @@ const TABLES: Record<string, TableRights> = {
     "endpoint_id owner_id url description event_types enabled disabled_at disabled_reason failing_since delivered retrying " +
       "exhausted due oldest_due_at last_attempt_at last_error last_error_status last_error_at",
   ),
+  "keyframe_private.admin_costs": internal("day owner_id step model predictions settled_usd held_usd unknown_usd"),
+  "keyframe_private.daily_costs": internal(
+    "id owner_id day step model predictions held_micros settled_micros unknown_micros",
+  ),
+  "keyframe_private.owner_budgets": internal("owner_id day_micros month_micros note"),
+  "keyframe_private.exhausted_budgets": internal("owner_id period resets_at limit_micros refused_at"),
+  "keyframe_private.model_prices": internal("id model applies_to metric price_usd valid_from source checked_at"),
   "keyframe_private.deleted_endpoints": internal("endpoint_id deleted_at"),
   "keyframe_private.lanes": internal("id due_at served_at token"),
   "keyframe_private.lane_arrivals": internal("id lane_id"),
@@ -100,13 +107,15 @@ const TABLES: Record<string, TableRights> = {
   "keyframe_private.provider_callbacks": internal("callback_id received_at"),
   "keyframe_private.provider_submits": internal(
     "id owner_id project_id prediction_id attempt step model created_at submitted_at answered_at ended_at outcome is_unanswered " +
-      "provider_prediction_id search_due_at search_task text_hash cancel_due_at cancel_failures metrics",
+      "provider_prediction_id search_due_at search_task text_hash cancel_due_at cancel_failures metrics " +
+      "price_ids most_micros cost_micros cost_state",
   ),
   "keyframe_private.rate_buckets": internal("owner_id route_class tokens refilled_at"),
   "keyframe_private.rate_limits": internal("route_class capacity per_second"),
   "keyframe_private.settings": internal(
     "only_row max_active_per_owner max_failures frame_deadline video_deadline poll_interval retry_base retry_max " +
-      "unused_references_after webhook_retry_schedule webhook_disable_after webhook_retention",
+      "unused_references_after webhook_retry_schedule webhook_disable_after webhook_retention " +
+      "owner_day_micros owner_month_micros service_day_micros service_month_micros spending_stopped",
   ),
   "keyframe_private.webhook_hours": internal(
     "endpoint_id hour delivered retrying exhausted last_attempt_at last_status_code last_error failed_at " +

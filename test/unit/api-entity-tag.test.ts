@@ -14,6 +14,7 @@ const failed = {
   ...{ status: "failed", completed_at: "2026-11-21T12:00:03+00:00" },
   ...{ error_code: "provider_failed", error_message: "Change the prompt.", error_retryable: true },
 };
+const held = { amountMicros: null, atMostMicros: 67_000, currency: "USD", state: "held" };
 const canceled = { status: "canceled", completed_at: "2026-11-21T12:00:03+00:00" };
 
 test.each([
@@ -36,6 +37,12 @@ test.each<[string, object, object]>([
   ["the attempt", running, { ...running, attempt: 2 }],
   ["the status", { ...running, status: "starting" }, running],
   ["another run of the step", running, { ...running, id: PROJECT }],
+  [
+    "the cost of a run that has ended",
+    { ...canceled, cost: held },
+    { ...canceled, cost: { ...held, state: "unknown" } },
+  ],
+  ["its amount", { ...canceled, cost: held }, { ...canceled, cost: { ...held, state: "settled", amountMicros: 5 } }],
 ])("%s has changed → not current", (_what, before, after) => {
   const tag = known(tagOf(rowOf({ ...before }), undefined));
   expect(isCurrent(tag, rowOf({ ...after }), NOW)).toBe(false);

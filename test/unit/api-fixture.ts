@@ -137,6 +137,7 @@ export const predictionRow = (fields: Record<string, unknown> = {}) => ({
   hidden: false,
   outdated: false,
   attempt: 0,
+  cost: null,
   created_at: "2026-11-21T13:00:00.123456+01:00",
   started_at: null,
   completed_at: null,

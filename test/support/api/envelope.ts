@@ -1,5 +1,6 @@
 import { expect, inject } from "vitest";
 import { z } from "zod";
+import { exceededBudget } from "../../../shared/contract/costs.ts";
 import { ERROR_STATUS, type ErrorCode } from "../../../shared/http/errors.ts";
 
 const CODES = Object.keys(ERROR_STATUS) as [ErrorCode, ...ErrorCode[]]; // the table is not empty
@@ -14,6 +15,7 @@ const envelope = z.discriminatedUnion("success", [
       code: z.enum(CODES),
       message: z.string().regex(/^[A-Za-z].*\.$/s, "a sentence, which may begin with the name of a field or a model"),
       details: z.array(z.strictObject({ path: z.string(), message: z.string().min(1) })).optional(),
+      budget: z.strictObject(exceededBudget.shape).optional(),
       requestId: z.string().min(1),
     }),
   }),

@@ -49,7 +49,11 @@ export function createDatabase({ database, reads }: PlatformClient): Database {
     if (error) throw databaseError(name, { status, ...error });
     const parsed = answer.safeParse(data);
     if (parsed.success) return parsed.data;
-    const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
+    // Of an answer that can have two shapes, by the first.
+    const found = parsed.error.issues.flatMap((issue) =>
+      issue.code === "invalid_union" ? (issue.errors[0] ?? []) : issue,
+    );
+    const issues = found.map(({ path, code }) => `${path.join(".")} (${code})`);
     throw new Error(`The SQL function ${name} answered in another shape: ${issues.join(", ")}`);
   };
 }

@@ -1,0 +1,183 @@
+import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { createKeyframeClient, KeyframeError } from "../../client/index.ts";
+import { usage } from "../../shared/contract/costs.ts";
+import { webhookEvent } from "../../shared/contract/events.ts";
+import { prediction } from "../../shared/contract/predictions.ts";
+import { callApi } from "../support/api/call.ts";
+import { openDatabase } from "../support/api/database.ts";
+import { dataOf, type Reply } from "../support/api/envelope.ts";
+import { signUp, type User } from "../support/api/user.ts";
+
+// Costs and budgets of one user over HTTP. A first frame by the default model costs 67,000 micro-dollars. What is exact under load, and
+// the budgets of the service, which all tests here share: test/db/costs.test.ts.
+
+const FRAME = 67_000;
+const sql = openDatabase();
+let user: User;
+let projectId: string;
+beforeEach(async () => {
+  user = await signUp();
+  projectId = await user.createProject();
+});
+
+const budget = (month: number | null, day: number | null = null) =>
+  sql`
+    insert into keyframe_private.owner_budgets (owner_id, day_micros, month_micros) values (${user.id}, ${day}, ${month})
+    on conflict (owner_id) do update set day_micros = excluded.day_micros, month_micros = excluded.month_micros`;
+const START = "/api/projects/generate/first-frame";
+const startFrame = (headers: Record<string, string> = {}) => user.post(START, { projectId }, headers);
+const startedBy = (reply: Reply) => prediction.parse(dataOf(reply, 202));
+const readUsage = async (query = "", by = user) => usage.parse(dataOf(await by.call(`/api/usage${query}`), 200));
+const cost = (state: string, amountMicros: number | null) => ({
+  ...{ state, amountMicros, atMostMicros: FRAME, currency: "USD" },
+});
+const eventsOf = async (type: string) => {
+  const rows = await sql`select payload from keyframe.webhook_events where owner_id = ${user.id} and type = ${type}`;
+  return rows.map(({ payload }) => webhookEvent.parse(payload));
+};
+
+test("a first frame → its cost is held from the answer of the start on and settled at its end, in its event and in the usage too", async () => {
+  const started = startedBy(await startFrame());
+  expect(started.cost).toEqual(cost("held", null));
+  const ended = await user.finish(started);
+  expect(ended).toMatchObject({ status: "succeeded", cost: cost("settled", FRAME) });
+  expect(await eventsOf("generation.succeeded")).toMatchObject([{ data: { cost: cost("settled", FRAME) } }]);
+  const today = new Date(ended.createdAt).toISOString().slice(0, 10);
+  const sums = { predictions: 1, settledMicros: FRAME, heldMicros: 0, unknownMicros: 0 };
+  expect(await readUsage()).toEqual({
+    ...{ from: `${today.slice(0, 8)}01`, to: expect.any(String), currency: "USD", groupBy: "day" },
+    ...{ groups: [{ key: today, ...sums }], budgets: [] },
+  });
+  for (const [groupBy, key] of [
+    ["model", ended.model],
+    ["step", "first-frame"],
+    ["project", projectId],
+  ]) {
+    expect((await readUsage(`?from=${today}&to=${today}&groupBy=${groupBy}`)).groups).toEqual([{ key, ...sums }]);
+  }
+  expect((await readUsage("?from=2020-01-01&to=2020-01-31")).groups).toEqual([]);
+});
+
+describe("over the budget", () => {
+  test("a start → 402 budget_exceeded with what is left, one event, and its Idempotency-Key starts later", async () => {
+    await budget(1.5 * FRAME);
+    startedBy(await startFrame());
+    const key = { "idempotency-key": crypto.randomUUID() };
+    const { status, error } = await startFrame(key);
+    expect(status).toBe(402);
+    expect(error).toMatchObject({
+      code: "budget_exceeded",
+      message: expect.stringMatching(/your budget for this month/),
+    });
+    expect(error?.budget).toEqual({
+      ...{ scope: "owner", period: "month", limitMicros: 1.5 * FRAME, estimateMicros: FRAME },
+      ...{ heldMicros: expect.any(Number), settledMicros: expect.any(Number), availableMicros: FRAME / 2 },
+      resetsAt: expect.stringMatching(/-01T00:00:00\.000Z$/),
+    });
+    await startFrame();
+    const data = { ownerId: user.id, scope: "owner", period: "month", limitMicros: 1.5 * FRAME };
+    expect(await eventsOf("budget.exhausted")).toMatchObject([{ data }]);
+    expect((await readUsage()).groups).toMatchObject([{ predictions: 1 }]);
+    await budget(2 * FRAME);
+    const later = await startFrame(key);
+    expect([startedBy(later).cost?.state, later.headers.get("idempotency-replayed")]).toEqual(["held", null]);
+    expect((await readUsage()).budgets).toMatchObject([
+      { period: "month", limitMicros: 2 * FRAME, availableMicros: 0 },
+    ]);
+  });
+
+  test("an estimate → what is left, and that the start would be refused", async () => {
+    const estimate = async () => dataOf(await user.post(`${START}/estimate`, { projectId }), 200);
+    expect(await estimate()).toMatchObject({ availableMicros: null, withinBudget: true });
+    await budget(10 * FRAME, FRAME - 1);
+    expect(await estimate()).toMatchObject({ estimateMicros: FRAME, availableMicros: FRAME - 1, withinBudget: false });
+    await budget(null, FRAME);
+    expect(await estimate()).toMatchObject({ availableMicros: FRAME, withinBudget: true });
+  });
+
+  test("an insert by the Data API → refused too, and nothing is kept", async () => {
+    await budget(FRAME - 1);
+    const { error } = await user.supabase.from("predictions").insert({ project_id: projectId, step: "first-frame" });
+    expect(error).toMatchObject({ code: "KEYFR", message: "budget_exceeded" });
+    expect((await readUsage()).groups).toEqual([]);
+  });
+
+  test("a server that acts for the user → spends the user's budget, and is refused like the user", async () => {
+    await budget(FRAME);
+    const headers = { apikey: inject("stack").secretKey, "keyframe-user": user.id };
+    const byServer = () => callApi(START, { json: { projectId }, headers });
+    expect(startedBy(await byServer()).cost?.state).toBe("held");
+    const refused = await byServer();
+    expect([refused.status, refused.error?.budget]).toMatchObject([402, { limitMicros: FRAME, availableMicros: 0 }]);
+    expect((await startFrame()).status).toBe(402);
+    expect(dataOf(await callApi("/api/usage", { headers }), 200)).toEqual(await readUsage());
+  });
+
+  test("by the client → KeyframeError with the budget; usage shows it", async () => {
+    await budget(FRAME - 1);
+    const keyframe = createKeyframeClient({ url: inject("stack").url, getToken: () => user.token });
+    const error = await keyframe.generate("first-frame", { projectId }).catch((thrown: unknown) => thrown);
+    if (!(error instanceof KeyframeError)) throw new Error("It was not refused.");
+    expect([error.code, error.status]).toEqual(["budget_exceeded", 402]);
+    expect(error.budget).toMatchObject({ scope: "owner", period: "month", availableMicros: FRAME - 1 });
+    const { budgets } = await keyframe.usage({ groupBy: "model" });
+    expect(budgets).toMatchObject([{ period: "month", limitMicros: FRAME - 1, heldMicros: 0 }]);
+  });
+});
+
+test("a model without a price: under a budget → 422 price_unknown; without one → it runs, and its cost is not known", async () => {
+  await user.finish(startedBy(await startFrame()));
+  const video = { projectId, model: "minimax/hailuo-2.3", durationSeconds: 10 };
+  await budget(1_000_000_000);
+  const { status, error } = await user.post("/api/projects/generate/video", video);
+  expect([status, error?.code]).toEqual([422, "price_unknown"]);
+  await budget(null);
+  const { cost } = startedBy(await user.post("/api/projects/generate/video", video));
+  expect(cost).toEqual({ state: "held", amountMicros: null, atMostMicros: null, currency: "USD" });
+});
+
+describe("GET /api/usage", () => {
+  test.each([
+    ["from=2026-13-01", "from"],
+    ["from=today", "from"],
+    ["to=2026-03-01T00:00:00Z", "to"],
+    ["groupBy=owner", "groupBy"],
+    ["until=2026-03-01", "until"],
+  ])("%s → 400, and the field is named", async (query, path) => {
+    const { status, error } = await user.call(`/api/usage?${query}`);
+    expect([status, error?.code]).toEqual([400, "invalid_request"]);
+    expect(JSON.stringify(error?.details)).toContain(path);
+  });
+
+  test.each(["from=2026-03-02&to=2026-03-01", "from=2024-01-01&to=2026-01-01"])(
+    "%s → 400 with the rule",
+    async (query) => {
+      const { status, error } = await user.call(`/api/usage?${query}`);
+      expect([status, error?.code]).toEqual([400, "invalid_request"]);
+      expect(error?.message).toMatch(/at most 400 days/);
+    },
+  );
+});
+
+describe("another user's costs", () => {
+  let other: User;
+  beforeAll(async () => {
+    other = await signUp();
+  });
+
+  test("→ are in no usage, and no prediction that can be read", async () => {
+    const { predictionId } = startedBy(await startFrame());
+    const query = new URLSearchParams({ projectId, predictionId });
+    expect((await other.call(`${START}?${query}`)).status).toBe(404);
+    for (const groupBy of ["day", "model", "step", "project"]) {
+      expect((await readUsage(`?groupBy=${groupBy}`, other)).groups).toEqual([]);
+    }
+  });
+
+  test("→ the tables of costs are not in the Data API, for nobody", async () => {
+    for (const table of ["provider_submits", "daily_costs", "owner_budgets", "exhausted_budgets", "admin_costs"]) {
+      const { data, error } = await other.supabase.from(table).select("*");
+      expect([table, data, error?.code]).toEqual([table, null, "PGRST205"]);
+    }
+  });
+});
