@@ -13,6 +13,9 @@ const TWICE = 0.15;
 const PAIR_APART_MS = 50;
 const PAIR_CANCELED = 0.4;
 
+/** A model whose price depends on its input and output. */
+const BY_MEGAPIXEL = "black-forest-labs/flux-2-pro";
+
 const WEIGHTS = {
   createProject: 9,
   first: 44,
@@ -49,15 +52,26 @@ export async function act(user: User, world: World): Promise<void> {
 function projectActions(user: User, world: World) {
   const { client, random } = user;
   const { ledger } = world;
-  const start = async (step: Step, project: OwnProject | undefined, reference?: string, given?: string) => {
+  const start = async (
+    step: Step,
+    project: OwnProject | undefined,
+    reference?: string,
+    given?: string,
+    model?: string,
+  ) => {
     if (!project) return;
     const key = crypto.randomUUID();
     const { projectId } = project;
     const prompt = given ?? planPrompt(random, key);
-    const body = { projectId, prompt, ...(reference === undefined ? {} : { referenceImagePath: reference }) };
+    const body = {
+      ...{ projectId, prompt },
+      ...(reference === undefined ? {} : { referenceImagePath: reference }),
+      ...(model === undefined ? {} : { model }),
+    };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
     const recorded = {
       key,
+      ownerId: user.userId,
       prompt,
       projectId,
       step,
@@ -92,7 +106,14 @@ function projectActions(user: User, world: World) {
       const { projectId } = await twice(user, world, key, "project", make, (made) => made.projectId);
       user.projects.push({ projectId, hasFirstFrame: false });
     },
-    first: () => start("first-frame", project(), random.chance(0.2) ? user.references.at(-1) : undefined),
+    first: () =>
+      start(
+        "first-frame",
+        project(),
+        random.chance(0.2) ? user.references.at(-1) : undefined,
+        undefined,
+        random.chance(0.1) ? BY_MEGAPIXEL : undefined,
+      ),
     last: () => start("last-frame", project()),
     video: () =>
       start(

@@ -50,9 +50,9 @@ export async function measureHeldRows(
     where project_id = ${ofInnocent} and completed_at is not null order by 1`;
   const p95 = delays[Math.ceil(0.95 * delays.length) - 1]?.ms ?? Number.NaN;
   const wrong = await sql<{ broken: string }[]>`
-    select format('prediction %s is %s (%s) and has %s provider runs', p.id, p.status, p.error_code, count(r.prediction_id)) as broken
-    from keyframe.predictions p left join keyframe_private.provider_runs r on r.prediction_id = p.id
-    where p.project_id in ${sql(projects)} group by p.id having p.status <> 'succeeded' or count(r.prediction_id) <> 1`;
+    select format('prediction %s is %s (%s) and has %s provider runs', p.id, p.status, p.error_code, count(r.id)) as broken
+    from keyframe.predictions p left join keyframe_private.provider_submits r on r.prediction_id = p.id and r.provider_prediction_id is not null
+    where p.project_id in ${sql(projects)} group by p.id having p.status <> 'succeeded' or count(r.id) <> 1`;
   await sql`update keyframe_private.settings set max_active_per_owner = default`;
   for (const { userId } of [held, innocent]) await sql`delete from auth.users where id = ${userId}`;
   const what = "an open transaction that holds all rows of an account";
@@ -88,9 +88,8 @@ async function holdAll(sql: World["sql"], owner: string): Promise<void> {
     await open`select from keyframe.projects where owner_id = ${owner} for update`;
     await open`select from keyframe.predictions where owner_id = ${owner} order by id for update`;
     await open`select keyframe_private.lock_slots(${owner})`;
-    const ofOwner = open`prediction_id in (select id from keyframe.predictions where owner_id = ${owner})`;
-    await open`select from keyframe_private.provider_runs where ${ofOwner} for update`;
-    await open`select from keyframe_private.text_submits where ${ofOwner} for update`;
+    await open`select from keyframe_private.provider_submits where owner_id = ${owner} for update`;
+    await open`select from keyframe_private.daily_costs for update`;
     await open`select from auth.users where id = ${owner} for update`;
     await open`update keyframe.models set notes = notes`;
     await open`update keyframe_private.settings set max_failures = max_failures`;

@@ -57,9 +57,8 @@ async function openWork(sql: World["sql"]): Promise<OpenWork> {
       (select count(*)::int from keyframe.webhook_deliveries d join keyframe.webhook_endpoints e on e.id = d.endpoint_id
         where d.status = 'pending' and (e.enabled or exists (
           select from keyframe_private.lanes l where l.id = coalesce(e.owner_id, e.id) and l.token is not null))) as deliveries,
-      (select count(*)::int from keyframe_private.provider_runs where cancel_due_at is not null) as runs,
-      (select count(*) from keyframe.predictions where unanswered_since is not null and status in ('failed', 'canceled'))::int
-        + (select count(*) from keyframe_private.unanswered_submits where search_task is not null)::int as searches,
+      (select count(*)::int from keyframe_private.provider_submits where cancel_due_at is not null) as runs,
+      (select count(*)::int from keyframe_private.provider_submits where search_due_at is not null) as searches,
       (select count(*)::int from keyframe_private.file_removals)
         + (select count(*) from storage.objects o where o.bucket_id = 'projects'
             and not exists (select from auth.users u where u.id::text = o.owner_id))::int as removals,

@@ -4,6 +4,7 @@ import { learnSecrets } from "../endpoint-actions.ts";
 import { wrongClockCallbacks } from "../second-process.ts";
 import { pause } from "../../../shared/platform/pause.ts";
 import { retry, type World } from "../world.ts";
+import { costInvariants } from "./costs.ts";
 import { deliveryInvariants } from "./deliveries.ts";
 import { filesInStorage, ledgerRows, type Invariant, runsAtProvider, writeLedger } from "./ledger-tables.ts";
 import { leftoverInvariants, storageInvariants } from "./leftovers.ts";
@@ -12,6 +13,7 @@ import { statusInvariants, predictionInvariants } from "./predictions.ts";
 export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   ...predictionInvariants,
   ...statusInvariants,
+  ...costInvariants,
   ...deliveryInvariants,
   ...storageInvariants,
   ...leftoverInvariants,

@@ -64,28 +64,29 @@ export const predictionInvariants = {
       select format('run %s (%s) of prediction %s (%s, %s) is in no row', r.id, r.status, coalesce(p.id::text, 'that is gone'),
         coalesce(p.status::text, '-'), coalesce(p.error_code, '-')) as broken
       from chaos.runs r left join keyframe.predictions p on p.id = r.made_for
-      left join keyframe_private.provider_runs o on o.provider_prediction_id = r.id
-      where o.provider_prediction_id is null and not (${UNPROVABLE})`,
+      left join keyframe_private.provider_submits o on o.provider_prediction_id = r.id
+      where o.id is null and not (${UNPROVABLE})`,
   },
   runs_are_their_predictions: {
     sentence: "each provider run belongs to the prediction it was made for, and none is cancelled for another one",
     broken: `
       select format('run %s was made for %s and is in a row of %s', r.id, r.made_for, o.prediction_id) as broken
-      from chaos.runs r join keyframe_private.provider_runs o on o.provider_prediction_id = r.id where o.prediction_id <> r.made_for
+      from chaos.runs r join keyframe_private.provider_submits o on o.provider_prediction_id = r.id where o.prediction_id <> r.made_for
       union all
       select format('run %s was made for %s, and %s follows it', r.id, r.made_for, p.id)
       from chaos.runs r join keyframe.predictions p on p.provider_prediction_id = r.id where p.id <> r.made_for
       union all
       select format('run %s of %s was cancelled, which is %s', r.id, r.made_for, coalesce(p.status::text, 'not known as its prediction'))
-      from chaos.runs r left join keyframe_private.provider_runs o on o.provider_prediction_id = r.id and o.prediction_id = r.made_for
+      from chaos.runs r left join keyframe_private.provider_submits o on o.provider_prediction_id = r.id and o.prediction_id = r.made_for
       left join keyframe.predictions p on p.provider_prediction_id = r.id
-      where r.cancel_asked and (o.provider_prediction_id is null or p.status = 'succeeded')`,
+      where r.cancel_asked and (o.id is null or p.status = 'succeeded')`,
   },
   runs_are_real: {
     sentence: "no row names a provider run that the provider never made (a forged callback's)",
     broken: `
       select format('run %s of prediction %s', o.provider_prediction_id, o.prediction_id) as broken
-      from keyframe_private.provider_runs o left join chaos.runs r on r.id = o.provider_prediction_id where r.id is null`,
+      from keyframe_private.provider_submits o left join chaos.runs r on r.id = o.provider_prediction_id
+      where o.provider_prediction_id is not null and r.id is null`,
   },
   wrong_clocks_take_nothing: {
     sentence: "a process whose clock is ten minutes off accepts no callback",
@@ -99,20 +100,17 @@ export const predictionInvariants = {
       select format('run %s is %s: %s', r.id, r.status, r.prompt) as broken from chaos.runs r
       where r.status in ('starting', 'processing')
       union all
-      select format('run %s is still to be cancelled', provider_prediction_id) from keyframe_private.provider_runs where cancel_due_at is not null
+      select format('run %s is still to be cancelled', provider_prediction_id) from keyframe_private.provider_submits where cancel_due_at is not null
       union all
-      select format('a run of prediction %s is still to be looked for', id) from keyframe.predictions
-      where unanswered_since is not null and status in ('failed', 'canceled')
-      union all
-      select format('a run of prediction %s, which is gone, is still to be looked for', prediction_id)
-      from keyframe_private.unanswered_submits where search_task is not null`,
+      select format('the run of submit %s of prediction %s is still to be searched for', attempt, prediction_id)
+      from keyframe_private.provider_submits where search_due_at is not null`,
   },
   rows_are_possible: {
     sentence: "no prediction is in an impossible state",
     broken: `
-      select format('%s: %s has a run that no row of provider_runs names', p.id, p.status) as broken from keyframe.predictions p
-      left join keyframe_private.provider_runs r on r.provider_prediction_id = p.provider_prediction_id and r.prediction_id = p.id
-      where p.provider_prediction_id is not null and r.provider_prediction_id is null
+      select format('%s: %s has a run that no submit names', p.id, p.status) as broken from keyframe.predictions p
+      left join keyframe_private.provider_submits r on r.provider_prediction_id = p.provider_prediction_id and r.prediction_id = p.id
+      where p.provider_prediction_id is not null and r.id is null
       union all
       select format('%s succeeded without a run', id) from keyframe.predictions where status = 'succeeded' and provider_prediction_id is null
       union all
