@@ -4384,7 +4384,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, needs_budget boolean)
+CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, released_micros bigint)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -4393,7 +4393,7 @@ declare
   moment constant timestamptz := clock_timestamp();
   cost record := keyframe_private.most_cost(p.model, p.input, moment);
 begin
-  if needs_budget then
+  if (cost.most_micros <= released_micros) is not true then
     perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
@@ -4413,7 +4413,7 @@ begin
   if (select s.spending_stopped from keyframe_private.settings s) then
     perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
   end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1, needs_budget => true);
+  perform keyframe_private.add_submit(new, new.attempt + 1, released_micros => null);
   return null;
 end
 $function$;
@@ -4425,7 +4425,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.end_submit(submit bigint, how text, 
 AS $function$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end
@@ -4468,8 +4468,10 @@ begin
   returning s.id into known.id;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run
+      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id, price_ids, most_micros,
+      metrics)
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run, o.price_ids, o.most_micros,
+      (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count')
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1
     returning id into known.id;
@@ -4532,7 +4534,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
 AS $function$
 declare
   today constant date := (new.created_at at time zone 'UTC')::date;
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 then 1 else 0 end;
+  -- A second run of the first submit is no second prediction.
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.provider_prediction_id is null then 1 else 0 end;
   held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
   settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
@@ -4675,8 +4678,9 @@ declare
   sentence text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, needs_budget => exists (
-    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.cost_state <> 'released'));
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released_micros => (
+    select case when bool_and(s.cost_state = 'released') then max(s.most_micros) end
+    from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
@@ -5255,6 +5259,36 @@ AS $function$
   where i.prediction_id = prediction
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.add_submits_after_lost_leases(at timestamp with time zone, max_rows integer DEFAULT 100)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  lost keyframe.predictions;
+begin
+  for lost in
+    select p.* from keyframe.predictions p
+    where p.id = any (array(
+        select d.id from keyframe.predictions d
+        where d.admitted_at is not null and d.is_active and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
+      and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
+        select from keyframe_private.provider_submits s
+        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+    for update skip locked
+  loop
+    begin
+      if keyframe_private.try_lock_slots(lost.owner_id) then
+        perform keyframe_private.add_next_submit(lost);
+      end if;
+    exception when others then
+      raise warning 'No submit of the prediction % could be added: %', lost.id, sqlerrm;
+    end;
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamp with time zone)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
@@ -5263,6 +5297,7 @@ AS $function$
 declare
   tasks jsonb[];
 begin
+  perform keyframe_private.add_submits_after_lost_leases(at);
   with due as (
     select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
     from keyframe.predictions p
@@ -5271,9 +5306,7 @@ begin
       where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
       for update skip locked) w on true
     where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
-      and (p.status <> 'queued' or w.id is not null or not exists (
-        select from keyframe_private.provider_submits s
-        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null))
+      and (p.status <> 'queued' or w.id is not null)
     order by p.next_attempt_at
     limit max_rows
     for update of p skip locked
@@ -5294,15 +5327,6 @@ begin
   ), submits_recorded as (
     update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
     from submits c where s.id = c.waiting_submit
-  ), submits_added as (
-    -- The lease of a submit has expired: the next one can cost as much.
-    insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash, price_ids, most_micros)
-    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash, o.price_ids, o.most_micros
-    from submits c
-    left join lateral (
-      select l.price_ids, l.most_micros from keyframe_private.provider_submits l where l.prediction_id = c.id order by l.attempt desc limit 1) o on true
-    where c.waiting_submit is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,

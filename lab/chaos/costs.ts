@@ -7,8 +7,8 @@ const BUDGET_MICROS = 600_000;
 const EVERY = 3;
 
 /**
- * Records each submit that takes its owner over the budget. A submit in place of one that was released needs no more than
- * that one, and a second run of a submit is recorded whatever it costs.
+ * Records each submit that takes its owner over the budget. A submit in place of one that was released may cost as
+ * much as that one, and a second run of a submit is recorded whatever it costs.
  */
 export async function prepareBudgets(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`
@@ -24,7 +24,8 @@ export async function prepareBudgets(sql: postgres.Sql): Promise<void> {
       from keyframe_private.owner_budgets b
       where b.owner_id = new.owner_id and used > b.month_micros and not exists (
         select from keyframe_private.provider_submits s
-        where s.prediction_id = new.prediction_id and s.attempt = new.attempt - 1 and s.cost_state = 'released');
+        where s.prediction_id = new.prediction_id and s.attempt = new.attempt - 1 and s.cost_state = 'released'
+          and s.most_micros >= new.most_micros);
       return null;
     end $$;
     create trigger _900_chaos after insert on keyframe_private.provider_submits

@@ -10,7 +10,8 @@ set search_path = ''
 as $$
 declare
   today constant date := (new.created_at at time zone 'UTC')::date;
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 then 1 else 0 end;
+  -- A second run of the first submit is no second prediction.
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.provider_prediction_id is null then 1 else 0 end;
   held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
   settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
