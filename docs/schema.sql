@@ -1469,7 +1469,8 @@ AS $function$
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
     'fileRemovals', keyframe_private.file_figures(),
-    'unavailableModels', keyframe_private.unavailable_models())
+    'unavailableModels', keyframe_private.unavailable_models(),
+    'costs', keyframe_private.cost_figures())
 $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 grant execute on function keyframe.service_figures() to service_role;
@@ -2107,6 +2108,7 @@ create table keyframe_private.daily_costs (
   held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
+  unknown_submits integer not null default 0,
   constraint daily_costs_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
 comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
@@ -2115,6 +2117,7 @@ comment on column keyframe_private.daily_costs.predictions is 'How many predicti
 comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What the others have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
 CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING btree (owner_id, day, step, model);
 CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
 alter table keyframe_private.daily_costs enable row level security;
@@ -4541,19 +4544,20 @@ declare
   settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
   unknown constant bigint := case when new.cost_state = 'unknown' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'unknown' then coalesce(old.most_micros, 0) else 0 end;
+  unknown_more constant integer := (new.cost_state = 'unknown')::integer - coalesce((old.cost_state = 'unknown')::integer, 0);
   whose uuid;
 begin
   foreach whose in array array[new.owner_id, keyframe_private.everybody()] loop
     update keyframe_private.daily_costs c
     set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
-        unknown_micros = c.unknown_micros + unknown
+        unknown_micros = c.unknown_micros + unknown, unknown_submits = c.unknown_submits + unknown_more
     where c.id = (
       select o.id from keyframe_private.daily_costs o
       where o.owner_id = whose and o.day = today and o.step = new.step and o.model = new.model
       limit 1 for update skip locked);
     if not found then
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros)
-      values (whose, today, new.step, new.model, started, held, settled, unknown);
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+      values (whose, today, new.step, new.model, started, held, settled, unknown, unknown_more);
     end if;
   end loop;
   return null;
@@ -6486,6 +6490,9 @@ begin
   delete from keyframe_private.provider_submits s where s.id = any (array(
     select o.id from keyframe_private.provider_submits o
     where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
+  delete from keyframe_private.daily_costs c where c.id = any (array(
+    select o.id from keyframe_private.daily_costs o
+    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();
@@ -6773,6 +6780,34 @@ AS $function$
   ) order by m.step, m.position, m.model), '[]')
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.cost_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'spendingStopped', s.spending_stopped,
+    'cheapestStartMicros', (
+      select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
+      join keyframe.models m on m.step = d.step and m.model = d.model),
+    'unknownSubmits', (
+      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.daily_costs c
+      where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
+    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+  from keyframe_private.settings s
+  cross join (select (now() at time zone 'UTC')::date as today) t
+  cross join lateral (
+    select jsonb_object_agg(p.name, jsonb_build_object(
+      'settledMicros', u.settled, 'heldMicros', u.held, 'unknownMicros', u.unknown, 'budgetMicros', p.budget,
+      'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
+    from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
+    cross join lateral (
+      select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
+      from keyframe_private.daily_costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+  ) f
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.claims_for_server(user_id uuid)

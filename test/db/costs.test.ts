@@ -27,9 +27,12 @@ const budget = (month: number | null, day: number | null = null, owner = world.o
 async function sums(owner = "00000000-0000-0000-0000-000000000000") {
   const [row] = await db.sql`
     select sum(predictions)::integer as predictions, sum(held_micros)::integer as held, sum(settled_micros)::integer as settled,
-      sum(unknown_micros)::integer as unknown
+      sum(unknown_micros)::integer as unknown,
+      sum(unknown_submits)::integer as "unknownSubmits"
     from keyframe_private.daily_costs where owner_id = ${owner}`;
-  return row;
+  const { unknownSubmits, ...micros } = row ?? {};
+  expect(unknownSubmits > 0).toBe(micros.unknown > 0);
+  return micros;
 }
 async function costOf(id: string) {
   const [row] = await db.sql`select keyframe_private.cost_json(${id}) as cost`;
