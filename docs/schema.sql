@@ -1489,7 +1489,8 @@ AS $function$
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
     'fileRemovals', keyframe_private.file_figures(),
-    'unavailableModels', keyframe_private.unavailable_models())
+    'unavailableModels', keyframe_private.unavailable_models(),
+    'costs', keyframe_private.cost_figures())
 $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 grant execute on function keyframe.service_figures() to service_role;
@@ -2135,6 +2136,7 @@ create table keyframe_private.daily_costs (
   held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
+  unknown_submits integer not null default 0,
   constraint daily_costs_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
 comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
@@ -2143,6 +2145,7 @@ comment on column keyframe_private.daily_costs.predictions is 'How many predicti
 comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What the others have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
 CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING btree (owner_id, day, step, model);
 CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
 alter table keyframe_private.daily_costs enable row level security;
@@ -4455,16 +4458,16 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, held_since timestamp with time zone DEFAULT NULL::timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits DEFAULT NULL::keyframe_private.provider_submits)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  moment constant timestamptz := coalesce(held_since, clock_timestamp());
+  moment constant timestamptz := coalesce(released.created_at, clock_timestamp());
   cost record := keyframe_private.most_cost(p.model, p.input, moment);
 begin
-  if held_since is null then
+  if (cost.most_micros <= released.most_micros) is not true then
     perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
@@ -4605,26 +4608,27 @@ CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
 AS $function$
 declare
   today constant date := (new.created_at at time zone 'UTC')::date;
-  -- A second run of a submit has been submitted already.
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.submitted_at is null then 1 else 0 end;
+  -- A second run of the first submit is no second prediction.
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.provider_prediction_id is null then 1 else 0 end;
   held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
   settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
   unknown constant bigint := case when new.cost_state = 'unknown' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'unknown' then coalesce(old.most_micros, 0) else 0 end;
+  unknown_more constant integer := (new.cost_state = 'unknown')::integer - coalesce((old.cost_state = 'unknown')::integer, 0);
   whose uuid;
 begin
   foreach whose in array array[new.owner_id, keyframe_private.everybody()] loop
     update keyframe_private.daily_costs c
     set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
-        unknown_micros = c.unknown_micros + unknown
+        unknown_micros = c.unknown_micros + unknown, unknown_submits = c.unknown_submits + unknown_more
     where c.id = (
       select o.id from keyframe_private.daily_costs o
       where o.owner_id = whose and o.day = today and o.step = new.step and o.model = new.model
       limit 1 for update skip locked);
     if not found then
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros)
-      values (whose, today, new.step, new.model, started, held, settled, unknown);
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+      values (whose, today, new.step, new.model, started, held, settled, unknown, unknown_more);
     end if;
   end loop;
   return null;
@@ -4746,13 +4750,17 @@ CREATE OR REPLACE FUNCTION keyframe_private.add_next_submit(prediction keyframe.
  SET search_path TO ''
 AS $function$
 declare
+  released keyframe_private.provider_submits;
   code text;
   sentence text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, held_since => (
-    select case when bool_and(s.cost_state = 'released') then max(s.created_at) end
-    from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt));
+  select s.* into released from keyframe_private.provider_submits s
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and not exists (
+    select from keyframe_private.provider_submits o
+    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
+  limit 1;
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
@@ -5321,6 +5329,36 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.add_submits_after_lost_leases(at timestamp with time zone, max_rows integer DEFAULT 100)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  lost keyframe.predictions;
+begin
+  for lost in
+    select p.* from keyframe.predictions p
+    where p.id = any (array(
+        select d.id from keyframe.predictions d
+        where d.admitted_at is not null and d.is_active and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
+      and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
+        select from keyframe_private.provider_submits s
+        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+    for update skip locked
+  loop
+    begin
+      if keyframe_private.try_lock_slots(lost.owner_id) then
+        perform keyframe_private.add_next_submit(lost);
+      end if;
+    exception when others then
+      raise warning 'No submit of the prediction % could be added: %', lost.id, sqlerrm;
+    end;
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamp with time zone)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
@@ -5329,6 +5367,7 @@ AS $function$
 declare
   tasks jsonb[];
 begin
+  perform keyframe_private.add_submits_after_lost_leases(at);
   with due as (
     select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
     from keyframe.predictions p
@@ -5337,9 +5376,7 @@ begin
       where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
       for update skip locked) w on true
     where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
-      and (p.status <> 'queued' or w.id is not null or not exists (
-        select from keyframe_private.provider_submits s
-        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null))
+      and (p.status <> 'queued' or w.id is not null)
     order by p.next_attempt_at
     limit max_rows
     for update of p skip locked
@@ -5360,15 +5397,6 @@ begin
   ), submits_recorded as (
     update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
     from submits c where s.id = c.waiting_submit
-  ), submits_added as (
-    -- The lease of a submit has expired: the next one can cost as much.
-    insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash, price_ids, most_micros)
-    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash, o.price_ids, o.most_micros
-    from submits c
-    left join lateral (
-      select l.price_ids, l.most_micros from keyframe_private.provider_submits l where l.prediction_id = c.id order by l.attempt desc limit 1) o on true
-    where c.waiting_submit is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
@@ -6554,6 +6582,9 @@ begin
   delete from keyframe_private.provider_submits s where s.id = any (array(
     select o.id from keyframe_private.provider_submits o
     where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
+  delete from keyframe_private.daily_costs c where c.id = any (array(
+    select o.id from keyframe_private.daily_costs o
+    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();
@@ -6841,6 +6872,34 @@ AS $function$
   ) order by m.step, m.position, m.model), '[]')
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.cost_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'spendingStopped', s.spending_stopped,
+    'cheapestStartMicros', (
+      select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
+      join keyframe.models m on m.step = d.step and m.model = d.model),
+    'unknownSubmits', (
+      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.daily_costs c
+      where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
+    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+  from keyframe_private.settings s
+  cross join (select (now() at time zone 'UTC')::date as today) t
+  cross join lateral (
+    select jsonb_object_agg(p.name, jsonb_build_object(
+      'settledMicros', u.settled, 'heldMicros', u.held, 'unknownMicros', u.unknown, 'budgetMicros', p.budget,
+      'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
+    from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
+    cross join lateral (
+      select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
+      from keyframe_private.daily_costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+  ) f
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.claims_for_server(user_id uuid)

@@ -21,6 +21,9 @@ const MAX_OPEN = 20;
 const PAIR_APART_MS = 50;
 const PAIR_CANCELED = 0.4;
 
+/** A model whose price depends on its input and output. */
+const BY_MEGAPIXEL = "black-forest-labs/flux-2-pro";
+
 const WEIGHTS = {
   createProject: 9,
   first: 44,
@@ -66,7 +69,17 @@ function projectActions(user: User, world: World) {
   const start = async (
     step: Step,
     project: OwnProject | undefined,
-    { reference, given, frame }: { reference?: string | undefined; given?: string; frame?: string | undefined } = {},
+    {
+      reference,
+      given,
+      frame,
+      model,
+    }: {
+      reference?: string | undefined;
+      given?: string;
+      frame?: string | undefined;
+      model?: string | undefined;
+    } = {},
   ) => {
     if (!project) return;
     const key = crypto.randomUUID();
@@ -77,10 +90,12 @@ function projectActions(user: User, world: World) {
       prompt,
       ...(reference === undefined ? {} : { referenceImagePath: reference }),
       ...(frame === undefined ? {} : { firstFramePredictionId: frame }),
+      ...(model === undefined ? {} : { model }),
     };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
     const recorded = {
       key,
+      ownerId: user.userId,
       prompt,
       projectId,
       step,
@@ -118,7 +133,10 @@ function projectActions(user: User, world: World) {
       user.projects.push({ projectId, hasFirstFrame: false });
     },
     first: () =>
-      start("first-frame", project(), { reference: random.chance(0.2) ? user.references.at(-1) : undefined }),
+      start("first-frame", project(), {
+        reference: random.chance(0.2) ? user.references.at(-1) : undefined,
+        model: random.chance(0.1) ? BY_MEGAPIXEL : undefined,
+      }),
     last: () => start("last-frame", project()),
     video: () =>
       start(

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/pause.ts";
+import { MISCOUNTED_COSTS, RECOUNT_COSTS } from "./invariants/costs.ts";
 import { retry, type World } from "./world.ts";
 
 /**
@@ -34,26 +35,27 @@ export const MISCOUNTED = `
   where (coalesce(c.delivered, 0), coalesce(c.retrying, 0), coalesce(c.exhausted, 0))
     <> (coalesce(t.delivered, 0), coalesce(t.retrying, 0), coalesce(t.exhausted, 0))`;
 
-/** Wrong counts found before the times were moved, for the end of the run. */
+/** Wrong counts and sums found before the times were moved, for the end of the run. */
 export const MISCOUNTED_TABLE = "create table if not exists chaos.miscounted (broken text)";
 
 /** Stores the counts that are wrong now. No other transaction may write deliveries meanwhile. */
 async function recordMiscounts(sql: postgres.TransactionSql): Promise<void> {
-  await sql.unsafe(`insert into chaos.miscounted ${MISCOUNTED}`);
+  await sql.unsafe(`insert into chaos.miscounted ${MISCOUNTED} union all ${MISCOUNTED_COSTS}`);
 }
 
-/** Counts again, because moved times are in other hours. */
+/** Counts again, because moved times are in other hours, and some in another day. */
 async function recount(sql: postgres.TransactionSql): Promise<void> {
   await sql`delete from keyframe_private.webhook_hours`;
   await sql.unsafe(`
     insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, retrying, exhausted, last_attempt_at, failed_at)
     select endpoint_id, hour, delivered, retrying, exhausted, last_attempt_at, failed_at from (${ACTUAL_HOURS}) t`);
+  await sql.unsafe(RECOUNT_COSTS);
 }
 
 /**
  * Moves the database's clock by so many seconds: moves every time in our tables the other way, in one transaction,
- * without triggers. Times in a primary key stay, because they name a row (a counted hour); the hours are compared with
- * the deliveries before and counted again afterwards.
+ * without triggers. Times in a primary key stay, because they name a row (a counted hour); the hours and
+ * the sums of costs are compared with their rows before and counted again afterwards.
  */
 export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<void> {
   const columns = await retry(
@@ -80,7 +82,7 @@ export async function shiftTime(sql: postgres.Sql, seconds: number): Promise<voi
 
 /** The tables whose writes fail while errors are left. */
 const FAILING_TABLES = ["projects", "predictions", "webhook_events", "webhook_deliveries", "webhook_attempts"];
-const FAILING_PRIVATE_TABLES = ["provider_submits", "file_removals"];
+const FAILING_PRIVATE_TABLES = ["provider_submits", "daily_costs", "file_removals"];
 
 /**
  * Prepares errors on demand: the next writes to our tables fail, in turn with 40P01 (deadlock) and 40001

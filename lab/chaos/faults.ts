@@ -3,6 +3,7 @@ import type { StorageFault } from "../../local/platform/storage-faults.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
 import { exhaustConnections, makeDeadlock, shiftTime, injectErrors } from "./database-faults.ts";
+import { lowerBudgets, raisePrices } from "./costs.ts";
 import type { FaultName, PlannedFault } from "./plan.ts";
 import type { Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS, TOO_SLOW } from "./receivers.ts";
@@ -104,6 +105,8 @@ const APPLY: Record<FaultName, Apply> = {
     replaceCallbackProcess(world, tenMinutesOff(random), forMs),
   account_deleted: (world, _planned, random) => deleteAccount(world, random),
   database_errors: async ({ sql }, _planned, random) => void (await injectErrors(sql, random.whole(2, 12))),
+  prices_raised: ({ sql }, _planned, random) => raisePrices(sql, random.whole(2, 3)),
+  budgets_lowered: ({ sql }) => lowerBudgets(sql),
   deadlock: (world, { forMs }) => makeDeadlock(world, Math.max(forMs, 3_000)),
   connection_limit: (world, { forMs }) => {
     const connection = { application_name: RUNNER };

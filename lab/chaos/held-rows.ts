@@ -89,6 +89,7 @@ async function holdAll(sql: World["sql"], owner: string): Promise<void> {
     await open`select from keyframe.predictions where owner_id = ${owner} order by id for update`;
     await open`select keyframe_private.lock_slots(${owner})`;
     await open`select from keyframe_private.provider_submits where owner_id = ${owner} for update`;
+    await open`select from keyframe_private.daily_costs for update`;
     await open`select from auth.users where id = ${owner} for update`;
     await open`update keyframe.models set notes = notes`;
     await open`update keyframe_private.settings set max_failures = max_failures`;

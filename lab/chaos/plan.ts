@@ -28,6 +28,8 @@ export const FAULT_NAMES = [
   "account_deleted",
   "database_errors",
   "deadlock",
+  "prices_raised",
+  "budgets_lowered",
   "connection_limit",
   "receivers_misbehave",
 ] as const;
@@ -88,6 +90,7 @@ const DIRECTIVES = {
   callback_reordered: 3,
   "callback_late=1500": 3,
   callback_forged: 2,
+  metrics_missing: 8,
   output_expired: 1,
   output_huge: 0.1,
   "output_padded=2000000": 1,

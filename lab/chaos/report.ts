@@ -70,6 +70,14 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
           select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)) as "provider runs that nothing proves",
         (select count(*)::int from keyframe_private.provider_submits) as submits,
         (select count(*)::int from keyframe_private.provider_submits where outcome = 'lost') as "submits of which nobody knows what happened",
+        (select coalesce(sum(billed_micros), 0)::float from chaos.runs r where not exists (
+          select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)) as "micro-dollars billed for these",
+        (select coalesce(sum(billed_micros), 0)::float from chaos.runs) as "micro-dollars billed, at the first prices",
+        (select coalesce(sum(cost_micros), 0)::float from keyframe_private.provider_submits) as "micro-dollars settled",
+        (select count(*)::int from keyframe_private.provider_submits where cost_state = 'unknown') as "submits of unknown cost",
+        (select coalesce(sum(most_micros), 0)::float from keyframe_private.provider_submits where cost_state = 'unknown')
+          as "micro-dollars that these cost at most",
+        (select count(*)::int from chaos.starts where refusal = 'budget_exceeded') as "starts refused for a budget",
         (select count(*)::int from chaos.deleted_projects d
           where not exists (select from keyframe.projects p where p.id = d.project_id)) as "deleted projects",
         (select count(*)::int from chaos.deleted_takes d

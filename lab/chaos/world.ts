@@ -104,6 +104,7 @@ export async function retry<T>(work: () => Promise<T>, seconds = 60): Promise<T>
  */
 type Start = {
   key: string;
+  ownerId: string;
   prompt: string;
   projectId: string;
   step: Step;

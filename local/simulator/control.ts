@@ -7,6 +7,7 @@ import { Problem } from "./requests.ts";
 import type { Simulator } from "./simulator.ts";
 
 type SimulatorState = ReturnType<Simulator["state"]>;
+type Bill = Simulator["account"]["entries"];
 type MadePrediction = ReturnType<Simulator["made"]>[number];
 
 /** How tests control the simulator, directly or over HTTP under `/control`. */
@@ -22,6 +23,8 @@ export type Control = {
   state(): SimulatorState;
   /** Every prediction, the newest first, with its input and whether it was to be canceled. */
   made(): MadePrediction[];
+  /** What each run that has ended was billed, the oldest first. */
+  account(): Bill;
 };
 
 export function controlOf(simulator: Simulator): Control {
@@ -39,6 +42,7 @@ export function controlOf(simulator: Simulator): Control {
     },
     state: () => simulator.state(),
     made: () => simulator.made(),
+    account: () => simulator.account.entries,
   };
 }
 
@@ -80,6 +84,7 @@ export function controlRoutes(control: Control): Hono<Env> {
   });
   routes.get("/state", (c) => c.json(control.state()));
   routes.get("/predictions", (c) => c.json(control.made()));
+  routes.get("/account", (c) => c.json(control.account()));
   return routes;
 }
 

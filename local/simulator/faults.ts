@@ -22,6 +22,7 @@ const runFaults = [
   "callback_reordered",
   "callback_late",
   "callback_forged",
+  "metrics_missing",
   "output_expired",
   "output_huge",
   "output_not_image",

@@ -47,8 +47,7 @@ export async function makeImages(
   const { input } = prediction;
   const references = images.references.map(({ bytes }) => bytes);
   const size = pictureSize(input.aspect_ratio, studio.imageWidth, images.references[0]?.image);
-  const several = model.output === "images" && input.sequential_image_generation === "auto";
-  const count = several ? Number(input.max_images ?? 1) : 1;
+  const count = countImages(model, prediction);
   const made: OutputBytes[] = [];
   for (let i = 0; i < count; i++) {
     const prompt = i === 0 ? promptOf(prediction) : `${promptOf(prediction)} (${i + 1})`;
@@ -56,6 +55,12 @@ export async function makeImages(
     made.push(await studio.pictures.draw(picture, onBegin, prediction.stop.signal));
   }
   return made;
+}
+
+/** How many images a prediction makes. */
+export function countImages(model: Model, { input }: Prediction): number {
+  const several = model.output === "images" && input.sequential_image_generation === "auto";
+  return several ? Number(input.max_images ?? 1) : 1;
 }
 
 /** The video has the requested length, the aspect ratio of its first frame, and sound when it was asked for or is the model's default. */

@@ -1,3 +1,4 @@
+import type { Quantities } from "./bill.ts";
 import type { Input } from "./check-input.ts";
 import type { FaultName } from "./faults.ts";
 
@@ -27,6 +28,10 @@ export type Prediction = {
   readonly webhookEvents: readonly EventType[] | null;
   /** By the simulated clock; expiry counts from it. */
   endedAt: number | null;
+  /** What it received and made, or was to make, as far as it got. */
+  quantities: Quantities;
+  /** Whether it is billed; false until it has ended. */
+  isBilled: boolean;
   readonly faults: ReadonlyMap<FaultName, string>;
   /** Aborted with a {@link Stop} to end the run early. */
   readonly stop: AbortController;
@@ -50,7 +55,7 @@ export function hasEnded(prediction: Prediction): boolean {
 
 /** The prediction as in the provider's API and callbacks. */
 export function predictionJson(prediction: Prediction, baseUrl: string): Record<string, unknown> {
-  const { startedAt, completedAt } = prediction;
+  const { startedAt, completedAt, isBilled, quantities } = prediction;
   const seconds = (from: Date, to: Date) => (to.getTime() - from.getTime()) / 1000;
   return {
     id: prediction.id,
@@ -71,6 +76,7 @@ export function predictionJson(prediction: Prediction, baseUrl: string): Record<
       ? {
           ...(startedAt ? { predict_time: seconds(startedAt, completedAt) } : {}),
           total_time: seconds(prediction.createdAt, completedAt),
+          ...(isBilled && !prediction.faults.has("metrics_missing") ? figures(quantities) : {}),
         }
       : {},
     urls: {
@@ -81,4 +87,9 @@ export function predictionJson(prediction: Prediction, baseUrl: string): Record<
     ...(prediction.webhook ? { webhook: prediction.webhook } : {}),
     ...(prediction.webhookEvents ? { webhook_events_filter: prediction.webhookEvents } : {}),
   };
+}
+
+/** What the provider counted, under its names. */
+function figures({ image, second }: Quantities): Record<string, number> {
+  return second > 0 ? { video_output_count: 1, video_output_duration_seconds: second } : { image_output_count: image };
 }

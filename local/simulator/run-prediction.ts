@@ -1,5 +1,6 @@
+import { type Account, megapixels, type Quantities } from "./bill.ts";
 import type { CallbackSender } from "./callbacks.ts";
-import { loadInputs, makeImages, makeVideo, planVideo, type Studio } from "./make-output.ts";
+import { countImages, loadInputs, makeImages, makeVideo, planVideo, type Studio } from "./make-output.ts";
 import type { Model } from "./models.ts";
 import { type Prediction, type Status, Stop } from "./prediction.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
@@ -11,6 +12,7 @@ export type Delays = { startMs: number; runMs: number };
 type Stage = {
   clock: SimulatedClock;
   callbacks: CallbackSender;
+  account: Account;
   outputs: Outputs;
   studio: Studio;
   delays: Readonly<Delays>;
@@ -31,6 +33,7 @@ const rejectedErrors = {
 export async function runPrediction(prediction: Prediction, model: Model, stage: Stage): Promise<void> {
   const { callbacks, clock, delays } = stage;
   const { faults, stop } = prediction;
+  prediction.quantities = plannedQuantities(model, prediction, stage.studio);
   try {
     callbacks.send(prediction, "start");
     if (delays.startMs > 0) await clock.wait(delays.startMs, stop.signal);
@@ -55,6 +58,9 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
 async function work(prediction: Prediction, model: Model, stage: Stage): Promise<OutputBytes[]> {
   const { faults } = prediction;
   const images = await loadInputs(model, prediction, stage.studio);
+  const { first, last, references } = images;
+  const loaded = [first, last, ...references].flatMap((one) => (one ? [one.image] : []));
+  prediction.quantities.input_megapixel = megapixels(loaded);
   const plan = model.output === "video" ? planVideo(model, prediction, images, stage.studio) : null;
   const steps = plan ? plan.frames : imageSteps;
   const report = progressReporter(prediction, steps, stage);
@@ -82,6 +88,17 @@ async function work(prediction: Prediction, model: Model, stage: Stage): Promise
   return made;
 }
 
+/** What a run is to make. A video is as long as was asked for; pictures have the size that the simulator draws. */
+function plannedQuantities(model: Model, prediction: Prediction, studio: Studio): Quantities {
+  const isVideo = model.output === "video";
+  const width = studio.imageWidth;
+  const image = isVideo ? 0 : countImages(model, prediction);
+  const film = isVideo ? planVideo(model, prediction, { first: null, last: null, references: [] }, studio) : null;
+  const second = film ? film.frames / film.fps : 0;
+  const output_megapixel = image * megapixels([{ width, height: (width * 9) / 16 }]);
+  return { run: 1, image, second, input_megapixel: 0, output_megapixel };
+}
+
 function progressReporter(prediction: Prediction, steps: number, stage: Stage): (done: number) => void {
   const began = stage.clock.now();
   let last = -1;
@@ -93,11 +110,14 @@ function progressReporter(prediction: Prediction, steps: number, stage: Stage): 
   };
 }
 
-function end(prediction: Prediction, status: Status, error: string | null, { clock, callbacks }: Stage): void {
+function end(prediction: Prediction, status: Status, error: string | null, { clock, callbacks, account }: Stage): void {
   prediction.status = status;
   prediction.error = error;
   prediction.completedAt = clock.wall();
   prediction.endedAt = clock.now();
+  // In full, whatever its end, except two: the project must not rely on less.
+  prediction.isBilled = status !== "aborted" && !(status === "failed" && prediction.faults.has("content_rejected"));
+  account.add(prediction);
   callbacks.send(prediction, "completed");
   prediction.markEnded();
 }

@@ -1,3 +1,4 @@
+import { Account } from "./bill.ts";
 import { CallbackSender } from "./callbacks.ts";
 import { checkInput } from "./check-input.ts";
 import { type CreateRequest, invalidInput, notFound, Problem, throttled } from "./requests.ts";
@@ -36,6 +37,7 @@ export class Simulator {
   readonly files: StoredFiles;
   readonly outputs: Outputs;
   readonly callbacks: CallbackSender;
+  readonly account = new Account();
   readonly #pictures = new Drawer();
   readonly #films = new Drawer();
   readonly #predictions = new Map<string, Prediction>();
@@ -149,11 +151,11 @@ export class Simulator {
   }
 
   #stage() {
-    const { files, outputs, callbacks } = this;
+    const { files, outputs, callbacks, account } = this;
     const { fetch, imageWidth } = this.settings;
     const source = { files, fetch, baseUrl: this.settings.baseUrl() };
     const studio: Studio = { pictures: this.#pictures, films: this.#films, source, imageWidth };
-    return { outputs, callbacks, studio };
+    return { outputs, callbacks, account, studio };
   }
 
   #newPrediction(model: string, request: CreateRequest, cancelAfterMs: number | null, faults: Faults): Prediction {
@@ -179,6 +181,8 @@ export class Simulator {
       cancelAsked: false,
       webhookEvents: request.webhook_events_filter ?? null,
       endedAt: null,
+      quantities: { run: 1, image: 0, second: 0, input_megapixel: 0, output_megapixel: 0 },
+      isBilled: false,
       faults: faults.run,
       stop,
       ended,

@@ -41,6 +41,20 @@ const worker = z
   .meta({ id: "WorkerFigures" });
 export type WorkerFigures = z.infer<typeof worker>;
 
+const micros = (description: string) =>
+  z
+    .int()
+    .min(0)
+    .meta({ description: `${description} In micro-dollars.` });
+
+const costs = z.object({
+  settledMicros: micros("What those have cost that have ended."),
+  heldMicros: micros("The most that the others can cost."),
+  unknownMicros: micros("The most that those have cost of which nobody knows it."),
+  budgetMicros: micros("The service's budget; null: none.").nullable(),
+  leftMicros: micros("What is left of it; null: there is none.").nullable(),
+});
+
 /** Ages are by the database's clock; null where there is nothing. docs/operate.md explains the figures. */
 export const serviceFigures = z
   .object({
@@ -123,6 +137,17 @@ export const serviceFigures = z
         }),
       )
       .meta({ description: "Enabled models that a start cannot use." }),
+    costs: z
+      .object({
+        today: costs,
+        month: costs,
+        unknownSubmits: count("Submits of this month of which nobody knows what they have cost."),
+        cheapestStartMicros: micros(
+          "What a start with the cheapest default model costs at most; null: unknown.",
+        ).nullable(),
+        spendingStopped: z.boolean().meta({ description: "Whether an administrator has stopped new generations." }),
+      })
+      .meta({ description: "Of the submits of all owners, by UTC. docs/costs.md." }),
   })
   .meta({ id: "ServiceFigures" });
 export type ServiceFigures = z.infer<typeof serviceFigures>;

@@ -12,7 +12,8 @@ create table keyframe_private.daily_costs (
   predictions integer not null default 0,
   held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
-  unknown_micros bigint not null default 0
+  unknown_micros bigint not null default 0,
+  unknown_submits integer not null default 0
 ) with (fillfactor = 50);
 comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
@@ -20,6 +21,7 @@ comment on column keyframe_private.daily_costs.predictions is 'How many predicti
 comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What the others have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 alter table keyframe_private.daily_costs enable row level security;

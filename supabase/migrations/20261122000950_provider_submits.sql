@@ -67,20 +67,22 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
--- Adds the next submit of a prediction, which holds the most that it can cost: with held_since in the place of one that was released, by the
--- prices and on the day of that time; otherwise it needs budget. With a price row that counts the megapixels of the input, they are kept:
--- its images may be deleted before it ends.
-create function keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, held_since timestamptz default null)
+-- Adds the next submit of a prediction, which holds the most that it can cost. One in the place of another that was released has its prices
+-- and its day, and needs budget only if it can cost more. With a price row that counts the megapixels of the input, they are kept: its
+-- images may be deleted before it ends.
+create function keyframe_private.add_submit(
+  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null
+)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  moment constant timestamptz := coalesce(held_since, clock_timestamp());
+  moment constant timestamptz := coalesce(released.created_at, clock_timestamp());
   cost record := keyframe_private.most_cost(p.model, p.input, moment);
 begin
-  if held_since is null then
+  if (cost.most_micros <= released.most_micros) is not true then
     perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
@@ -142,7 +144,8 @@ end
 $$;
 
 -- The submit that a provider run belongs to, or null: the run is recorded for another prediction. That of its attempt, unless it has
--- another run or had none: then the run gets a row of its own, which holds as much. A run from the provider's list names no attempt: is_found allows any that
+-- another run or had none: then the run gets a row of its own, at the same prices and whatever the budget, because it exists. A run from
+-- the provider's list names no attempt: is_found allows any that
 -- has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint

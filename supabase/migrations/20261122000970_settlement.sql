@@ -10,26 +10,27 @@ set search_path = ''
 as $$
 declare
   today constant date := (new.created_at at time zone 'UTC')::date;
-  -- A second run of a submit has been submitted already.
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.submitted_at is null then 1 else 0 end;
+  -- A second run of the first submit is no second prediction.
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.provider_prediction_id is null then 1 else 0 end;
   held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
   settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
   unknown constant bigint := case when new.cost_state = 'unknown' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'unknown' then coalesce(old.most_micros, 0) else 0 end;
+  unknown_more constant integer := (new.cost_state = 'unknown')::integer - coalesce((old.cost_state = 'unknown')::integer, 0);
   whose uuid;
 begin
   foreach whose in array array[new.owner_id, keyframe_private.everybody()] loop
     update keyframe_private.daily_costs c
     set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
-        unknown_micros = c.unknown_micros + unknown
+        unknown_micros = c.unknown_micros + unknown, unknown_submits = c.unknown_submits + unknown_more
     where c.id = (
       select o.id from keyframe_private.daily_costs o
       where o.owner_id = whose and o.day = today and o.step = new.step and o.model = new.model
       limit 1 for update skip locked);
     if not found then
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros)
-      values (whose, today, new.step, new.model, started, held, settled, unknown);
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+      values (whose, today, new.step, new.model, started, held, settled, unknown, unknown_more);
     end if;
   end loop;
   return null;

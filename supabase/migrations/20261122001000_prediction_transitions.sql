@@ -57,8 +57,8 @@ begin
 end
 $$;
 
--- Adds the next submit of a queued prediction. After a submit that may be billed it needs a hold of its own: without budget the
--- prediction fails. After one that was released it holds the same.
+-- Adds the next submit of a queued prediction. After a submit that may be billed, or for a model that costs more, it needs budget: without
+-- that the prediction fails.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions)
 returns void
 language plpgsql
@@ -66,13 +66,17 @@ volatile
 set search_path = ''
 as $$
 declare
+  released keyframe_private.provider_submits;
   code text;
   sentence text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, held_since => (
-    select case when bool_and(s.cost_state = 'released') then max(s.created_at) end
-    from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt));
+  select s.* into released from keyframe_private.provider_submits s
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and not exists (
+    select from keyframe_private.provider_submits o
+    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
+  limit 1;
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);

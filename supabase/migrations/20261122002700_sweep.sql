@@ -143,6 +143,9 @@ begin
   delete from keyframe_private.provider_submits s where s.id = any (array(
     select o.id from keyframe_private.provider_submits o
     where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
+  delete from keyframe_private.daily_costs c where c.id = any (array(
+    select o.id from keyframe_private.daily_costs o
+    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();

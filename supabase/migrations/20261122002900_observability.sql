@@ -270,6 +270,35 @@ as $$
   where m.enabled and not keyframe_private.is_available(m, now())
 $$;
 
+-- What the submits of today and of this month cost all owners together, and what is left of the service's budgets.
+create function keyframe_private.cost_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'spendingStopped', s.spending_stopped,
+    'cheapestStartMicros', (
+      select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
+      join keyframe.models m on m.step = d.step and m.model = d.model),
+    'unknownSubmits', (
+      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.daily_costs c
+      where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
+    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+  from keyframe_private.settings s
+  cross join (select (now() at time zone 'UTC')::date as today) t
+  cross join lateral (
+    select jsonb_object_agg(p.name, jsonb_build_object(
+      'settledMicros', u.settled, 'heldMicros', u.held, 'unknownMicros', u.unknown, 'budgetMicros', p.budget,
+      'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
+    from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
+    cross join lateral (
+      select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
+      from keyframe_private.daily_costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+  ) f
+$$;
+
 -- Definer: only the secret key may call it, and it needs no right on the tables.
 create function keyframe.service_figures()
 returns jsonb
@@ -290,7 +319,8 @@ as $$
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
     'fileRemovals', keyframe_private.file_figures(),
-    'unavailableModels', keyframe_private.unavailable_models())
+    'unavailableModels', keyframe_private.unavailable_models(),
+    'costs', keyframe_private.cost_figures())
 $$;
 comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 

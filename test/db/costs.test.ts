@@ -35,9 +35,12 @@ const budget = (month: number | null, day: number | null = null, owner = world.o
 async function sums(owner = "00000000-0000-0000-0000-000000000000") {
   const [row] = await db.sql`
     select sum(predictions)::integer as predictions, sum(held_micros)::integer as held, sum(settled_micros)::integer as settled,
-      sum(unknown_micros)::integer as unknown
+      sum(unknown_micros)::integer as unknown,
+      sum(unknown_submits)::integer as "unknownSubmits"
     from keyframe_private.daily_costs where owner_id = ${owner}`;
-  return row;
+  const { unknownSubmits, ...micros } = row ?? {};
+  expect(unknownSubmits > 0).toBe(micros.unknown > 0);
+  return micros;
 }
 async function costOf(id: string) {
   const [row] = await db.sql`select keyframe_private.cost_json(${id}) as cost`;
@@ -51,6 +54,13 @@ const cost = (state: string, amountMicros: number | null, atMostMicros = amountM
 async function refusedBudget(whose = world): Promise<Record<string, unknown>> {
   const answer = await start(db, whose);
   return "refused" in answer ? (answer.refused as { budget: Record<string, unknown> }).budget : {};
+}
+
+/** Deletes a price that was in force. */
+async function forgetPrice() {
+  await db.sql`alter table keyframe_private.model_prices disable trigger user`;
+  await db.sql`delete from keyframe_private.model_prices where source = 'https://example.com'`;
+  await db.sql`alter table keyframe_private.model_prices enable trigger user`;
 }
 
 /** A started first frame whose submit a worker has claimed. */
@@ -77,9 +87,7 @@ describe("what a prediction costs", () => {
       values ('google/nano-banana-2', '{"resolution": "1K"}', 'image', 0.5, 'https://example.com')`;
     await providerSays(db.sql, { id, run: "run-1", status: "succeeded", metrics: { image_output_count: 1 } });
     expect(await costOf(id)).toEqual(cost("settled", FRAME));
-    await db.sql`alter table keyframe_private.model_prices disable trigger user`;
-    await db.sql`delete from keyframe_private.model_prices where source = 'https://example.com'`;
-    await db.sql`alter table keyframe_private.model_prices enable trigger user`;
+    await forgetPrice();
     expect(await sums(world.owner)).toEqual({ predictions: 1, held: 0, settled: FRAME, unknown: 0 });
   });
 
@@ -134,6 +142,28 @@ describe("what a prediction costs", () => {
     await db.sql`delete from auth.users where id = ${world.owner}`;
     await providerSays(db.sql, { id, run: "run-1", status: "succeeded" });
     expect(await sums(world.owner)).toEqual({ predictions: 1, held: 0, settled: FRAME, unknown: 0 });
+  });
+
+  test("a submit has a second run → that costs as much, and the prediction counts once", async () => {
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: "run-1" });
+    await providerSays(db.sql, { id, run: "run-2" });
+    expect(await sums(world.owner)).toEqual({ predictions: 1, held: 2 * FRAME, settled: 0, unknown: 0 });
+    await providerSays(db.sql, { id, run: "run-2", status: "canceled" });
+    await providerSays(db.sql, { id, run: "run-1", status: "succeeded" });
+    expect(await sums(world.owner)).toEqual({ predictions: 1, held: 0, settled: 2 * FRAME, unknown: 0 });
+  });
+
+  test("the provider counts other things than the megapixels of the input → those of the start count", async () => {
+    const image = await addReference(db, world.owner, { width: 2048, height: 1024 });
+    const { prediction } = await start(db, world, {
+      ...{ model: "black-forest-labs/flux-2-pro", input: { referenceImagePaths: [image] } },
+    });
+    await claim(db.sql);
+    await providerSays(db.sql, { id: prediction.id, run: "run-f", status: "succeeded", metrics: { predict_time: 3 } });
+    const [task] = await claim(db.sql);
+    await complete(db.sql, prediction.id, task?.lease_token ?? null);
+    expect(await costOf(prediction.id)).toEqual(cost("settled", 60_000));
   });
 
   test("an administrator settles a submit whose cost is unknown → the sums follow", async () => {
@@ -219,6 +249,40 @@ describe("budgets", () => {
       expect(await sums()).toMatchObject({ predictions: 1 });
     });
     expect(await sums()).toMatchObject({ predictions: 2, held: 2 * FRAME });
+  });
+
+  test("the lease of a submit expires → the next one needs a hold of its own; without budget the prediction fails", async () => {
+    await budget(2 * FRAME);
+    const { id } = await submitted();
+    await makeDue(db.sql, id);
+    expect(await claim(db.sql)).toMatchObject([{ id, attempt: 2, search_attempt: 1 }]);
+    expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
+    await makeDue(db.sql, id);
+    expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["search", "search"]);
+    const [row] = await db.sql`select status, error_code from keyframe.predictions where id = ${id}`;
+    expect(row).toEqual({ status: "failed", error_code: "budget_exceeded" });
+    expect(await sums(world.owner)).toMatchObject({ held: 2 * FRAME });
+  });
+
+  test("the price has risen when a refused submit is made again → its hold is the new price, if that is left", async () => {
+    await budget(FRAME);
+    const { id, lease } = await submitted();
+    await db.sql`
+      insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, source)
+      values ('google/nano-banana-2', '{"resolution": "1K"}', 'image', 0.068, 'https://example.com')`;
+    await retryLater(db.sql, id, lease);
+    await forgetPrice();
+    const [row] = await db.sql`select status, error_code from keyframe.predictions where id = ${id}`;
+    expect(row).toEqual({ status: "failed", error_code: "budget_exceeded" });
+    expect(await sums(world.owner)).toEqual({ predictions: 1, held: 0, settled: 0, unknown: 0 });
+  });
+
+  test("the budget was lowered when a refused submit is made again → what was admitted goes on", async () => {
+    await budget(FRAME);
+    const { id, lease } = await submitted();
+    await budget(0);
+    expect(await retryLater(db.sql, id, lease)).toBe("later");
+    expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
 
   test("an interrupted run is made again → a hold of its own; without budget the prediction fails", async () => {

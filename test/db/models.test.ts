@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "vitest";
+import { billOf } from "../../local/simulator/bill.ts";
 import { checkInput } from "../../local/simulator/check-input.ts";
 import { models } from "../../local/simulator/models.ts";
 import { asksOf, inputOf, modelRow, type ModelRow } from "../../tools/models-check/row-inputs.ts";
@@ -28,7 +29,7 @@ test("every model for every step that it can serve, and no others", () => {
 });
 
 test.each(SERVED)(
-  "%s → each input that it allows is one that the model takes, with all that decides its price",
+  "%s → each input that it allows is one that the model takes, with all that decides its price, and is held at what the simulator bills",
   async (name, _step, model) => {
     const row = modelRow.parse(rows.get(name));
     const priced = Object.keys(model.input.fields).filter((field) => PRICED.test(field));
@@ -39,11 +40,17 @@ test.each(SERVED)(
       );
       const asked = { prompt: "A pier", aspectRatio: "16:9", ...ask.values };
       const [resolved] = await db.sql`
-      select keyframe_private.resolve_values(${JSON.stringify(asked)}::text::jsonb, ${db.sql.array(used as string[])}, m) as input
-      from keyframe.models m where m.step = ${row.step} and m.model = ${row.model}`;
+      select r.input, keyframe_private.most_quantity('output_megapixel', r.input)::float as megapixels, c.estimate_micros::float as estimate
+      from keyframe.models m
+      cross join lateral keyframe_private.resolve_values(${JSON.stringify(asked)}::text::jsonb, ${db.sql.array(used as string[])}, m) r (input)
+      cross join lateral keyframe_private.most_cost(m.model, r.input, now()) c
+      where m.step = ${row.step} and m.model = ${row.model}`;
       const input = inputOf(row, { ...ask, values: resolved?.input });
       expect(checkInput(model, input), `${ask.what}: ${JSON.stringify(input)}`).toEqual([]);
       expect(Object.keys(input), ask.what).toEqual(expect.arrayContaining(priced));
+      const second = Number(input.duration ?? 0);
+      const made = { run: 1, image: 1, second, input_megapixel: 0, output_megapixel: resolved?.megapixels ?? 0 };
+      expect(billOf(row.model, input, made), ask.what).toBe(resolved?.estimate);
     }
     // All that the model can take is offered, except references that exclude the first frame of a video.
     expect(row.controls.lastFrame?.field).toBe(row.step === "video" ? model.lastFrame : undefined);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await clearWebhooks(db.sql);
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;
 });
 
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
@@ -35,6 +35,8 @@ const NEVER_CLAIMED = {
   ...{ claimedSeconds: null, callSeconds: null, slowRequests: 0 },
   ...{ oldestKickSeconds: null, slowestKickSeconds: null },
 };
+const NO_COSTS = { settledMicros: 0, heldMicros: 0, unknownMicros: 0, budgetMicros: null, leftMicros: null };
+const FRAME_MICROS = 67_000;
 const NO_TRANSACTION = { oldestSeconds: null, pid: null, role: null, tables: null };
 
 test("models that a start cannot use → each with its reason and the model that takes its place; none that is switched off", async () => {
@@ -77,6 +79,10 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
     prune: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
     fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
     unavailableModels: [],
+    costs: {
+      ...{ today: NO_COSTS, month: NO_COSTS, unknownSubmits: 0, spendingStopped: false },
+      cheapestStartMicros: FRAME_MICROS,
+    },
   });
   expect(serviceFigures.strict().safeParse(figures).success).toBe(true);
 });
@@ -385,4 +391,26 @@ test("files to remove → how many, how many now, how many have failed so far, s
   const { fileRemovals } = await read();
   expect(fileRemovals).toMatchObject({ pending: 3, due: 2, failing: 2 });
   expectAge(fileRemovals.oldestDueSeconds, 200);
+});
+
+test("submits of today, and older ones → what they cost all owners, today and this month, and what is left of the budgets", async () => {
+  await rolledBack(db.sql, async (sql) => {
+    const everybody = "00000000-0000-0000-0000-000000000000";
+    await sql`
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, held_micros, settled_micros, unknown_micros, unknown_submits)
+      select owner, day, 'video', 'm', 1, 10, 100, 2
+      from (values (${everybody}::uuid), (${world.owner}::uuid)) o (owner)
+      cross join lateral (select (now() at time zone 'UTC')::date as today) t
+      cross join lateral (values (today), (date_trunc('month', today)::date), (today - 40)) d (day)`;
+    await sql`update keyframe_private.settings set service_day_micros = 50, service_month_micros = 1000, spending_stopped = true`;
+    const [row] = await sql`
+      select keyframe.service_figures() -> 'costs' as costs, extract(day from now() at time zone 'UTC') = 1 as "isFirst"`;
+    const [days, ofToday] = row?.isFirst ? [2, 2] : [2, 1];
+    const sums = (n: number) => ({ settledMicros: 10 * n, heldMicros: n, unknownMicros: 100 * n });
+    expect(row?.costs).toEqual({
+      today: { ...sums(ofToday), budgetMicros: 50, leftMicros: 0 },
+      month: { ...sums(days), budgetMicros: 1000, leftMicros: 1000 - 111 * days },
+      ...{ unknownSubmits: 2 * days, spendingStopped: true, cheapestStartMicros: FRAME_MICROS },
+    });
+  });
 });

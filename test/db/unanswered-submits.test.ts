@@ -208,3 +208,21 @@ test("past 13 months → pruned, unless it has not ended", async () => {
   await prune();
   expect([await submitsOf(db.sql, id), await submitsOf(db.sql, open.id)]).toMatchObject([[], [{ outcome: null }]]);
 });
+
+test("sums of costs past 13 months → pruned, those that somebody holds later, younger ones never", async () => {
+  const days = async () =>
+    (
+      await db.sql`
+        select (now() at time zone 'UTC')::date - day as age from keyframe_private.daily_costs where model = 'm' order by 1`
+    ).map(({ age }) => age);
+  await db.sql`
+    insert into keyframe_private.daily_costs (owner_id, day, step, model)
+    select ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm' from unnest(array[394, 398, 399]) age`;
+  await db.sql.begin(async (open) => {
+    await open`select from keyframe_private.daily_costs where model = 'm' order by day limit 1 for update`;
+    await prune();
+    expect(await days()).toEqual([394, 399]);
+  });
+  await prune();
+  expect(await days()).toEqual([394]);
+});

@@ -17,6 +17,10 @@ const JOB = { scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failure
 const WORKER: WorkerFigures = {
   ...{ claimedSeconds: 1, oldestKickSeconds: null, slowestKickSeconds: 0.01, callSeconds: 0.004, slowRequests: 0 },
 };
+const PERIOD = { settledMicros: 0, heldMicros: 0, unknownMicros: 0, budgetMicros: null, leftMicros: null };
+const COSTS: ServiceFigures["costs"] = {
+  ...{ today: PERIOD, month: PERIOD, unknownSubmits: 3, cheapestStartMicros: 67_000, spendingStopped: false },
+};
 const NO_TRANSACTION = { oldestSeconds: null, pid: null, role: null, tables: null };
 
 /** Of a service where all is well, but for what is given. */
@@ -30,6 +34,7 @@ function figures(parts: Partial<ServiceFigures> = {}): ServiceFigures {
     workers: { generate: WORKER, deliver: WORKER },
     transactions: NO_TRANSACTION,
     sweep: JOB,
+    costs: COSTS,
     ...parts,
   };
 }
@@ -114,6 +119,29 @@ describe("a worker that is late → why, and what to do", () => {
 
   test("a call of less than a second, nine slow requests → none", () => {
     expect(ofDeliver({ callSeconds: 0.999, slowRequests: 9 })).toEqual([]);
+  });
+});
+
+describe("costs", () => {
+  const problems = (costs: Partial<ServiceFigures["costs"]>) => problemsOf(figures({ costs: { ...COSTS, ...costs } }));
+  const left = (leftMicros: number) => ({ ...PERIOD, budgetMicros: 5_000_000, leftMicros });
+
+  test("spending is stopped → what that does, and how to allow it again", () => {
+    expect(problems({ spendingStopped: true })).toEqual([
+      expect.stringMatching(/^Spending is stopped: .*spending_stopped = false\.$/),
+    ]);
+  });
+
+  test("less is left of a budget than the cheapest start costs → which, how much, and how to raise it", () => {
+    expect(problems({ today: left(66_999), month: left(0) })).toEqual([
+      expect.stringMatching(/^The service's budget of this day .*\$0\.07 of \$5\.00 .*service_day_micros.*admin_costs/),
+      expect.stringMatching(/^The service's budget of this month .*\$0\.00 of \$5\.00 .*service_month_micros/),
+    ]);
+    expect(problems({ cheapestStartMicros: null, month: left(0) })).toHaveLength(1);
+  });
+
+  test("as much is left as it costs → none", () => {
+    expect(problems({ month: left(67_000) })).toEqual([]);
   });
 });
 

@@ -70,7 +70,7 @@ test("every figure but the process of a transaction → in a sample of its own",
     JSON.stringify({ ...FIGURES, transactions: { ...FIGURES.transactions, pid: null } })
       .match(/\d+/g)
       ?.map(Number) ?? [];
-  const switches = [1, 1, 1, 1, 0]; // two jobs are scheduled, two kicks work, no model is unavailable
+  const switches = [1, 1, 1, 1, 1, 0]; // spending is stopped, two jobs are scheduled, two kicks work, no model is unavailable
   expect(values.filter((value) => value !== null).toSorted()).toEqual([...numbers, ...switches].toSorted());
 });
 

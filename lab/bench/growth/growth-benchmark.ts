@@ -8,6 +8,7 @@ import { type Load, type LoadRequest, startLoad } from "../load.ts";
 import { measureInTurn, ratioOf, type Spread, spreadOf } from "../measure.ts";
 import type { BenchStack } from "../stack.ts";
 import { makeUsers, openSession } from "../users.ts";
+import { measureUsage } from "./usage.ts";
 
 const FULL = { sizes: [10_000, 1_000_000], rounds: 11, requests: 40, events: 2_000 };
 const QUICK = { sizes: [5_000, 6_000], rounds: 1, requests: 4, events: 200 };
@@ -23,9 +24,11 @@ async function measureGrowth({ quick, openStack, progress }: BenchContext): Prom
   const closes: (() => Promise<void>)[] = [load.close];
   try {
     const each: Operations[] = [];
+    let usage: Awaited<ReturnType<typeof measureUsage>> | undefined;
     for (const size of sizes) {
       const stack = await openStack();
       await fill(stack, size, progress);
+      if (size === Math.max(...sizes)) usage = await measureUsage(stack.sql, rounds);
       const scene = await openScene(stack.databaseUrl);
       closes.push(scene.close);
       const frames = await openFrames(stack, await makeUsers(stack, 1), load);
@@ -51,8 +54,8 @@ async function measureGrowth({ quick, openStack, progress }: BenchContext): Prom
     const [[worst, value] = ["", spreadOf([1])]] = ratios.toSorted(([, a], [, b]) => b.median - a.median);
     const columns = [...sizes.map((size) => `${size.toLocaleString("en-US")} predictions`), "ratio"];
     return {
-      aims: [{ name: `the largest ratio (${worst})`, value, atMost: 1.3 }],
-      tables: [{ caption: "ms", columns, rows }],
+      aims: [{ name: `the largest ratio (${worst})`, value, atMost: 1.3 }, ...(usage ? [usage.aim] : [])],
+      tables: [{ caption: "ms", columns, rows }, ...(usage ? [usage.table] : [])],
     };
   } finally {
     for (const close of closes) await close();
@@ -87,12 +90,14 @@ async function listReads(stack: BenchStack, load: Load, count: number): Promise<
 }
 
 const TABLES = [
-  "projects",
-  "predictions",
-  "webhook_endpoints",
-  "webhook_events",
-  "webhook_deliveries",
-  "webhook_attempts",
+  "keyframe.projects",
+  "keyframe.predictions",
+  "keyframe_private.provider_submits",
+  "keyframe_private.daily_costs",
+  "keyframe.webhook_endpoints",
+  "keyframe.webhook_events",
+  "keyframe.webhook_deliveries",
+  "keyframe.webhook_attempts",
 ];
 
 /** Fills a new database with a history, without triggers. Indexes are built afterwards, which is faster. */
@@ -103,12 +108,11 @@ async function fill({ sql }: BenchStack, predictions: number, progress: (text: s
     .replaceAll(":predictions", String(predictions))
     .replaceAll(":owners", String(owners))
     .split("-- step: ");
-  const tables = TABLES.map((table) => `keyframe.${table}`);
   const session = await sql.reserve();
   try {
     await session.unsafe(`
       set session_replication_role = replica; set synchronous_commit = off; set work_mem = '64MB'; set maintenance_work_mem = '256MB';
-      update pg_index set indisready = false, indisvalid = false where indrelid = any (array['${tables.join("', '")}']::regclass[])`);
+      update pg_index set indisready = false, indisvalid = false where indrelid = any (array['${TABLES.join("', '")}']::regclass[])`);
     for (const step of steps) {
       const [name = "", ...statements] = step.split("\n");
       progress(`${predictions.toLocaleString("en-US")} predictions: ${name}`);
@@ -116,8 +120,8 @@ async function fill({ sql }: BenchStack, predictions: number, progress: (text: s
       await session.unsafe(statements.join("\n"));
     }
     progress("indexes and statistics");
-    for (const table of tables) await session.unsafe(`reindex table ${table}`);
-    await session.unsafe(`vacuum (analyze) ${tables.join(", ")}, auth.users`);
+    for (const table of TABLES) await session.unsafe(`reindex table ${table}`);
+    await session.unsafe(`vacuum (analyze) ${TABLES.join(", ")}, auth.users`);
   } finally {
     await session.unsafe("reset all");
     session.release();

@@ -4,6 +4,7 @@ import { learnSecrets } from "../endpoint-actions.ts";
 import { wrongClockCallbacks } from "../second-process.ts";
 import { pause } from "../../../shared/platform/pause.ts";
 import { retry, type World } from "../world.ts";
+import { costInvariants } from "./costs.ts";
 import { deliveryInvariants } from "./deliveries.ts";
 import { filesInStorage, ledgerRows, type Invariant, runsAtProvider, writeLedger } from "./ledger-tables.ts";
 import { leftoverInvariants, storageInvariants } from "./leftovers.ts";
@@ -13,6 +14,7 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   ...predictionInvariants,
   ...statusInvariants,
   ...filmInvariants,
+  ...costInvariants,
   ...deliveryInvariants,
   ...storageInvariants,
   ...leftoverInvariants,

@@ -47,7 +47,7 @@ const TABLES = `
   create schema if not exists chaos;
   ${MISCOUNTED_TABLE};
   ${RECORDED_OBJECTS_TABLE};
-  create table chaos.starts (key text, prompt text, project_id uuid, prediction_id uuid, reference text);
+  create table chaos.starts (key text, prompt text, project_id uuid, prediction_id uuid, owner_id uuid, reference text, refusal text);
   create index on chaos.starts (reference);
   create table chaos.addresses (stated timestamptz, ends timestamptz);
   create index on chaos.starts (prompt);
@@ -58,7 +58,7 @@ const TABLES = `
   create table chaos.arrivals (hook text, event_id uuid, type text, body_md5 text, valid int, stale int, taken int, misbehaved int);
   create index on chaos.arrivals (event_id, hook);
   create table chaos.forged (hook text, event_id text);
-  create table chaos.runs (id text, status text, prompt text, made_for uuid, has_file boolean, cancel_asked boolean);
+  create table chaos.runs (id text, status text, prompt text, made_for uuid, has_file boolean, cancel_asked boolean, billed_micros bigint);
   create index on chaos.runs (prompt);
   create table chaos.files (bucket text, name text, bytes bigint, sha256 text, written_at timestamptz);
   create index on chaos.files (name);
@@ -108,12 +108,14 @@ export async function writeLedger(sql: postgres.Sql, rows: Partial<LedgerRows>):
 /** What users and receivers know. */
 export function ledgerRows(ledger: Ledger, receivers: Receivers): Partial<LedgerRows> {
   return {
-    starts: ledger.starts.map(({ key, prompt, projectId, reference, outcome }) => ({
+    starts: ledger.starts.map(({ key, prompt, ownerId, projectId, reference, outcome }) => ({
       key,
       prompt,
       reference,
+      owner_id: ownerId,
       project_id: projectId,
       prediction_id: typeof outcome === "object" && "accepted" in outcome ? outcome.accepted : null,
+      refusal: typeof outcome === "object" && "refused" in outcome ? outcome.refused : null,
     })),
     addresses: ledger.addresses,
     answers: ledger.answers,
@@ -149,11 +151,15 @@ const made = z.array(
   }),
 );
 
-/** Every provider run that the simulator made, with its prediction. */
+const bills = z.array(z.object({ id: z.string(), micros: z.int() }));
+
+/** Every provider run that the simulator made, with its prediction and what was billed for it. */
 export async function runsAtProvider(simulatorUrl: string) {
-  const response = await fetch(`${simulatorUrl}/control/predictions`);
-  return made.parse(await response.json()).map(({ input, webhook, ...run }) => ({
+  const read = async (path: string): Promise<unknown> => (await fetch(`${simulatorUrl}/control/${path}`)).json();
+  const billed = new Map(bills.parse(await read("account")).map(({ id, micros }) => [id, micros]));
+  return made.parse(await read("predictions")).map(({ input, webhook, ...run }) => ({
     ...run,
+    billed_micros: billed.get(run.id) ?? null,
     prompt: input.prompt,
     made_for: new URL(webhook).searchParams.get("prediction"),
     has_file: Object.values(input)

@@ -65,7 +65,7 @@ export const predictionInvariants = {
         coalesce(p.status::text, '-'), coalesce(p.error_code, '-')) as broken
       from chaos.runs r left join keyframe.predictions p on p.id = r.made_for
       left join keyframe_private.provider_submits o on o.provider_prediction_id = r.id
-      where o.provider_prediction_id is null and not (${UNPROVABLE})`,
+      where o.id is null and not (${UNPROVABLE})`,
   },
   runs_are_their_predictions: {
     sentence: "each provider run belongs to the prediction it was made for, and none is cancelled for another one",
@@ -79,7 +79,7 @@ export const predictionInvariants = {
       select format('run %s of %s was cancelled, which is %s', r.id, r.made_for, coalesce(p.status::text, 'not known as its prediction'))
       from chaos.runs r left join keyframe_private.provider_submits o on o.provider_prediction_id = r.id and o.prediction_id = r.made_for
       left join keyframe.predictions p on p.provider_prediction_id = r.id
-      where r.cancel_asked and (o.provider_prediction_id is null or p.status = 'succeeded')`,
+      where r.cancel_asked and (o.id is null or p.status = 'succeeded')`,
   },
   runs_are_real: {
     sentence: "no row names a provider run that the provider never made (a forged callback's)",
@@ -102,7 +102,7 @@ export const predictionInvariants = {
       union all
       select format('run %s is still to be cancelled', provider_prediction_id) from keyframe_private.provider_submits where cancel_due_at is not null
       union all
-      select format('a run of prediction %s is still to be looked for', prediction_id)
+      select format('the run of submit %s of prediction %s is still to be searched for', attempt, prediction_id)
       from keyframe_private.provider_submits where search_due_at is not null`,
   },
   submits_have_ended: {
@@ -122,9 +122,9 @@ export const predictionInvariants = {
   rows_are_possible: {
     sentence: "no prediction is in an impossible state",
     broken: `
-      select format('%s: %s has a run that no row of provider_submits names', p.id, p.status) as broken from keyframe.predictions p
+      select format('%s: %s has a run that no submit names', p.id, p.status) as broken from keyframe.predictions p
       left join keyframe_private.provider_submits r on r.provider_prediction_id = p.provider_prediction_id and r.prediction_id = p.id
-      where p.provider_prediction_id is not null and r.provider_prediction_id is null
+      where p.provider_prediction_id is not null and r.id is null
       union all
       select format('%s succeeded without a run', id) from keyframe.predictions where status = 'succeeded' and provider_prediction_id is null
       union all

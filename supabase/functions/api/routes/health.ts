@@ -67,7 +67,7 @@ const MANY_SLOW_REQUESTS = 10;
 /** What does not work although the service answers, and what to do about it. Empty when all is well. */
 export function problemsOf(figures: ServiceFigures): string[] {
   const { deliveries, kicks, lastKicks, workers, transactions, sweep } = figures;
-  const problems: string[] = figures.unavailableModels.map(modelProblem);
+  const problems: string[] = [...figures.unavailableModels.map(modelProblem), ...costProblems(figures.costs)];
   const { oldestUnsentSeconds, othersUnsent, servedDatabase } = kicks;
   const isUnsent = oldestUnsentSeconds !== null && oldestUnsentSeconds >= SOON_SECONDS;
   for (const name of ["generate", "deliver"] as const) {
@@ -121,6 +121,26 @@ export function problemsOf(figures: ServiceFigures): string[] {
   } else if (sweep.lastSuccessSeconds === null || sweep.lastSuccessSeconds > NO_SWEEP_SECONDS) {
     problems.push(
       "The sweep has not succeeded lately: cron.job_run_details says why (connection failed: pg_cron has to connect without a password, or needs cron.use_background_workers = on). If it is empty, pg_cron is off.",
+    );
+  }
+  return problems;
+}
+
+/** A budget is used up when not even a start with the cheapest default model fits. */
+function costProblems({ today, month, cheapestStartMicros, spendingStopped }: ServiceFigures["costs"]): string[] {
+  const problems = spendingStopped
+    ? [
+        "Spending is stopped: starts are refused with spending_stopped, and those in line wait. Allow it again: update keyframe_private.settings set spending_stopped = false.",
+      ]
+    : [];
+  for (const [period, column, { budgetMicros, leftMicros }] of [
+    ["day", "service_day_micros", today],
+    ["month", "service_month_micros", month],
+  ] as const) {
+    if (budgetMicros === null || leftMicros === null || leftMicros >= (cheapestStartMicros ?? 1)) continue;
+    const [left, budget] = [leftMicros, budgetMicros].map((micros) => (micros / 1_000_000).toFixed(2));
+    problems.push(
+      `The service's budget of this ${period} is used up: $${left} of $${budget} is left. Starts are refused with budget_exceeded until the next ${period} (UTC). Raise it (update keyframe_private.settings set ${column} = …, in micro-dollars), or see keyframe_private.admin_costs for who spent it.`,
     );
   }
   return problems;

@@ -12,9 +12,10 @@ export async function readMetrics(headers: Headers, deps: Deps): Promise<string>
 export function metricsOf(figures: ServiceFigures): Metric[] {
   const { predictions, deliveries, events, kicks, lastKicks, workers, transactions, sweep, prune, fileRemovals } =
     figures;
-  const { unavailableModels } = figures;
+  const { unavailableModels, costs } = figures;
   const { queued, starting, processing, storing, waiting } = predictions;
   const jobs = { sweep, prune };
+  const periods = { day: costs.today, month: costs.month };
   return [
     by("predictions", "Predictions that have not ended; waiting: for a slot of their owner.", "status", {
       waiting,
@@ -142,8 +143,30 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     one("file_removals_failing", "Those that could not be removed so far.", fileRemovals.failing),
     one("file_removals_oldest_due_seconds", "How long the oldest has been due.", fileRemovals.oldestDueSeconds ?? 0),
     one("models_unavailable", "Enabled models that a start cannot use.", unavailableModels.length),
+    by(
+      "costs_today_micros",
+      "What the submits of today cost, by UTC, in micro-dollars.",
+      "state",
+      costsOf(costs.today),
+    ),
+    by("costs_month_micros", "What those of this month cost.", "state", costsOf(costs.month)),
+    perPeriod("budget_micros", "The service's budget; absent: none.", periods, (of) => of.budgetMicros),
+    perPeriod("budget_left_micros", "What is left of it; absent: there is none.", periods, (of) => of.leftMicros),
+    one(
+      "cheapest_start_micros",
+      "What a start with the cheapest default model costs at most; absent: unknown.",
+      costs.cheapestStartMicros,
+    ),
+    one("submits_unknown", "Submits of this month whose cost nobody knows.", costs.unknownSubmits),
+    one("spending_stopped", "1 while new generations are stopped.", Number(costs.spendingStopped)),
   ];
 }
+
+const costsOf = ({ settledMicros, heldMicros, unknownMicros }: ServiceFigures["costs"]["today"]) => ({
+  settled: settledMicros,
+  held: heldMicros,
+  unknown: unknownMicros,
+});
 
 const metric = (name: string, help: string, samples: Sample[]): Metric => ({ name: `keyframe_${name}`, help, samples });
 
@@ -165,4 +188,5 @@ const by = (name: string, help: string, label: string, values: Record<string, nu
 
 const perKick = per<LastKick>("function");
 const perWorker = per<WorkerFigures>("function");
+const perPeriod = per<ServiceFigures["costs"]["today"]>("period");
 const perJob = per<ServiceFigures["sweep"]>("job");

@@ -1,0 +1,74 @@
+import type postgres from "postgres";
+import { retry, type User } from "./world.ts";
+
+/** A budget for about nine frames. */
+const BUDGET_MICROS = 600_000;
+/** Every such user has a budget. */
+const EVERY = 3;
+
+/**
+ * Records each submit that takes its owner over the budget. A submit in place of one that was released may cost as
+ * much as that one, and a second run of a submit is recorded whatever it costs.
+ */
+export async function prepareBudgets(sql: postgres.Sql): Promise<void> {
+  await sql.unsafe(`
+    create table chaos.over_budget (broken text);
+    create function chaos.check_budget() returns trigger language plpgsql security definer set search_path = '' as $$
+    declare
+      used bigint;
+    begin
+      select sum(c.held_micros + c.settled_micros + c.unknown_micros) into used from keyframe_private.daily_costs c
+      where c.owner_id = new.owner_id and c.day >= date_trunc('month', new.created_at at time zone 'UTC');
+      insert into chaos.over_budget
+      select format('submit %s of prediction %s took owner %s to %s of %s', new.attempt, new.prediction_id, new.owner_id, used, b.month_micros)
+      from keyframe_private.owner_budgets b
+      where b.owner_id = new.owner_id and used > b.month_micros and not exists (
+        select from keyframe_private.provider_submits s
+        where s.prediction_id = new.prediction_id and s.attempt = new.attempt - 1 and s.cost_state = 'released'
+          and s.most_micros >= new.most_micros);
+      return null;
+    end $$;
+    create trigger _900_chaos after insert on keyframe_private.provider_submits
+      for each row when (new.provider_prediction_id is null) execute function chaos.check_budget();`);
+}
+
+/** Gives every third user a budget. The service's is never used up. */
+export async function setBudgets(sql: postgres.Sql, users: readonly User[]): Promise<void> {
+  await sql`update keyframe_private.settings set service_day_micros = 1e12, service_month_micros = 1e12`;
+  for (const { userId } of users.filter((_, number) => number % EVERY === 0)) {
+    await sql`
+      insert into keyframe_private.owner_budgets (owner_id, day_micros, month_micros)
+      values (${userId}, ${BUDGET_MICROS}, ${BUDGET_MICROS})`;
+  }
+}
+
+/** Takes a quarter off each budget. A start holds the same lock, so each start sees one budget. */
+export async function lowerBudgets(sql: postgres.Sql): Promise<void> {
+  const budgets = await sql<{ owner_id: string }[]>`select owner_id from keyframe_private.owner_budgets`;
+  for (const { owner_id } of budgets) {
+    await retry(() =>
+      sql.begin(async (transaction) => {
+        await transaction`select keyframe_private.lock_slots(${owner_id})`;
+        await transaction`
+          update keyframe_private.owner_budgets set day_micros = day_micros * 3 / 4, month_micros = month_micros * 3 / 4
+          where owner_id = ${owner_id}`;
+      }),
+    );
+  }
+}
+
+/** The source of the prices that a run inserts. */
+export const RAISED = "https://chaos.test/";
+/** The insert must be committed before its prices hold. */
+const AHEAD_S = 5;
+
+/** From in a moment on, the default models cost so many times as much as first. */
+export async function raisePrices(sql: postgres.Sql, times: number): Promise<void> {
+  await retry(
+    () => sql`
+      insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source)
+      select p.model, p.applies_to, p.metric, p.price_usd * ${times}::int, now() + make_interval(secs => ${AHEAD_S}), ${RAISED}
+      from keyframe_private.model_prices p
+      where p.source <> ${RAISED} and p.model in (select d.model from keyframe.step_defaults d)`,
+  );
+}

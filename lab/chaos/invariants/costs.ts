@@ -1,0 +1,104 @@
+import { RAISED } from "../costs.ts";
+import type { Invariant } from "./ledger-tables.ts";
+
+/** The right sums: for each owner, and for everybody, by the day on which a submit was added. */
+const ACTUAL_COSTS = `
+  select o.owner_id, (s.created_at at time zone 'UTC')::date as day, s.step, s.model,
+    -- A second run of a submit has the same attempt.
+    count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
+    coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as held_micros, coalesce(sum(s.cost_micros), 0) as settled_micros,
+    coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as unknown_micros,
+    count(*) filter (where s.cost_state = 'unknown') as unknown_submits
+  from keyframe_private.provider_submits s
+  cross join lateral (values (s.owner_id), (keyframe_private.everybody())) o (owner_id)
+  group by 1, 2, 3, 4`;
+
+/** A row for each sum in keyframe_private.daily_costs that differs from the ledger. */
+export const MISCOUNTED_COSTS = `
+  select format('owner %s, %s, %s by %s: counted %s, held %s, settled %s, unknown %s of %s; the ledger has %s, %s, %s, %s of %s', owner_id, day, step, model,
+    c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+    t.predictions, t.held_micros, t.settled_micros, t.unknown_micros, t.unknown_submits) as broken
+  from (
+    select owner_id, day, step, model, sum(predictions) as predictions, sum(held_micros) as held_micros, sum(settled_micros) as settled_micros,
+      sum(unknown_micros) as unknown_micros, sum(unknown_submits) as unknown_submits
+    from keyframe_private.daily_costs group by 1, 2, 3, 4
+  ) c
+  full join (${ACTUAL_COSTS}) t using (owner_id, day, step, model)
+  where (coalesce(c.predictions, 0), coalesce(c.held_micros, 0), coalesce(c.settled_micros, 0), coalesce(c.unknown_micros, 0), coalesce(c.unknown_submits, 0))
+    <> (coalesce(t.predictions, 0), coalesce(t.held_micros, 0), coalesce(t.settled_micros, 0), coalesce(t.unknown_micros, 0), coalesce(t.unknown_submits, 0))`;
+
+/** Counts again, once times have been moved: some are in another day. */
+export const RECOUNT_COSTS = `
+  delete from keyframe_private.daily_costs;
+  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  select owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits from (${ACTUAL_COSTS}) t`;
+
+/** What the provider billed for a run, at the prices of its submit. The simulator bills at the first prices. */
+const BILLED = `
+  ceil(r.billed_micros * coalesce((
+    select max(p.price_usd / f.price_usd) from keyframe_private.model_prices p
+    join keyframe_private.model_prices f
+      on f.model = p.model and f.metric = p.metric and f.applies_to = p.applies_to and f.source <> '${RAISED}'
+    where p.id = any (s.price_ids)), 1))`;
+
+export const costInvariants = {
+  costs_are_what_was_billed: {
+    sentence:
+      "of each owner, deleted ones too: what was settled is what the provider billed; what was released it did not bill; what is unknown it billed at most",
+    broken: `
+      select format('submit %s of prediction %s of %s (%s, %s): %s %s of at most %s, and %s was billed', s.attempt, s.prediction_id, s.owner_id,
+        s.model, s.outcome, s.cost_state, s.cost_micros, s.most_micros, ${BILLED}) as broken
+      from keyframe_private.provider_submits s
+      join chaos.runs r on r.id = s.provider_prediction_id
+      where case s.cost_state when 'settled' then s.cost_micros = ${BILLED} when 'released' then r.billed_micros = 0
+        when 'unknown' then ${BILLED} <= s.most_micros end is not true
+      union all
+      select format('submit %s of prediction %s is settled, and has no run', attempt, prediction_id) from keyframe_private.provider_submits
+      where provider_prediction_id is null and cost_state = 'settled'`,
+  },
+  owners_pay_for_their_own: {
+    sentence: "each submit belongs to the owner who started its prediction",
+    broken: `
+      select format('submit %s of prediction %s of %s is in a row of %s', s.attempt, s.prediction_id, t.owner_id, s.owner_id) as broken
+      from keyframe_private.provider_submits s join chaos.starts t on t.prediction_id = s.prediction_id where t.owner_id <> s.owner_id`,
+  },
+  unproven_runs_are_counted: {
+    sentence: "what was billed for runs that are in no row is counted at the most, as unknown, for their predictions",
+    broken: `
+      select format('prediction %s: %s was billed for runs in no row, and %s is unknown', r.made_for, r.billed, coalesce(s.most, 0)) as broken
+      from (
+        select r.made_for, sum(r.billed_micros) as billed from chaos.runs r
+        where not exists (select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)
+        group by 1
+      ) r
+      left join lateral (
+        select sum(s.most_micros) as most from keyframe_private.provider_submits s
+        where s.prediction_id = r.made_for and s.cost_state = 'unknown' and s.provider_prediction_id is null
+      ) s on true
+      where r.billed > coalesce(s.most, 0)`,
+  },
+  holds_have_a_living_submit: {
+    sentence: "no hold is left, and each submit has ended",
+    broken: `
+      select format('submit %s of prediction %s (%s, added %s) is %s', attempt, prediction_id, outcome, created_at, cost_state) as broken
+      from keyframe_private.provider_submits where cost_state = 'held' or ended_at is null`,
+  },
+  sums_are_the_ledgers: {
+    sentence: "the sums of each owner and of everybody equal the ledger's, now and before each jump of the clock",
+    broken: `${MISCOUNTED_COSTS} union all select broken from chaos.miscounted where broken like 'owner %'`,
+  },
+  budgets_hold: {
+    sentence: "no submit took its owner over the budget of the moment",
+    broken: "select broken from chaos.over_budget",
+  },
+  submits_have_their_prices: {
+    sentence: "the first submit of a prediction has the prices that held when it was added",
+    broken: `
+      select format('submit of prediction %s, added %s: price %s, from %s', s.prediction_id, s.created_at, p.id, p.valid_from) as broken
+      from keyframe_private.provider_submits s join keyframe_private.model_prices p on p.id = any (s.price_ids)
+      where s.attempt = 1 and (p.valid_from > s.created_at or exists (
+        select from keyframe_private.model_prices n
+        where n.model = p.model and n.metric = p.metric and n.applies_to = p.applies_to and n.valid_from > p.valid_from
+          and n.valid_from <= s.created_at))`,
+  },
+} satisfies Record<string, Invariant>;
