@@ -2240,8 +2240,8 @@ CREATE INDEX provider_submits_cancel_due_at_idx ON keyframe_private.provider_sub
 CREATE INDEX provider_submits_text_idx ON keyframe_private.provider_submits USING btree (submitted_at, text_hash) WHERE (text_hash IS NOT NULL);
 alter table keyframe_private.provider_submits enable row level security;
 CREATE TRIGGER _200_settle BEFORE UPDATE OF outcome ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome) EXECUTE FUNCTION keyframe_private.settle_ended();
-CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW EXECUTE FUNCTION keyframe_private.count_cost();
-CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state IS DISTINCT FROM new.cost_state OR old.cost_micros IS DISTINCT FROM new.cost_micros OR old.most_micros IS DISTINCT FROM new.most_micros) EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits REFERENCING NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.count_costs();
+CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.count_costs();
 CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
 
 create table keyframe_private.provider_callbacks (
@@ -4464,14 +4464,14 @@ CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, n
  SET search_path TO ''
 AS $function$
 declare
-  moment constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  cost record := keyframe_private.most_cost(p.model, p.input, moment);
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
 begin
   if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, p.step, p.model, moment, cost.price_ids, cost.most_micros,
+  values (p.owner_id, p.project_id, p.id, next_attempt, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
     (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end
@@ -4600,37 +4600,68 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
+CREATE OR REPLACE FUNCTION keyframe_private.sums_of(s keyframe_private.provider_submits, OUT held bigint, OUT settled bigint, OUT unknown bigint)
+ RETURNS record
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  held := case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end;
+  settled := coalesce(s.cost_micros, 0);
+  unknown := case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.add_to_sums(owner uuid, at timestamp with time zone, wanted_step keyframe.generation_step, wanted_model text, started bigint, held bigint, settled bigint, unknown bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  today constant date := (at at time zone 'UTC')::date;
+  whose uuid;
+begin
+  foreach whose in array array[owner, keyframe_private.everybody()] loop
+    update keyframe_private.daily_costs c
+    set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
+        unknown_micros = c.unknown_micros + unknown
+    where c.id = (
+      select o.id from keyframe_private.daily_costs o
+      where o.owner_id = whose and o.day = today and o.step = wanted_step and o.model = wanted_model
+      limit 1 for update skip locked);
+    if not found then
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros)
+      values (whose, today, wanted_step, wanted_model, started, held, settled, unknown);
+    end if;
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.count_costs()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-declare
-  today constant date := (new.created_at at time zone 'UTC')::date;
-  -- A second run of the first submit is no second prediction.
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.provider_prediction_id is null then 1 else 0 end;
-  held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
-    - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
-  settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
-  unknown constant bigint := case when new.cost_state = 'unknown' then coalesce(new.most_micros, 0) else 0 end
-    - case when old.cost_state = 'unknown' then coalesce(old.most_micros, 0) else 0 end;
-  unknown_more constant integer := (new.cost_state = 'unknown')::integer - coalesce((old.cost_state = 'unknown')::integer, 0);
-  whose uuid;
 begin
-  foreach whose in array array[new.owner_id, keyframe_private.everybody()] loop
-    update keyframe_private.daily_costs c
-    set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
-        unknown_micros = c.unknown_micros + unknown, unknown_submits = c.unknown_submits + unknown_more
-    where c.id = (
-      select o.id from keyframe_private.daily_costs o
-      where o.owner_id = whose and o.day = today and o.step = new.step and o.model = new.model
-      limit 1 for update skip locked);
-    if not found then
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
-      values (whose, today, new.step, new.model, started, held, settled, unknown, unknown_more);
-    end if;
-  end loop;
+  if tg_op = 'INSERT' then
+    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, c.started, c.held, c.settled, c.unknown) from (
+      select n.owner_id, min(n.created_at) as at, n.step, n.model,
+        count(*) filter (where n.attempt = 1 and n.provider_prediction_id is null) as started, -- a second run of a submit is no second prediction
+        sum(m.held)::bigint as held, sum(m.settled)::bigint as settled, sum(m.unknown)::bigint as unknown
+      from changed_to n cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
+      group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
+  else
+    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, 0, c.held, c.settled, c.unknown) from (
+      select n.owner_id, min(n.created_at) as at, n.step, n.model,
+        sum(m.held - w.held)::bigint as held, sum(m.settled - w.settled)::bigint as settled, sum(m.unknown - w.unknown)::bigint as unknown
+      from changed_to n join changed_from o using (id)
+      cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
+      cross join lateral keyframe_private.sums_of(o::keyframe_private.provider_submits) w
+      where (n.cost_state, n.cost_micros, n.most_micros) is distinct from (o.cost_state, o.cost_micros, o.most_micros)
+      group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
+  end if;
   return null;
 end
 $function$;

@@ -67,8 +67,8 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
--- Adds the next submit of a prediction, which holds the most that it can cost. One in the place of another that was released has its prices
--- and its day, and needs budget only if it can cost more. With a price row that counts the megapixels of the input, they are kept: its
+-- Adds the next submit of a prediction, which holds the most that it can cost at the prices of now. One in the place of another that was
+-- released counts on the day of that one, and needs budget only if it can cost more. With a price row that counts the megapixels of the input, they are kept: its
 -- images may be deleted before it ends.
 create function keyframe_private.add_submit(
   p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null
@@ -79,14 +79,14 @@ volatile
 set search_path = ''
 as $$
 declare
-  moment constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  cost record := keyframe_private.most_cost(p.model, p.input, moment);
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
 begin
   if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, p.step, p.model, moment, cost.price_ids, cost.most_micros,
+  values (p.owner_id, p.project_id, p.id, next_attempt, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
     (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end

@@ -1,46 +1,83 @@
 -- What a submit has cost once it has ended, and the sums of it.
 
--- Keeps the sums: whatever changes what a submit holds or has cost, a worker or an administrator.
-create function keyframe_private.count_cost()
+-- What a submit adds to the sums of its day.
+create function keyframe_private.sums_of(s keyframe_private.provider_submits, out held bigint, out settled bigint, out unknown bigint)
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  held := case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end;
+  settled := coalesce(s.cost_micros, 0);
+  unknown := case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end;
+end
+$$;
+
+-- Adds to the sums of an owner's day and to everybody's.
+create function keyframe_private.add_to_sums(
+  owner uuid, at timestamptz, wanted_step keyframe.generation_step, wanted_model text, started bigint, held bigint, settled bigint, unknown bigint
+)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  today constant date := (at at time zone 'UTC')::date;
+  whose uuid;
+begin
+  foreach whose in array array[owner, keyframe_private.everybody()] loop
+    update keyframe_private.daily_costs c
+    set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
+        unknown_micros = c.unknown_micros + unknown
+    where c.id = (
+      select o.id from keyframe_private.daily_costs o
+      where o.owner_id = whose and o.day = today and o.step = wanted_step and o.model = wanted_model
+      limit 1 for update skip locked);
+    if not found then
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros)
+      values (whose, today, wanted_step, wanted_model, started, held, settled, unknown);
+    end if;
+  end loop;
+end
+$$;
+
+-- Keeps the sums: whatever changes what submits hold or have cost, a worker or an administrator. Once for each statement: each further
+-- update of one row within a transaction takes longer.
+create function keyframe_private.count_costs()
 returns trigger
 language plpgsql
 volatile
 security definer
 set search_path = ''
 as $$
-declare
-  today constant date := (new.created_at at time zone 'UTC')::date;
-  -- A second run of the first submit is no second prediction.
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.provider_prediction_id is null then 1 else 0 end;
-  held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
-    - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
-  settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
-  unknown constant bigint := case when new.cost_state = 'unknown' then coalesce(new.most_micros, 0) else 0 end
-    - case when old.cost_state = 'unknown' then coalesce(old.most_micros, 0) else 0 end;
-  unknown_more constant integer := (new.cost_state = 'unknown')::integer - coalesce((old.cost_state = 'unknown')::integer, 0);
-  whose uuid;
 begin
-  foreach whose in array array[new.owner_id, keyframe_private.everybody()] loop
-    update keyframe_private.daily_costs c
-    set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
-        unknown_micros = c.unknown_micros + unknown, unknown_submits = c.unknown_submits + unknown_more
-    where c.id = (
-      select o.id from keyframe_private.daily_costs o
-      where o.owner_id = whose and o.day = today and o.step = new.step and o.model = new.model
-      limit 1 for update skip locked);
-    if not found then
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
-      values (whose, today, new.step, new.model, started, held, settled, unknown, unknown_more);
-    end if;
-  end loop;
+  if tg_op = 'INSERT' then
+    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, c.started, c.held, c.settled, c.unknown) from (
+      select n.owner_id, min(n.created_at) as at, n.step, n.model,
+        count(*) filter (where n.attempt = 1 and n.provider_prediction_id is null) as started, -- a second run of a submit is no second prediction
+        sum(m.held)::bigint as held, sum(m.settled)::bigint as settled, sum(m.unknown)::bigint as unknown
+      from changed_to n cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
+      group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
+  else
+    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, 0, c.held, c.settled, c.unknown) from (
+      select n.owner_id, min(n.created_at) as at, n.step, n.model,
+        sum(m.held - w.held)::bigint as held, sum(m.settled - w.settled)::bigint as settled, sum(m.unknown - w.unknown)::bigint as unknown
+      from changed_to n join changed_from o using (id)
+      cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
+      cross join lateral keyframe_private.sums_of(o::keyframe_private.provider_submits) w
+      where (n.cost_state, n.cost_micros, n.most_micros) is distinct from (o.cost_state, o.cost_micros, o.most_micros)
+      group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
+  end if;
   return null;
 end
 $$;
 create trigger _300_count_added after insert on keyframe_private.provider_submits
-  for each row execute function keyframe_private.count_cost();
+  referencing new table as changed_to
+  for each statement execute function keyframe_private.count_costs();
 create trigger _300_count_changed after update on keyframe_private.provider_submits
-  for each row when ((old.cost_state, old.cost_micros, old.most_micros) is distinct from (new.cost_state, new.cost_micros, new.most_micros))
-  execute function keyframe_private.count_cost();
+  referencing old table as changed_from new table as changed_to
+  for each statement execute function keyframe_private.count_costs();
 
 -- The end of a submit releases what it holds: it is settled by what the provider counted, released where the provider does not bill it,
 -- or unknown. A success without figures of the provider holds until its prediction ends, because the file may tell them.
