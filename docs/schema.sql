@@ -4600,7 +4600,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.sums_of(s keyframe_private.provider_submits, OUT held bigint, OUT settled bigint, OUT unknown bigint)
+CREATE OR REPLACE FUNCTION keyframe_private.sums_of(s keyframe_private.provider_submits, OUT held bigint, OUT settled bigint, OUT unknown bigint, OUT unknowns integer)
  RETURNS record
  LANGUAGE plpgsql
  IMMUTABLE
@@ -4610,10 +4610,11 @@ begin
   held := case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end;
   settled := coalesce(s.cost_micros, 0);
   unknown := case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end;
+  unknowns := (s.cost_state = 'unknown')::integer;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_to_sums(owner uuid, at timestamp with time zone, wanted_step keyframe.generation_step, wanted_model text, started bigint, held bigint, settled bigint, unknown bigint)
+CREATE OR REPLACE FUNCTION keyframe_private.add_to_sums(owner uuid, at timestamp with time zone, wanted_step keyframe.generation_step, wanted_model text, started bigint, held bigint, settled bigint, unknown bigint, unknowns bigint)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -4625,14 +4626,14 @@ begin
   foreach whose in array array[owner, keyframe_private.everybody()] loop
     update keyframe_private.daily_costs c
     set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
-        unknown_micros = c.unknown_micros + unknown
+        unknown_micros = c.unknown_micros + unknown, unknown_submits = c.unknown_submits + unknowns
     where c.id = (
       select o.id from keyframe_private.daily_costs o
       where o.owner_id = whose and o.day = today and o.step = wanted_step and o.model = wanted_model
       limit 1 for update skip locked);
     if not found then
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros)
-      values (whose, today, wanted_step, wanted_model, started, held, settled, unknown);
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+      values (whose, today, wanted_step, wanted_model, started, held, settled, unknown, unknowns);
     end if;
   end loop;
 end
@@ -4646,16 +4647,17 @@ CREATE OR REPLACE FUNCTION keyframe_private.count_costs()
 AS $function$
 begin
   if tg_op = 'INSERT' then
-    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, c.started, c.held, c.settled, c.unknown) from (
+    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, c.started, c.held, c.settled, c.unknown, c.unknowns) from (
       select n.owner_id, min(n.created_at) as at, n.step, n.model,
         count(*) filter (where n.attempt = 1 and n.provider_prediction_id is null) as started, -- a second run of a submit is no second prediction
-        sum(m.held)::bigint as held, sum(m.settled)::bigint as settled, sum(m.unknown)::bigint as unknown
+        sum(m.held)::bigint as held, sum(m.settled)::bigint as settled, sum(m.unknown)::bigint as unknown, sum(m.unknowns) as unknowns
       from changed_to n cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
       group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
   else
-    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, 0, c.held, c.settled, c.unknown) from (
+    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, 0, c.held, c.settled, c.unknown, c.unknowns) from (
       select n.owner_id, min(n.created_at) as at, n.step, n.model,
-        sum(m.held - w.held)::bigint as held, sum(m.settled - w.settled)::bigint as settled, sum(m.unknown - w.unknown)::bigint as unknown
+        sum(m.held - w.held)::bigint as held, sum(m.settled - w.settled)::bigint as settled, sum(m.unknown - w.unknown)::bigint as unknown,
+        sum(m.unknowns - w.unknowns) as unknowns
       from changed_to n join changed_from o using (id)
       cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
       cross join lateral keyframe_private.sums_of(o::keyframe_private.provider_submits) w

@@ -60,13 +60,13 @@ describe.concurrent("signed events", () => {
       type: "project.created",
       data: { projectId, ownerId, title: "Harbour 1", textPrompt: "A harbour at dawn, Häfen 🎬", description: "" },
     });
-    for (const { predictionId, step, model, createdAt, completedAt, output } of [frame, last, video]) {
+    for (const { predictionId, step, model, createdAt, completedAt, output, cost } of [frame, last, video]) {
       const { url: _url, expiresAt: _expiresAt, ...file } = output ?? {};
       expect(about(predictionId)).toEqual({
         type: "generation.succeeded",
         timestamp: completedAt,
         data: {
-          ...{ predictionId, projectId: maker.projectId, ownerId, step, model, createdAt, completedAt },
+          ...{ predictionId, projectId: maker.projectId, ownerId, step, model, createdAt, completedAt, cost },
           output: JSON.parse(JSON.stringify(file)),
         },
       });

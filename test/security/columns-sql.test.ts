@@ -87,7 +87,7 @@ const TABLES: Record<string, TableRights> = {
   ),
   "keyframe_private.admin_costs": internal("day owner_id step model predictions settled_usd held_usd unknown_usd"),
   "keyframe_private.daily_costs": internal(
-    "id owner_id day step model predictions held_micros settled_micros unknown_micros",
+    "id owner_id day step model predictions held_micros settled_micros unknown_micros unknown_submits",
   ),
   "keyframe_private.owner_budgets": internal("owner_id day_micros month_micros note"),
   "keyframe_private.exhausted_budgets": internal("owner_id period resets_at limit_micros refused_at"),

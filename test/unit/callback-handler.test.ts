@@ -53,6 +53,7 @@ test("a signed callback → one SQL call with what it says, and 200", async () =
         ...{ prediction_id: PREDICTION, attempt: 2, provider_prediction_id: "run1", provider_status: "processing" },
         ...{ output_url: null, progress: 0.25, error_message: null, callback_id: "msg_1" },
         ...{ poll_after_seconds: null, found_by: null, failure: null, stage: null },
+        ...{ metrics: null, attempt_without_run: null },
       },
     ],
   ]);
