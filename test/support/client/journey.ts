@@ -64,6 +64,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
     await keyframe.estimate("last-frame", { projectId }),
     await keyframe.estimate("video", { projectId, durationSeconds: 5 }),
   ].map(({ model, estimateMicros }) => [model, estimateMicros]);
+  const usage = await keyframe.usage({ groupBy: "step" });
   const film = await keyframe.films.create({ title: "The pier" });
   const ordered = await keyframe.films.change(film.filmId, { projectIds: [projectId] }, { unchangedSince: film });
   const films: string[][] = [];
@@ -118,6 +119,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       whole,
       models,
       estimates,
+      usage,
       hidden,
       removed,
     },
