@@ -1,3 +1,4 @@
+import { BUDGET_HELP } from "./budgets.ts";
 import { createProgress, createSecretKeeper } from "./deploy/reporting.ts";
 import { readDeployArguments, readDeploySettings } from "./deploy/settings.ts";
 import { runDeployment } from "./deploy/run-deployment.ts";
@@ -10,6 +11,7 @@ const HELP = `npm run deploy -- --project <ref> [options]   everything Keyframe 
 
   --project REF   the 20 letters in the project's address, https://<ref>.supabase.co
   --dry-run       print what would change, and change nothing
+  ${BUDGET_HELP}
 
   KEYFRAME_REPLICATE_API_TOKEN     from https://replicate.com/account/api-tokens; later runs without it keep the project's
   SUPABASE_ACCESS_TOKEN   instead of \`npx supabase login\`
@@ -52,7 +54,8 @@ async function main(): Promise<number> {
     settings.dryRun ? `Plan for ${settings.project}; nothing is changed:\n` : `Deploying to ${settings.project}:\n`,
   );
   const found = { secretDigests: new Map<string, string>() };
-  await runDeployment({ settings, cli, fetch, clock, progress, keeper, stop, found }, print);
+  const ask = Deno.stdin.isTerminal() ? prompt : undefined;
+  await runDeployment({ settings, cli, fetch, clock, ask, progress, keeper, stop, found }, print);
   print(
     settings.dryRun ? "\nWithout --dry-run this is done." : `\nKeyframe runs at ${settings.clientUrl}/functions/v1/api`,
   );

@@ -3,6 +3,7 @@ import process from "node:process";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
+import { BUDGET_HELP, BUDGET_OPTIONS, type Budgets, budgetSql, readBudgets } from "./budgets.ts";
 import { type App, readApp } from "./install/app.ts";
 import { applyChanges, type Changes } from "./install/apply-changes.ts";
 import { lockFolder } from "./install/lock-folder.ts";
@@ -17,6 +18,7 @@ remove [folder]   takes them out, and writes a migration that drops what Keyfram
   folder                 the folder that has supabase/config.toml (default: this one)
   --dry-run              print what would be written and removed, and change nothing
   --function-name NAME   add: the name of the API's function, where the app has a function named api
+  ${BUDGET_HELP}
   --force                replace or remove copied files that were edited; with --migrations: also if migrations of yours name ours
   --drop OBJECT          remove: this object of the app may go too, as the migration's error names it; may be repeated
   --yes                  remove: do it, all data of Keyframe go with the migration
@@ -39,6 +41,7 @@ async function main(): Promise<number> {
     options: {
       "dry-run": { type: "boolean", default: false },
       "function-name": { type: "string" },
+      ...BUDGET_OPTIONS,
       force: { type: "boolean", default: false },
       drop: { type: "string", multiple: true, default: [] },
       yes: { type: "boolean", default: false },
@@ -71,7 +74,8 @@ async function main(): Promise<number> {
   const release = isDryRun ? undefined : await lockFolder(at);
   try {
     const app = await readApp(at, source);
-    const options = { ...given, functionName, isDryRun, now: new Date() };
+    const budgets = readBudgets(given, (message) => new InstallError(message));
+    const options = { ...given, functionName, budgets, isDryRun, now: new Date() };
     if (command === "add") await add(source, app, options);
     else if (given.migrations) await forget(source, app, options);
     else await remove(source, app, options);
@@ -82,6 +86,7 @@ async function main(): Promise<number> {
 }
 
 type Options = {
+  budgets: Budgets;
   functionName: string | undefined;
   force: boolean;
   drop: string[];
@@ -101,7 +106,15 @@ async function add(source: Source, app: App, options: Options): Promise<void> {
     );
   }
   await carryOut(app, changes, options.isDryRun);
-  if (!options.isDryRun) console.log(NEXT_AFTER_ADD);
+  if (!options.isDryRun) console.log(`${NEXT_AFTER_ADD}\n${sayBudgets(options.budgets)}`);
+}
+
+/** The database is reached by `supabase db push` alone, so the statement is printed and not run. */
+function sayBudgets(budgets: Budgets): string {
+  const sql = budgetSql(budgets);
+  return sql === ""
+    ? "There is no budget yet: users can spend without a limit. --user-budget 10 --service-budget 500 prints the SQL that sets one (docs/costs.md)."
+    : `Then set the budgets, in the SQL editor:\n${sql}`;
 }
 
 async function forget(source: Source, app: App, { force, isDryRun }: Options): Promise<void> {

@@ -1,5 +1,7 @@
 import postgres from "postgres";
 import { beforeEach, describe, expect, test } from "vitest";
+import { runStatements } from "../../tools/sql/run-statements.ts";
+import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 import { claim, complete, makeDue, providerSays, retryLater, submitsOf } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import {
@@ -472,5 +474,105 @@ describe("budgets at the same moment", () => {
     while ("prediction" in (await start(db, world)));
     expect(await living()).toBe(10);
     expect(await sums(world.owner)).toMatchObject({ predictions: 10, held: 10 * FRAME });
+  });
+});
+
+const recipes = (await readRecipes("costs")).slice(4); // those of prices: prices.test.ts
+
+/** What each recipe about budgets does, in the page's order. */
+const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise<Row[]>) => Promise<void>> = {
+  "Give a user ten dollars a month": async (run) => {
+    await run({ owner_id: world.owner });
+    await run({ owner_id: world.owner });
+    const video = {
+      step: "video",
+      model: "kwaivgi/kling-v3-video",
+      input: { durationSeconds: 15, resolution: "1080p" },
+    };
+    await seedPrediction(db.sql, world, { status: "succeeded" });
+    const starts = [await start(db, world, video), await start(db, world, video), await start(db, world, video)];
+    expect(starts.filter((one) => "prediction" in one)).toHaveLength(2);
+    expect(await db.sql`select month_micros::integer as month from keyframe_private.owner_budgets`).toEqual([
+      { month: 10_000_000 },
+    ]);
+  },
+  "Set budgets for every user and for the service": async (run) => {
+    await run();
+    const rows =
+      await db.sql`select scope, limit_micros::integer as micros from keyframe_private.budgets_of(${world.owner}, now()) order by 1`;
+    expect([...rows]).toEqual([
+      { scope: "owner", micros: 10_000_000 },
+      { scope: "service", micros: 500_000_000 },
+    ]);
+  },
+  "Stop all spending now": async (run) => {
+    await run();
+    expect(await codeOf(start(db, world))).toBe("spending_stopped");
+  },
+  "Start again": async (run) => {
+    await db.sql`update keyframe_private.settings set spending_stopped = true`;
+    await run();
+    expect(await start(db, world)).toHaveProperty("prediction");
+  },
+  "Who spent most this month": async (run) => {
+    await start(db, await addWorld(db));
+    const { id } = await submitted();
+    await start(db, world);
+    await providerSays(db.sql, { id, run: "run-1", status: "failed" });
+    const [most, ...rest] = await run();
+    expect(rest).toHaveLength(1);
+    expect(most).toMatchObject({ email: `${world.owner}@keyframe.local`, owner_id: world.owner, predictions: "2" });
+    expect([most?.settled_usd, most?.held_usd, most?.unknown_usd].map(Number)).toEqual([0, 0.067, 0.067]);
+  },
+  "Find what has an unknown cost": async (run) => {
+    await submitted();
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: "run-1", status: "failed" });
+    const unknown = {
+      prediction_id: id,
+      outcome: "failed",
+      provider_prediction_id: "run-1",
+      most_micros: String(FRAME),
+    };
+    expect(await run()).toMatchObject([unknown]);
+  },
+  "Settle one": async (run) => {
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: "run-1", status: "failed" });
+    const [submit] = await submitsOf(db.sql, id);
+    await run({ submit_id: String(submit?.id) });
+    expect(await costOf(id)).toEqual(cost("settled", 45_000));
+    expect(await sums()).toEqual({ predictions: 1, held: 0, settled: 45_000, unknown: 0 });
+  },
+  "Correct what a wrong price has settled": async (run) => {
+    await submitted();
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: "run-1", status: "succeeded", metrics: { image_output_count: 1 } });
+    const [submit] = await db.sql`
+      select price_ids[1] as price, (created_at at time zone 'UTC')::date::text as day from keyframe_private.provider_submits limit 1`;
+    const values = { price_id: String(submit?.price), first_day: String(submit?.day), last_day: String(submit?.day) };
+    await run({ ...values, price_id: "0" });
+    expect(await costOf(id)).toEqual(cost("settled", FRAME));
+    await run(values);
+    const corrected = Math.ceil((FRAME * 0.35) / 0.4);
+    expect(await costOf(id)).toEqual(cost("settled", corrected));
+    expect(await sums(world.owner)).toEqual({ predictions: 2, held: FRAME, settled: corrected, unknown: 0 });
+  },
+};
+
+describe("docs/costs.md, as an administrator does it in Studio", () => {
+  test("every recipe about budgets is tried here, in the page's order", () => {
+    expect(recipes.map(({ title }) => title)).toEqual(Object.keys(EFFECTS));
+  });
+
+  test.each(recipes)("$title → what the page says", async ({ title, sql }) => {
+    await EFFECTS[title]?.(async (values = {}) => {
+      const text = fillIn(sql, values);
+      const { results } = await db.sql.begin(async (transaction) => {
+        await transaction.unsafe("set local role postgres");
+        return { results: await runStatements(transaction, text) };
+      });
+      return (results.at(-1)?.rows ?? []) as Row[];
+    });
   });
 });

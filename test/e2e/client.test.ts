@@ -270,6 +270,12 @@ function expectJourney(report: JourneyReport): void {
     [video.model, 840_000],
   ]);
 
+  expect(report.usage.groups.map(({ key, predictions }) => [key, predictions])).toEqual([
+    ["first-frame", 2],
+    ["last-frame", 1],
+    ["video", 1],
+  ]);
+
   const { webhookId } = hook;
   expect(report.test).toMatchObject({ webhookId, eventType: "webhook.test" });
   expect(report.paused).toMatchObject({ webhookId, enabled: false, disabledReason: "by_owner" });

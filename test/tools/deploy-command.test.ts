@@ -4,6 +4,7 @@ import { join } from "node:path";
 import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { databaseStage, projectStage, replicateStage } from "../../tools/deploy/check-stages.ts";
+import { budgetsStage } from "../../tools/deploy/budgets-stage.ts";
 import { configStage } from "../../tools/deploy/config-stage.ts";
 import { migrationsStage, vaultStage } from "../../tools/deploy/database-stages.ts";
 import { functionsStage, secretsStage } from "../../tools/deploy/function-stages.ts";
@@ -294,6 +295,33 @@ describe("a later deployment", () => {
     expect([first, ...writes.slice(0, UPLOADS.length)]).toEqual(["POST /database/query", ...UPLOADS]);
     expect(new Set(writes.slice(UPLOADS.length))).toEqual(new Set(["POST /database/query"]));
     expect(await vaultEntries()).toEqual(before);
+  });
+
+  test("budgets that are asked for, by option or at the terminal → set where there is none; without either it says that there is none", async () => {
+    const take = (budgets: { user?: number; service?: number } = {}, answers?: string[]) =>
+      scene.take([databaseStage, budgetsStage], {}, undefined, {
+        budgets: { user: budgets.user, service: budgets.service },
+        ask: answers && (() => answers.shift() ?? null),
+      });
+    const set = async () => {
+      const [row] = await scene.sql`
+        select owner_month_micros::integer as user, service_month_micros::integer as service from keyframe_private.settings`;
+      return row;
+    };
+    const none = { user: null, service: null };
+    expect(await take()).toMatch(/Budgets +none: users can spend without a limit\. Set them with --user-budget 10/);
+    expect(await take({}, ["", ""])).toContain("none: users can spend without a limit");
+    expect(await set()).toEqual(none);
+    expect(await take({}, ["ten", "10", ""])).toContain("to set: $10 a month for each user");
+    expect(await set()).toEqual({ user: 10_000_000, service: null });
+    expect(await take({ user: 99_000_000, service: 500_500_000 })).toMatch(
+      /kept: \$10 a month for each user; to set: \$500\.50 a month for the service/,
+    );
+    expect(await set()).toEqual({ user: 10_000_000, service: 500_500_000 });
+    await scene.sql`update keyframe_private.settings set owner_month_micros = null, service_month_micros = null, owner_day_micros = 1000000`;
+    expect(await take({ user: 99_000_000 }, ["7", "7"])).toMatch(/kept: \$1 a day for each user$/);
+    expect(await set()).toEqual(none);
+    await scene.sql`update keyframe_private.settings set owner_day_micros = null`;
   });
 
   test("after a job was lost, the address changed and the kick secret was rotated in the Vault → puts all three right", async () => {

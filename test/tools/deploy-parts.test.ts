@@ -83,7 +83,8 @@ test("secrets that the project has, as digests in capitals too → only those wi
 
 test("the CLI sets some of the secrets only → the stage fails", async () => {
   const environment = { KEYFRAME_REPLICATE_API_TOKEN: "r8_secret", KEYFRAME_CLIENT_URL: "https://film.example.com" };
-  const given = { help: false, project: PROJECT, dryRun: false } as const;
+  const budgets = { user: undefined, service: undefined };
+  const given = { help: false, project: PROJECT, dryRun: false, budgets } as const;
   const setting = async (count: number) => {
     const cli = createSupabaseCli(PROJECT, {}, silent);
     const { apply } = await secretsStage.plan({

@@ -2,11 +2,16 @@ import { expect, test } from "vitest";
 import { readDeployArguments, readDeploySettings } from "../../tools/deploy/settings.ts";
 
 const REF = "abcdefghijklmnopqrst";
-const given = { help: false, project: REF, dryRun: false } as const;
+const budgets = { user: undefined, service: undefined };
+const given = { help: false, project: REF, dryRun: false, budgets } as const;
 
 test("the arguments → what they say", () => {
   expect(readDeployArguments(["--project", REF])).toEqual(given);
   expect(readDeployArguments(["--project", REF, "--dry-run"])).toEqual({ ...given, dryRun: true });
+  expect(readDeployArguments(["--project", REF, "--user-budget", "10", "--service-budget", "99.5"])).toEqual({
+    ...given,
+    budgets: { user: 10_000_000, service: 99_500_000 },
+  });
   expect(readDeployArguments(["--help"])).toEqual({ help: true });
 });
 
@@ -16,6 +21,8 @@ test.each([
   [["--project", "ABCDEFGHIJKLMNOPQRST"], "the 20 small letters in its address"],
   [["--project", REF, "--dryrun"], "--help lists what there is"],
   [[REF], "--help lists what there is"],
+  [["--project", REF, "--user-budget", "$10"], "--user-budget takes dollars a month"],
+  [["--project", REF, "--service-budget", "1e3"], "--service-budget takes dollars a month"],
 ])("the arguments %j → refused in one line", (args, said) => {
   expect(() => readDeployArguments(args)).toThrow(said);
 });
@@ -24,6 +31,7 @@ test("no variable at all → the project's own address, Replicate's own API, not
   expect(readDeploySettings(given, {})).toEqual({
     project: REF,
     dryRun: false,
+    budgets,
     projectUrl: `https://${REF}.supabase.co`,
     clientUrl: `https://${REF}.supabase.co`,
     replicate: { token: undefined, baseUrl: "https://api.replicate.com/v1" },

@@ -76,7 +76,16 @@ describe("a repository fresh from supabase init", () => {
     expect(uploaded.size).toBeGreaterThan(100);
     const again = await app.install(["add"]);
     expect(again.said).toContain("Everything is there already.");
+    expect(again.said).toContain("There is no budget yet: users can spend without a limit. --user-budget 10");
     expect(await app.files()).toEqual(added);
+  });
+
+  test("add --user-budget 10 → the SQL that sets it, to run after the migrations; another amount → refused", async () => {
+    const { said } = await app.install(["add", "--user-budget", "10"]);
+    expect(said).toContain("update keyframe_private.settings set owner_month_micros = 10000000 where");
+    expect(said).not.toContain("service_month_micros");
+    const wrong = await app.install(["add", "--service-budget", "a lot"]);
+    expect(wrong).toEqual({ code: 1, said: "--service-budget takes dollars a month, such as 10 or 0.50.\n" });
   });
 
   test("another name, and a file edited since → refused by the file's name; with --force the folder moves", async () => {

@@ -45,6 +45,8 @@ describe("errors we raise in SQL keep their code and sentence", () => {
     ["generation_ended", 409, cancel],
     ["idempotency_mismatch", 422, start],
     ["unsupported_input", 422, start],
+    ["price_unknown", 422, start],
+    ["spending_stopped", 402, start],
     ["invalid_request", 400, start],
   ] as const)("%s → %i", async (code, status, request) => {
     postgrest(400, "KEYFR", code, "A sentence for a person.", "");

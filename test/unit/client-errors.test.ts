@@ -36,6 +36,13 @@ test("invalid_request → the fields in details; what is no detail is left out",
   expect(error.details).toEqual([{ path: "title", message: "Must not be empty." }]);
 });
 
+test("budget_exceeded → its budget; any other error has none", async () => {
+  const budget = { scope: "service", period: "day", estimateMicros: 67_000, resetsAt: "2026-03-02T00:00:00.000Z" };
+  const sent = (code: string) => ({ status: 402, error: { code, message: "Wait.", budget, requestId: "r" } });
+  expect((await refused(sent("budget_exceeded"))).budget).toEqual(budget);
+  expect((await refused(sent("spending_stopped"))).budget).toBeNull();
+});
+
 test.each([
   ["7", 7],
   ["0", 0],

@@ -29,6 +29,7 @@ test("the guide → has exactly one example of each type", () => {
     "project.created",
     "generation.succeeded",
     "generation.failed",
+    "budget.exhausted",
     "webhook.test",
   ]);
 });
@@ -65,6 +66,10 @@ describe("only the documented fields", () => {
     ["generation.failed", "data.error", { code: "x" }],
     ["project.created", "data.filmId", null],
     ["webhook.test", "data.endpointId", undefined],
+    ["generation.succeeded", "data.cost", null],
+    ["generation.failed", "data.cost", { amountMicros: 0.5, atMostMicros: 1, currency: "USD", state: "settled" }],
+    ["budget.exhausted", "data.settledMicros", 1],
+    ["budget.exhausted", "data.scope", "project"],
   ])("%s with %s = %j → refused", (type, path, value) => {
     expect(webhookEvent.safeParse(changed(type, path, value)).success).toBe(false);
   });
@@ -75,6 +80,8 @@ describe("only the documented fields", () => {
     ["generation.succeeded", "data.output.hasAudio", true],
     ["generation.succeeded", "data.requestedModel", "google/veo-3.1"],
     ["generation.failed", "data.step", "video"],
+    ["generation.failed", "data.cost", { amountMicros: null, atMostMicros: null, currency: "USD", state: "unknown" }],
+    ["generation.succeeded", "data.cost", undefined],
     ["project.created", "data.filmId", crypto.randomUUID()],
     ["generation.succeeded", "data.filmId", crypto.randomUUID()],
     ["generation.failed", "data.filmId", crypto.randomUUID()],

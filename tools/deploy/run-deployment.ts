@@ -1,5 +1,6 @@
 import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
+import { budgetsStage } from "./budgets-stage.ts";
 import { configStage } from "./config-stage.ts";
 import { databaseStage, projectStage, replicateStage } from "./check-stages.ts";
 import { extensionsStage, migrationsStage, vaultStage } from "./database-stages.ts";
@@ -15,6 +16,7 @@ const STAGES = [
   migrationsStage,
   extensionsStage,
   vaultStage,
+  budgetsStage,
   secretsStage,
   functionsStage,
   healthStage,

@@ -4,10 +4,11 @@ import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
 import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
 import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
 import { webhookEnvironment } from "../../supabase/functions/keyframe-replicate-webhook/environment.ts";
+import { BUDGET_OPTIONS, type Budgets, readBudgets } from "../budgets.ts";
 import { DeployError } from "./reporting.ts";
 import type { Database } from "./supabase-cli.ts";
 
-type DeployArguments = { help: true } | { help: false; project: string; dryRun: boolean };
+type DeployArguments = { help: true } | { help: false; project: string; dryRun: boolean; budgets: Budgets };
 
 /** Reads the command line. Throws one line that names what is wrong. */
 export function readDeployArguments(args: string[]): DeployArguments {
@@ -15,11 +16,13 @@ export function readDeployArguments(args: string[]): DeployArguments {
     project,
     help,
     "dry-run": dryRun,
+    ...given
   } = parseOptions({
     args,
     options: {
       project: { type: "string" },
       "dry-run": { type: "boolean", default: false },
+      ...BUDGET_OPTIONS,
       help: { type: "boolean", short: "h", default: false },
     },
   }).values;
@@ -30,7 +33,7 @@ export function readDeployArguments(args: string[]): DeployArguments {
       "--project takes the project's ref: the 20 small letters in its address, https://<ref>.supabase.co.",
     );
   }
-  return { help, project, dryRun };
+  return { help, project, dryRun, budgets: readBudgets(given, (message) => new DeployError(message)) };
 }
 
 /** Variables that are passed on to the functions when they are set here; see docs/deploy.md. */
@@ -53,6 +56,7 @@ const SHAPES: Record<string, z.ZodType>[] = [
 export type DeploySettings = {
   project: string;
   dryRun: boolean;
+  budgets: Budgets;
   /** The project's URL on the platform; kicks go there. */
   projectUrl: string;
   /** The URL for apps: a custom domain, or the same. */
@@ -65,7 +69,7 @@ export type DeploySettings = {
 
 /** Reads the environment. Throws one line that names a wrong variable, never its value. */
 export function readDeploySettings(
-  { project, dryRun }: Exclude<DeployArguments, { help: true }>,
+  { project, dryRun, budgets }: Exclude<DeployArguments, { help: true }>,
   environment: Record<string, string>,
 ): DeploySettings {
   const get = (name: string) => environment[name]?.trim() || undefined;
@@ -80,6 +84,7 @@ export function readDeploySettings(
   return {
     project,
     dryRun,
+    budgets,
     projectUrl,
     clientUrl: optional.KEYFRAME_CLIENT_URL ?? projectUrl,
     replicate: {

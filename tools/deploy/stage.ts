@@ -9,6 +9,8 @@ export type Deployment = {
   cli: SupabaseCli;
   fetch: typeof fetch;
   clock: Clock;
+  /** Asks the person at the terminal; without one, nothing is asked. */
+  ask?: ((question: string) => string | null) | undefined;
   progress: Progress;
   keeper: SecretKeeper;
   /** Aborted by Ctrl-C. Programs and waits then end, and what is done is printed. */

@@ -119,7 +119,7 @@ export async function journey({ url, apikey, token, hookUrl, image }: JourneyInp
       whole,
       models,
       estimates,
-      used: usage.groups.map(({ key, predictions }) => [key, predictions]),
+      usage,
       hidden,
       removed,
     },

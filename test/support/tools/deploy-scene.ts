@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
 import { z } from "zod";
+import type { Budgets } from "../../../tools/budgets.ts";
 import { readDeploySettings } from "../../../tools/deploy/settings.ts";
 import { runDeployment } from "../../../tools/deploy/run-deployment.ts";
 import { createSecretKeeper, DeployError, type Progress } from "../../../tools/deploy/reporting.ts";
@@ -34,7 +35,12 @@ export type DeployScene = {
    * Takes some of the stages, or all, in this process, and returns what was printed; throws what the command would print.
    * Queries go to the platform without the CLI, which takes most of a second to start.
    */
-  take(stages?: Stage[], environment?: Record<string, string>, clock?: Deployment["clock"]): Promise<string>;
+  take(
+    stages?: Stage[],
+    environment?: Record<string, string>,
+    clock?: Deployment["clock"],
+    more?: Partial<Pick<Deployment, "ask"> & { budgets: Budgets }>,
+  ): Promise<string>;
   stop(): Promise<void>;
 };
 
@@ -143,9 +149,9 @@ export async function openDeployScene(): Promise<DeployScene> {
     login,
     start: (args = [], environment = {}) =>
       runCommand("tools/deploy.ts", ["--project", PROJECT, ...args], { ...usual, ...environment }),
-    take: (stages, environment, clock) => {
+    take: (stages, environment, clock, more) => {
       const set = withoutEmpty({ ...usual, SUPABASE_DB_URL: "", ...environment });
-      return takeStages(stages, platform, set, clock);
+      return takeStages(stages, platform, set, clock, more);
     },
     stop: async () => {
       stopSending.abort();
@@ -187,8 +193,12 @@ export async function takeStages(
   platform: DeployPlatform,
   environment: Record<string, string>,
   clock: Deployment["clock"] = hastyClock(),
+  {
+    ask,
+    budgets = { user: undefined, service: undefined },
+  }: Partial<Pick<Deployment, "ask"> & { budgets: Budgets }> = {},
 ): Promise<string> {
-  const given = { help: false, project: PROJECT, dryRun: false } as const;
+  const given = { help: false, project: PROJECT, dryRun: false, budgets } as const;
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {
@@ -196,6 +206,7 @@ export async function takeStages(
     cli: withDirectQueries(createSupabaseCli(PROJECT, environment, silent), platform),
     fetch,
     clock,
+    ask,
     progress: silent,
     keeper,
     stop: new AbortController().signal,
