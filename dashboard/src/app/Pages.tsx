@@ -18,6 +18,7 @@ const Film = page(() => import("../films/FilmPage.tsx"));
 const Studio = page(() => import("../studio/StudioPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
+const Usage = page(() => import("../usage/UsagePage.tsx"));
 const Docs = page(() => import("../docs/DocsPage.tsx"));
 const Guide = page(() => import("../docs/GuidePage.tsx"));
 
@@ -49,6 +50,7 @@ export function Pages() {
               <Route path="/films/:filmId" element={<Film />} />
               <Route path="/webhooks" element={<Webhooks />} />
               <Route path="/webhooks/:webhookId" element={<Webhook />} />
+              <Route path="/usage" element={<Usage />} />
               <Route path="/docs" element={<Docs />} />
               <Route path="/docs/:guide" element={<Guide />} />
               <Route path="*" element={<Missing {...NOT_FOUND} />} />

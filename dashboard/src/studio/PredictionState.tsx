@@ -5,6 +5,7 @@ import classes from "../projects/status.module.css";
 import { StatusIcon } from "../projects/status.tsx";
 import { markedOf, stepWords, timedOf } from "../projects/status-words.ts";
 import { clockTime } from "../ui/format-time.ts";
+import { costWords } from "../ui/money.ts";
 
 /** `take`: the one that stands for the step, if the state is of a whole step. */
 type Props = { prediction: Prediction | null; take?: Prediction | null; isCanceling: boolean };
@@ -12,15 +13,17 @@ type Props = { prediction: Prediction | null; take?: Prediction | null; isCancel
 /** Status and duration in one line of fixed height. */
 export function PredictionState({ prediction, take = null, isCanceling }: Props) {
   const marked = markedOf(prediction, take);
+  const timed = prediction && timedOf(prediction, take);
   return (
     <Group gap={6} wrap="nowrap" mih={22} className={classes.status} data-status={marked?.status}>
       <StatusIcon prediction={marked} size={16} />
       <Text span size="sm">
         {prediction === null ? "Not generated yet" : isCanceling ? "Canceling…" : stepWords(prediction, take)}
       </Text>
-      {prediction !== null && (
+      {timed !== null && (
         <Text span size="sm" c="dimmed">
-          · <PredictionClock prediction={timedOf(prediction, take)} />
+          · <PredictionClock prediction={timed} />
+          {timed.cost !== null && ` · ${costWords(timed.cost)}`}
         </Text>
       )}
     </Group>

@@ -74,21 +74,21 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
         </Group>
         <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
         <StepActions
+          project={project}
           step={step}
+          choices={{
+            ...choicesOf(model, options, given),
+            ...(startsOn === null || options.firstFrame !== null
+              ? {}
+              : { firstFramePredictionId: startsOn.predictionId }),
+          }}
           latest={latest}
           notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
           isStarting={isStarting}
           isCanceling={isCanceling}
-          onStart={() =>
-            start({
-              ...choicesOf(model, options, given),
-              ...(startsOn === null || options.firstFrame !== null
-                ? {}
-                : { firstFramePredictionId: startsOn.predictionId }),
-            })
-          }
+          onStart={start}
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}

@@ -15,6 +15,7 @@ import { FilmStrip } from "./FilmStrip.tsx";
 import { ReferencePanel } from "./ReferencePanel.tsx";
 import classes from "./studio.module.css";
 import { TextsPanel } from "./texts/TextsPanel.tsx";
+import { MONEY_KEY } from "../usage/use-usage.ts";
 import { useTexts } from "./texts/use-texts.ts";
 
 const NewProject = lazy(async () => ({ default: (await import("../projects/NewProject.tsx")).NewProject }));
@@ -96,6 +97,7 @@ function useWatchPredictions(project: ProjectWithPredictions): void {
       queryFn: async ({ signal }: { signal: AbortSignal }) => {
         const onProgress = (prediction: Parameters<typeof storePrediction>[1]) => storePrediction(queries, prediction);
         await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
+        void queries.invalidateQueries({ queryKey: MONEY_KEY });
         return null;
       },
       staleTime: Number.POSITIVE_INFINITY,
