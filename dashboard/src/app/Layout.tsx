@@ -143,7 +143,7 @@ function PersonMenu() {
   const { session, signOut } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
-    <Menu position="bottom-end" width={240} withinPortal={false}>
+    <Menu position="bottom-end" width={270} withinPortal={false}>
       <Menu.Target>
         <ActionIcon variant="default" size="lg" radius="xl" aria-label="Account and theme">
           <IconUser size={18} stroke={1.6} aria-hidden />

@@ -15,10 +15,10 @@ import type { Choices } from "./step-options.ts";
 import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
 import { MODELS_KEY } from "./use-models.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
 import { estimateWords, overBudgetWords } from "../ui/money.ts";
 import { MONEY_KEY } from "../usage/use-usage.ts";
 import type { TextsState } from "./texts/use-texts.ts";
+import { BusyButton } from "../ui/buttons-and-notices.tsx";
 
 type Props = {
   project: ProjectWithPredictions;

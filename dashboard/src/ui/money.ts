@@ -21,6 +21,7 @@ export function estimateWords({ estimateMicros, atMostMicros }: Estimate): strin
 /** Why the budgets would refuse a start now; null when they would not. */
 export function overBudgetWords({ withinBudget, availableMicros, atMostMicros }: Estimate): string | null {
   if (withinBudget) return null;
+  if (availableMicros === 0) return "Your budget is used up for now.";
   if (availableMicros !== null && atMostMicros === null)
     return "Your budget admits only known prices. Choose another model.";
   return availableMicros !== null && (atMostMicros ?? 0) > availableMicros

@@ -30,7 +30,7 @@ export function Component() {
               <Budget key={budget.period} {...budget} />
             ))}
             {usage.data.budgets.length === 0 && <Text size="sm">You have no budget of your own.</Text>}
-            <Sums usage={usage.data} />
+            {usage.data.groups.length === 0 ? <Text c="dimmed">No runs this month.</Text> : <Sums usage={usage.data} />}
             <Text size="sm" c="dimmed">
               Open: runs that have not ended, or of which the provider's bill is unknown. They count with the most that
               they can cost. The provider's invoice decides.
@@ -57,71 +57,31 @@ function Budget({ period, limitMicros, availableMicros, resetsAt }: Usage["budge
 }
 
 /** A table whose rows have a bar. */
-function Sums({ usage }: { usage: Usage }) {
-  const { groupBy, groups } = usage;
+function Sums({ usage: { groupBy, groups } }: { usage: Usage }) {
   const total = { key: "Total", predictions: 0, settledMicros: 0, heldMicros: 0, unknownMicros: 0 };
   for (const group of groups) {
     total.predictions += group.predictions;
     total.settledMicros += group.settledMicros;
     total.heldMicros += openOf(group);
   }
-  const rows = groupBy === "day" ? everyDay(usage) : groups;
-  const most = Math.max(1, ...rows.map((row) => row.settledMicros + openOf(row)));
-  const cells = (row: Usage["groups"][number]) =>
-    [row.predictions, dollars(row.settledMicros), dollars(openOf(row))].map((figure, at) => (
-      // biome-ignore lint/suspicious/noArrayIndexKey: the columns stay
-      <Table.Td key={at} ta="end" style={{ fontVariantNumeric: "tabular-nums" }}>
-        {figure}
-      </Table.Td>
-    ));
-  return (
-    <Table>
-      <Table.Thead>
-        <Table.Tr>
-          <Table.Th>{GROUPS.find(({ value }) => value === groupBy)?.label}</Table.Th>
-          {["Runs", "Cost", "Open, at most"].map((name) => (
-            <Table.Th key={name} ta="end">
-              {name}
-            </Table.Th>
-          ))}
-        </Table.Tr>
-      </Table.Thead>
-      <Table.Tbody>
-        {rows.map((row) => (
-          <Table.Tr key={row.key}>
-            <Table.Th scope="row" fw="normal" w="60%" style={{ overflowWrap: "anywhere" }}>
-              {nameOf(groupBy, row.key)}
-              <Progress.Root size="sm" bg="transparent" aria-hidden>
-                <Progress.Section value={(100 * row.settledMicros) / most} />
-                <Progress.Section value={(100 * openOf(row)) / most} color="iris.2" />
-              </Progress.Root>
-            </Table.Th>
-            {cells(row)}
-          </Table.Tr>
-        ))}
-      </Table.Tbody>
-      <Table.Tfoot>
-        <Table.Tr fw={600}>
-          <Table.Th scope="row">Total</Table.Th>
-          {cells(total)}
-        </Table.Tr>
-      </Table.Tfoot>
-    </Table>
-  );
+  const most = Math.max(1, ...groups.map((row) => row.settledMicros + openOf(row)));
+  const figures = (row: typeof total) => [row.predictions, dollars(row.settledMicros), dollars(openOf(row))];
+  const body = groups.map((row) => [
+    <div key={row.key} style={{ overflowWrap: "anywhere" }}>
+      {nameOf(groupBy, row.key)}
+      <Progress.Root size="sm" bg="transparent" aria-hidden>
+        <Progress.Section value={(100 * row.settledMicros) / most} />
+        <Progress.Section value={(100 * openOf(row)) / most} color="iris.2" />
+      </Progress.Root>
+    </div>,
+    ...figures(row),
+  ]);
+  const head = [GROUPS.find(({ value }) => value === groupBy)?.label, "Runs", "Cost", "Open, at most"];
+  const rows = groupBy === "day" ? body.toReversed() : body;
+  return <Table tabularNums data={{ head, body: rows, foot: ["Total", ...figures(total)] }} />;
 }
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
-const DAY_MS = 86_400_000;
 
 const nameOf = (groupBy: Usage["groupBy"], key: string): string =>
   groupBy === "day" ? DAY.format(new Date(key)) : groupBy === "step" ? STEP_NAME[key as Step] : key; // the keys are steps
-
-/** Newest first, zeros where nothing was started. */
-function everyDay({ from, to, groups }: Usage): Usage["groups"] {
-  const days = (Date.parse(to) - Date.parse(from)) / DAY_MS + 1;
-  return Array.from({ length: days }, (_, at) => {
-    const key = new Date(Date.parse(to) - at * DAY_MS).toISOString().slice(0, 10);
-    const nothing = { key, predictions: 0, settledMicros: 0, heldMicros: 0, unknownMicros: 0 };
-    return groups.find((group) => group.key === key) ?? nothing;
-  });
-}
