@@ -32,7 +32,7 @@ test("sign up, project, reference image, three steps → the video plays; anothe
   await page.locator("input[type=file]").setInputFiles(photo);
   const progress = page.getByRole("progressbar", { name: "Upload progress" });
   await until("the upload says how far it is", async () => {
-    const percent = Number(await progress.getAttribute("aria-valuenow"));
+    const percent = await progress.evaluate((one: HTMLProgressElement) => one.value);
     return percent > 0 && percent < 100;
   });
   await page.getByText(/^\d+ % of [\d.]+ [kM]B$/).waitFor();
@@ -286,6 +286,7 @@ test("a film → the next shot is made from this one's last frame, without a fir
     await page.getByRole("button", { name: `Actions for ${title}` }).press("Enter");
     await page.getByRole("menuitem", { name: "Film" }).press("Enter");
     const choosing = page.getByRole("dialog", { name: "Film of this shot" });
+    await choosing.getByRole("option", { name: "The sea" }).waitFor({ state: "attached" }); // the films are read
     await choosing.getByLabel("Film").selectOption(choice);
     await choosing.getByRole("button", { name: "Save" }).press("Enter");
     await choosing.waitFor({ state: "detached" });

@@ -1,11 +1,13 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openDatabase } from "../support/api/database.ts";
 import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
 import { type Belongings, furnish, newPerson, type Person } from "../support/dashboard/person.ts";
 import { answers } from "../support/receiver/habits.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 
 const visit = visitDashboard();
+const sql = openDatabase();
 let receiver: FlowReceiver;
 let newcomer: Person;
 let owner: Person;
@@ -15,6 +17,8 @@ beforeAll(async () => {
   receiver = await startFlowReceiver(answers(500));
   [newcomer, owner] = await Promise.all([newPerson(), newPerson()]);
   belongings = await furnish(owner, receiver.url);
+  await sql`
+    insert into keyframe_private.owner_budgets (owner_id, day_micros, month_micros) values (${owner.session.user.id}, 1000000, 10000000)`;
 });
 afterAll(() => receiver?.close());
 
@@ -77,6 +81,7 @@ const emptyTour: Stop[] = [
   at("no films", "/films", "No films yet"),
   opened("new film", "New film", "Create film"),
   at("no endpoints", "/webhooks", "No endpoints yet"),
+  at("no usage", "/usage", "This month $0.00"),
   at("new password", "/new-password", "Set a new password"),
 ];
 
@@ -86,7 +91,18 @@ let held = () => {};
 /** The projects of somebody who has a film. */
 const projectsTour: Stop[] = [
   at("projects", "/projects", "Harbour"),
-  opened("you, and how it looks", "Account and theme", "Sign out"),
+  opened("you, this month's sum, and how it looks", "Account and theme", "This month $"),
+  [
+    "usage under a budget, by model",
+    async (page) => {
+      await closeAll(page);
+      await page.goto("/#/usage");
+      await page.getByRole("progressbar", { name: "Budget for today, used" }).waitFor();
+      await page.getByRole("radiogroup", { name: "Sums by" }).getByText("Model").click();
+      await page.getByText("google/nano-banana-2").waitFor();
+    },
+  ],
+  at("projects again", "/projects", "Harbour"),
   opened("new project", "New project", "The scene to generate."),
   inside("new project, nothing filled in", "Create project", "The scene to generate."),
   [
@@ -334,7 +350,7 @@ test("a phone → the burger opens the pages, following one closes it and puts t
   expect(await burger.getAttribute("aria-expanded")).toBe("false");
   await burger.click();
   const pages = page.getByRole("navigation", { name: "Pages" });
-  expect(await pages.getByRole("link").allTextContents()).toEqual(["Projects", "Films", "Webhooks", "Docs"]);
+  expect(await pages.getByRole("link").allTextContents()).toEqual(["Projects", "Films", "Webhooks", "Usage", "Docs"]);
   expect(await axeFindings(page)).toEqual([]);
   await pages.getByRole("link", { name: "Webhooks" }).click();
   await page.getByRole("heading", { level: 1, name: "Webhooks" }).waitFor();

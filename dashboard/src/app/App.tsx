@@ -10,10 +10,8 @@ import { Pages } from "./Pages.tsx";
 import { createQueryClient } from "./query-client.ts";
 import { cssVariables, theme } from "./theme.ts";
 
-type Props = { services: Services; link: AuthLink; restored: RestoredSession };
-
 /** Providers that all pages share. */
-export function App({ services, link, restored }: Props) {
+export function App({ services, link, restored }: { services: Services; link: AuthLink; restored: RestoredSession }) {
   // The service refused the session: sign out here too.
   const [queries] = useState(() => createQueryClient(() => void services.auth.signOut({ scope: "local" })));
   return (

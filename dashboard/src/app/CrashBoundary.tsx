@@ -1,10 +1,8 @@
 import { Button, Center, Stack, Text, Title } from "@mantine/core";
 import { Component, type ReactNode, useEffect } from "react";
 
-type Props = { children: ReactNode };
-
 /** Shows Crashed when a child throws or a lazy part fails to load. */
-export class CrashBoundary extends Component<Props, { error: Error | null }> {
+export class CrashBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
   override state = { error: null as Error | null };
 
   static getDerivedStateFromError(error: unknown) {

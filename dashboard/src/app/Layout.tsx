@@ -14,6 +14,7 @@ import {
 import { useDisclosure, useNetwork } from "@mantine/hooks";
 import {
   IconBook2,
+  IconChartBar,
   IconCloudOff,
   IconDeviceDesktop,
   IconLogout,
@@ -31,6 +32,8 @@ import { KeyframeError } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { Brand } from "../ui/Brand.tsx";
+import { monthWords } from "../ui/money.ts";
+import { useUsage } from "../usage/use-usage.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
 import classes from "./layout.module.css";
 import { isPassing } from "./query-client.ts";
@@ -106,6 +109,7 @@ const PAGES = [
   { to: "/projects", label: "Projects", Icon: IconPhoto },
   { to: "/films", label: "Films", Icon: IconMovie },
   { to: "/webhooks", label: "Webhooks", Icon: IconWebhook },
+  { to: "/usage", label: "Usage", Icon: IconChartBar },
   { to: "/docs", label: "Docs", Icon: IconBook2 },
 ];
 
@@ -134,12 +138,12 @@ const SCHEMES = [
   { scheme: "auto", label: "System", Icon: IconDeviceDesktop },
 ] as const;
 
-/** Account menu: email, colour scheme, sign out, version. Inside the header, so that it belongs to a landmark. */
+/** Account menu: email, this month's sum, colour scheme, sign out, version. Inside the header, so that it belongs to a landmark. */
 function PersonMenu() {
   const { session, signOut } = useSession();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
-    <Menu position="bottom-end" width={240} withinPortal={false}>
+    <Menu position="bottom-end" width={270} withinPortal={false}>
       <Menu.Target>
         <ActionIcon variant="default" size="lg" radius="xl" aria-label="Account and theme">
           <IconUser size={18} stroke={1.6} aria-hidden />
@@ -151,6 +155,8 @@ function PersonMenu() {
             {session?.user.email}
           </Text>
         </Menu.Label>
+        <ThisMonth />
+        <Menu.Divider />
         <Menu.RadioGroup
           value={colorScheme}
           onChange={(value) => setColorScheme(value as MantineColorScheme)} // one of SCHEMES
@@ -171,6 +177,16 @@ function PersonMenu() {
         </Menu.Label>
       </Menu.Dropdown>
     </Menu>
+  );
+}
+
+/** The sum of this month, read when the menu opens. */
+function ThisMonth() {
+  const { data } = useUsage("day");
+  return (
+    <Menu.Item component={Link} to="/usage" leftSection={<IconChartBar size={16} aria-hidden />}>
+      This month {data && monthWords(data)}
+    </Menu.Item>
   );
 }
 

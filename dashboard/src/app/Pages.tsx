@@ -18,15 +18,12 @@ const Film = page(() => import("../films/FilmPage.tsx"));
 const Studio = page(() => import("../studio/StudioPage.tsx"));
 const Webhooks = page(() => import("../webhooks/WebhooksPage.tsx"));
 const Webhook = page(() => import("../webhooks/WebhookPage.tsx"));
+const Usage = page(() => import("../usage/UsagePage.tsx"));
 const Docs = page(() => import("../docs/DocsPage.tsx"));
 const Guide = page(() => import("../docs/GuidePage.tsx"));
 
-const NOT_FOUND = {
-  title: "Page not found",
-  text: "The address is wrong or the page was deleted.",
-  to: "/projects",
-  label: "Go to projects",
-};
+const NOTHING_HERE = "The address is wrong or the page was deleted.";
+const notFound = <Missing title="Page not found" text={NOTHING_HERE} to="/projects" label="Go to projects" />;
 
 /** Routes. They are behind the #, so any static host works. */
 export function Pages() {
@@ -49,9 +46,10 @@ export function Pages() {
               <Route path="/films/:filmId" element={<Film />} />
               <Route path="/webhooks" element={<Webhooks />} />
               <Route path="/webhooks/:webhookId" element={<Webhook />} />
+              <Route path="/usage" element={<Usage />} />
               <Route path="/docs" element={<Docs />} />
               <Route path="/docs/:guide" element={<Guide />} />
-              <Route path="*" element={<Missing {...NOT_FOUND} />} />
+              <Route path="*" element={notFound} />
             </Route>
           </Route>
         </Routes>

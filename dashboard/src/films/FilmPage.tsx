@@ -1,14 +1,6 @@
-import { ActionIcon, Anchor, Button, Card, Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import {
-  IconArrowDown,
-  IconArrowRight,
-  IconArrowUp,
-  IconMovie,
-  IconPencil,
-  IconPlus,
-  IconTrash,
-} from "@tabler/icons-react";
+import { IconArrowDown, IconArrowRight, IconArrowUp, IconMovie, IconPencil, IconTrash } from "@tabler/icons-react";
 import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { FilmWithShots, Shot } from "../../../client/index.ts";
@@ -19,10 +11,10 @@ import { STEP_NAME } from "../projects/status-words.ts";
 import { Thumb } from "../studio/Sources.tsx";
 import { FilmVideo } from "../studio/StepScreen.tsx";
 import screen from "../studio/screen.module.css";
-import { ErrorNotice } from "../ui/messages.tsx";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "./film-queries.ts";
+import { ErrorNotice, NewButton } from "../ui/buttons-and-notices.tsx";
 
 export function Component() {
   const { filmId = "" } = useParams();
@@ -51,11 +43,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
     const place = `${shots[from]?.title} is shot ${to + 1} of ${shots.length}.`;
     change.mutate({ projectIds }, { onSuccess: () => setMoved(place) });
   };
-  const newShot = (
-    <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={shot.open}>
-      New shot
-    </Button>
-  );
+  const newShot = <NewButton onClick={shot.open}>New shot</NewButton>;
   const hasVideo = shots.some(({ takes }) => takes.video !== null);
   return (
     <>

@@ -1,12 +1,13 @@
-import { Button, Card, Stack, Text, Title } from "@mantine/core";
+import { Card, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconMovie, IconPlus } from "@tabler/icons-react";
+import { IconMovie } from "@tabler/icons-react";
 import { Link, useNavigate } from "react-router";
 import type { Film } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
-import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { NewButton } from "../ui/buttons-and-notices.tsx";
 import { Time } from "../ui/Time.tsx";
-import { LoadMore, TitleWindow } from "../ui/windows.tsx";
+import { TitleWindow } from "../ui/windows.tsx";
 import { useCreateFilm, useFilms } from "./film-queries.ts";
 
 export function Component() {
@@ -14,11 +15,7 @@ export function Component() {
   const [isNew, { open, close }] = useDisclosure(false);
   const films = list.data?.pages.flatMap((page) => page.films);
   const isNone = films?.length === 0;
-  const create = (
-    <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={open}>
-      New film
-    </Button>
-  );
+  const create = <NewButton onClick={open}>New film</NewButton>;
   return (
     <>
       <PageHead title="Films" actions={isNone ? null : create} />
@@ -44,7 +41,7 @@ export function Component() {
 
 function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Film }) {
   return (
-    <Card component="article" withBorder padding="md" pos="relative">
+    <Card component="article" withBorder padding="md" className={link.card}>
       <Title order={2} size="h5" lineClamp={1}>
         <Link to={`/films/${filmId}`} className={link.cover}>
           {title}

@@ -10,13 +10,11 @@ import { useRenewOutput } from "./prediction-cache.ts";
 import { StepMark } from "./status.tsx";
 import { FILM_ORDER } from "./status-words.ts";
 
-type Props = { project: ListedProject };
-
 /** The whole card links to the studio. */
-export function ProjectCard({ project }: Props) {
+export function ProjectCard({ project }: { project: ListedProject }) {
   const { projectId, title, textPrompt, createdAt, predictions, takes } = project;
   return (
-    <Card component="article" withBorder padding="md" className={classes.card}>
+    <Card component="article" withBorder padding="md" className={link.card}>
       <Card.Section>
         <ProjectPicture project={project} />
       </Card.Section>

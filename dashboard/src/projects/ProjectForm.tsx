@@ -2,10 +2,9 @@ import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { schemaResolver, useForm } from "@mantine/form";
 import type { Project } from "../../../client/index.ts";
 import { createProjectBody } from "../../../shared/contract/projects.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice } from "../ui/messages.tsx";
 import { useFocusOnMount } from "../ui/window-focus.ts";
 import { DescriptionField, PromptField } from "./project-fields.tsx";
+import { BusyButton, ErrorNotice } from "../ui/buttons-and-notices.tsx";
 
 export type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 

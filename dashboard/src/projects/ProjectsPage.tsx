@@ -1,13 +1,13 @@
 import { Button, Center, Loader, Stack, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
-import { IconMovie, IconPlus, IconSearch } from "@tabler/icons-react";
+import { IconMovie, IconSearch } from "@tabler/icons-react";
 import { keepPreviousData, useInfiniteQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { useSearchParams } from "react-router";
 import type { ProjectPage } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
-import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
-import { LoadMore } from "../ui/windows.tsx";
+import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { NewButton } from "../ui/buttons-and-notices.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import { NewProject } from "./NewProject.tsx";
 import classes from "./projects.module.css";
@@ -33,11 +33,7 @@ export function Component() {
   useEffect(() => {
     if (isSearching && !isFetchingNextPage) void fetchNextPage();
   }, [isSearching, isFetchingNextPage, fetchNextPage]);
-  const create = (
-    <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={open}>
-      New project
-    </Button>
-  );
+  const create = <NewButton onClick={open}>New project</NewButton>;
   return (
     <>
       <PageHead title="Projects" actions={isNone ? null : create} />

@@ -80,12 +80,14 @@ export function outdatedWords(
 /** Errors whose message already says what to do. */
 const SAY_THEMSELVES = new Set([
   "attempts_exhausted",
+  "budget_exceeded",
   "content_rejected",
   "deadline_exceeded",
   "input_unreachable",
   "model_unavailable",
   "output_expired",
   "output_not_usable",
+  "price_unknown",
   "provider_aborted",
   "provider_canceled",
   "provider_lost",

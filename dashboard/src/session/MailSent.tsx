@@ -4,10 +4,8 @@ import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "react-router";
 import { useServices } from "../services.ts";
 
-type Props = { text: string; children?: ReactNode };
-
 /** Replaces the form after an email was sent. */
-export function MailSent({ text, children }: Props) {
+export function MailSent({ text, children }: { text: string; children?: ReactNode }) {
   useDocumentTitle("Check your email · Keyframe");
   const { config } = useServices();
   const heading = useRef<HTMLHeadingElement>(null);

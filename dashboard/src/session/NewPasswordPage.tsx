@@ -1,10 +1,9 @@
 import { Text, VisuallyHidden } from "@mantine/core";
-import { useForm } from "@mantine/form";
 import { notifications } from "@mantine/notifications";
 import { useNavigate } from "react-router";
 import { useServices } from "../services.ts";
 import { SessionFrame } from "./guards.tsx";
-import { focusFirstError, PasswordField, SessionForm } from "./SessionForm.tsx";
+import { PasswordField, SessionForm } from "./SessionForm.tsx";
 import { useSession } from "./use-session.ts";
 import { checkNewPassword, useAuthForm } from "./use-auth-form.ts";
 
@@ -13,7 +12,8 @@ export function Component() {
   const { auth } = useServices();
   const { session, endRecovery } = useSession();
   const navigate = useNavigate();
-  const { run, isBusy, problem } = useAuthForm(async (password: string) => {
+  const options = { initialValues: { password: "" }, validate: { password: checkNewPassword } };
+  const { form, props } = useAuthForm(options, async ({ password }) => {
     const answer = await auth.updateUser({ password });
     if (!answer.error) {
       notifications.show({ color: "green", message: "Password changed." });
@@ -22,21 +22,10 @@ export function Component() {
     }
     return answer;
   });
-  const form = useForm({
-    mode: "uncontrolled",
-    initialValues: { password: "" },
-    validate: { password: checkNewPassword },
-  });
   const email = session?.user.email ?? "";
   return (
     <SessionFrame>
-      <SessionForm
-        title="Set a new password"
-        submit="Set password"
-        problem={problem}
-        isBusy={isBusy}
-        onSubmit={form.onSubmit(({ password }) => run(password), focusFirstError(form))}
-      >
+      <SessionForm title="Set a new password" submit="Set password" {...props}>
         <Text size="sm" c="dimmed" style={{ overflowWrap: "anywhere" }}>
           For {email}
         </Text>

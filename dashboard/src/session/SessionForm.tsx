@@ -10,8 +10,8 @@ import {
 import type { UseFormReturnType } from "@mantine/form";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { FormEventHandler, ReactNode } from "react";
-import { BusyButton } from "../ui/BusyButton.tsx";
 import type { AuthProblem } from "./use-auth-form.ts";
+import { BusyButton } from "../ui/buttons-and-notices.tsx";
 
 type Props = {
   title: string;
@@ -49,10 +49,9 @@ export function SessionForm({ title, submit, problem, isBusy, onSubmit, children
 }
 
 export type Credentials = { email: string; password: string };
+export const NOTHING: Credentials = { email: "", password: "" };
 
-type CredentialFieldsProps = { form: UseFormReturnType<Credentials>; isNew: boolean };
-
-export function CredentialFields({ form, isNew }: CredentialFieldsProps) {
+export function CredentialFields({ form, isNew }: { form: UseFormReturnType<Credentials>; isNew: boolean }) {
   return (
     <>
       <EmailField key={form.key("email")} {...form.getInputProps("email")} />
@@ -78,10 +77,8 @@ export function EmailField(props: TextInputProps) {
   );
 }
 
-type PasswordFieldProps = PasswordInputProps & { label: string; isNew: boolean };
-
 /** The autocomplete value tells password managers to fill in or to generate. */
-export function PasswordField({ isNew, ...props }: PasswordFieldProps) {
+export function PasswordField({ isNew, ...props }: PasswordInputProps & { label: string; isNew: boolean }) {
   return (
     <PasswordInput
       name={isNew ? "new-password" : "password"}
@@ -94,11 +91,3 @@ export function PasswordField({ isNew, ...props }: PasswordFieldProps) {
     />
   );
 }
-
-type Fields = { getInputNode: (path: string) => HTMLElement | null };
-
-/** Second argument of a form's onSubmit: focuses the first invalid field. */
-export const focusFirstError =
-  (form: Fields) =>
-  (errors: Record<string, unknown>): void =>
-    form.getInputNode(Object.keys(errors)[0] ?? "")?.focus();

@@ -1,28 +1,23 @@
 import { Anchor, Divider, Group } from "@mantine/core";
-import { useForm } from "@mantine/form";
 import { Link, useLocation } from "react-router";
 import { useServices } from "../services.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
-import { CredentialFields, type Credentials, focusFirstError, SessionForm } from "./SessionForm.tsx";
+import { CredentialFields, type Credentials, NOTHING, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkPassword, useAuthForm } from "./use-auth-form.ts";
+import { BusyButton } from "../ui/buttons-and-notices.tsx";
 
 export function Component() {
   const { auth, config } = useServices();
   const { search } = useLocation();
-  const { run, isBusy, problem } = useAuthForm((credentials: Credentials) => auth.signInWithPassword(credentials));
-  const form = useForm<Credentials>({
-    mode: "uncontrolled",
-    initialValues: { email: "", password: "" },
-    validate: { email: checkEmail, password: checkPassword },
-  });
+  const { form, run, props } = useAuthForm<Credentials>(
+    { initialValues: NOTHING, validate: { email: checkEmail, password: checkPassword } },
+    (credentials) => auth.signInWithPassword(credentials),
+  );
   const { demoUser } = config;
   return (
     <SessionForm
       title="Sign in"
       submit="Sign in"
-      problem={problem}
-      isBusy={isBusy}
-      onSubmit={form.onSubmit((values) => run(values), focusFirstError(form))}
+      {...props}
       links={
         <>
           <Group justify="space-between">
@@ -36,7 +31,7 @@ export function Component() {
           {demoUser !== null && (
             <>
               <Divider label="or" />
-              <BusyButton variant="default" onClick={() => run(demoUser)} isOff={isBusy}>
+              <BusyButton variant="default" onClick={() => run(demoUser)} isOff={props.isBusy}>
                 Continue as demo user
               </BusyButton>
             </>

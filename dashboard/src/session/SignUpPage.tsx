@@ -1,36 +1,31 @@
 import { Alert, Anchor } from "@mantine/core";
-import { useForm } from "@mantine/form";
 import { useState } from "react";
 import { Link, useLocation } from "react-router";
 import { useServices } from "../services.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
 import { MailSent, pageAddress } from "./MailSent.tsx";
-import { CredentialFields, type Credentials, focusFirstError, SessionForm } from "./SessionForm.tsx";
-import { checkEmail, checkNewPassword, useAuthForm } from "./use-auth-form.ts";
+import { CredentialFields, type Credentials, NOTHING, SessionForm } from "./SessionForm.tsx";
+import { checkEmail, checkNewPassword, useAuthCall, useAuthForm } from "./use-auth-form.ts";
+import { BusyButton } from "../ui/buttons-and-notices.tsx";
 
 /** With email confirmation on, sign-up returns no session: an email is sent instead. */
 export function Component() {
   const { auth } = useServices();
   const { search } = useLocation();
   const [unconfirmed, setUnconfirmed] = useState<string | null>(null);
-  const { run, isBusy, problem } = useAuthForm(async (credentials: Credentials) => {
-    const answer = await auth.signUp({ ...credentials, options: { emailRedirectTo: pageAddress() } });
-    if (!answer.error && answer.data.session === null) setUnconfirmed(credentials.email);
-    return answer;
-  });
-  const form = useForm<Credentials>({
-    mode: "uncontrolled",
-    initialValues: { email: "", password: "" },
-    validate: { email: checkEmail, password: checkNewPassword },
-  });
+  const { form, props } = useAuthForm<Credentials>(
+    { initialValues: NOTHING, validate: { email: checkEmail, password: checkNewPassword } },
+    async (credentials) => {
+      const answer = await auth.signUp({ ...credentials, options: { emailRedirectTo: pageAddress() } });
+      if (!answer.error && answer.data.session === null) setUnconfirmed(credentials.email);
+      return answer;
+    },
+  );
   if (unconfirmed !== null) return <ConfirmAddress email={unconfirmed} />;
   return (
     <SessionForm
       title="Create an account"
       submit="Create account"
-      problem={problem}
-      isBusy={isBusy}
-      onSubmit={form.onSubmit((values) => run(values), focusFirstError(form))}
+      {...props}
       links={
         <Anchor component={Link} to={`/sign-in${search}`} size="sm">
           Already have an account? Sign in
@@ -46,7 +41,7 @@ export function Component() {
 function ConfirmAddress({ email }: { email: string }) {
   const { auth } = useServices();
   const [isSentAgain, setSentAgain] = useState(false);
-  const { run, isBusy, problem } = useAuthForm<void>(async () => {
+  const { run, isBusy, problem } = useAuthCall<void>(async () => {
     const options = { emailRedirectTo: pageAddress() };
     const answer = await auth.resend({ type: "signup", email, options });
     setSentAgain(!answer.error);

@@ -37,10 +37,8 @@ export function SignedOut() {
 /** Only paths of this dashboard: prevents an open redirect. */
 const backOf = (back: string | null): string => (back !== null && /^\/(?![/\\])/.test(back) ? back : "/projects");
 
-type Props = { children: ReactNode; above?: ReactNode };
-
 /** Aligned to the top, so that a message in the card moves nothing above it. */
-export function SessionFrame({ children, above }: Props) {
+export function SessionFrame({ children, above }: { children: ReactNode; above?: ReactNode }) {
   return (
     <Container component="main" size={452} w="100%" px="md" pb="md" pt="clamp(1rem, 14vh, 9rem)">
       <Stack>

@@ -1,4 +1,4 @@
-import { isEmail } from "@mantine/form";
+import { isEmail, useForm, type UseFormInput } from "@mantine/form";
 import { type AuthError, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
@@ -7,7 +7,7 @@ import { useState } from "react";
 export type AuthProblem = { id: number; sentence: string };
 
 /** Runs one Auth call. The error stays until the next call ends, so that nothing jumps. */
-export function useAuthForm<Input>(call: (input: Input) => Promise<{ error: AuthError | null }>) {
+export function useAuthCall<Input>(call: (input: Input) => Promise<{ error: AuthError | null }>) {
   const [problem, setProblem] = useState<AuthProblem | null>(null);
   const mutation = useMutation<void, AuthError, Input>({
     mutationFn: async (input) => {
@@ -18,6 +18,17 @@ export function useAuthForm<Input>(call: (input: Input) => Promise<{ error: Auth
     onError: (error) => setProblem((former) => ({ id: (former?.id ?? 0) + 1, sentence: authSentence(error) })),
   });
   return { run: mutation.mutate, isBusy: mutation.isPending, problem };
+}
+
+/** A form that makes one Auth call; `props` are those of SessionForm. */
+export function useAuthForm<Values extends Record<string, unknown>>(
+  options: UseFormInput<Values>,
+  call: (values: Values) => Promise<{ error: AuthError | null }>,
+) {
+  const { run, isBusy, problem } = useAuthCall(call);
+  const form = useForm<Values>({ mode: "uncontrolled", ...options });
+  const focusFirstError = (errors: object) => form.getInputNode(Object.keys(errors)[0] ?? "")?.focus();
+  return { form, run, props: { isBusy, problem, onSubmit: form.onSubmit((values) => run(values), focusFirstError) } };
 }
 
 type Refusal = { message: string; code?: string | undefined; status?: number | undefined };

@@ -6,7 +6,6 @@ import { isRunning, selectionOf } from "../projects/prediction-cache.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
 import { nounOf, STEP_NAME } from "../projects/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
-import { ErrorNotice, notify } from "../ui/messages.tsx";
 import { useServices } from "../services.ts";
 import { useReferenceAddress } from "./reference-image.ts";
 import { Sources } from "./Sources.tsx";
@@ -25,12 +24,11 @@ import classes from "./strip.module.css";
 import { useModels } from "./use-models.ts";
 import { predictionQuery, type Take, usePrediction, useTake } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
+import { ErrorNotice, notify } from "../ui/buttons-and-notices.tsx";
 
 const HistoryDrawer = lazy(() => import("./HistoryDrawer.tsx"));
 
-type Props = { project: ProjectWithPredictions; texts: TextsState };
-
-export function FilmStrip({ project, texts }: Props) {
+export function FilmStrip({ project, texts }: { project: ProjectWithPredictions; texts: TextsState }) {
   const models = useModels();
   const takes = {
     "first-frame": useTake(project, "first-frame"),

@@ -6,18 +6,17 @@ import { hasEnded, type Prediction, type ProjectWithPredictions, type Step } fro
 import { projectKeys, selectionOf } from "../projects/prediction-cache.ts";
 import type { useChangeProject } from "../projects/project-queries.ts";
 import { STEP_NAME, USE } from "../projects/status-words.ts";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { Unread } from "../ui/page-parts.tsx";
+import { LoadMore, Unread } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
-import { LoadMore } from "../ui/windows.tsx";
 import { useOpened } from "../ui/window-focus.ts";
-import { PredictionState } from "./PredictionState.tsx";
-import { MadeFrom, References } from "./Sources.tsx";
+import { PredictionState } from "../projects/status.tsx";
+import { MadeFrom, Sources } from "./Sources.tsx";
 import classes from "./screen.module.css";
 import { inputWords } from "./step-options.ts";
 import { StepScreen } from "./StepScreen.tsx";
 import { TakeMenu } from "./TakeMenu.tsx";
 import { usePredictions } from "./use-predictions.ts";
+import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
 
 type Props = {
   project: ProjectWithPredictions;
@@ -87,6 +86,7 @@ type HistoryEntryProps = {
 
 function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse }: HistoryEntryProps) {
   const { step, input, error, model, requestedModel, createdAt } = prediction;
+  const references = input.referenceImagePaths.map((frame, at) => ({ alt: `Reference ${at + 1}`, frame }));
   const madeBy = requestedModel === null ? model : `${model} instead of ${requestedModel}`;
   return (
     <div className={classes.historyEntry} data-wide={step === "video" || undefined}>
@@ -103,7 +103,7 @@ function HistoryEntry({ prediction, project, isChosen = false, onChoose, onReuse
         <Text size="sm" lineClamp={3} title={input.prompt} style={{ overflowWrap: "anywhere" }}>
           {input.prompt}
         </Text>
-        <References paths={input.referenceImagePaths} />
+        {references.length > 0 && <Sources project={project} label="Reference" sources={references} />}
         <MadeFrom project={project} prediction={prediction} />
         <Group gap="xs" mt={4}>
           {onChoose !== undefined && (

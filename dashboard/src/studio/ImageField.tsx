@@ -2,12 +2,11 @@ import { ActionIcon, FileButton, Group, Input, Text } from "@mantine/core";
 import { IconPhotoPlus, IconX } from "@tabler/icons-react";
 import { type ReactNode, useState } from "react";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
 import { errorSentence } from "../ui/errors.ts";
-import { useAddReference } from "./reference-image.ts";
-import { KINDS, refuseImage } from "./ReferenceDropzone.tsx";
+import { KINDS, refuseImage, useAddReference } from "./reference-image.ts";
 import { Frame } from "./Sources.tsx";
 import classes from "./screen.module.css";
+import { SmallButton } from "../ui/buttons-and-notices.tsx";
 
 type Props = {
   project: ProjectWithPredictions;
@@ -56,15 +55,9 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
         {!isFull && (
           <FileButton accept={KINDS.join()} onChange={take}>
             {(props) => (
-              <BusyButton
-                {...props}
-                size="xs"
-                variant="default"
-                isBusy={add.isPending}
-                leftSection={<IconPhotoPlus size={14} aria-hidden />}
-              >
+              <SmallButton {...props} isBusy={add.isPending} Icon={IconPhotoPlus}>
                 {addLabel}
-              </BusyButton>
+              </SmallButton>
             )}
           </FileButton>
         )}

@@ -1,12 +1,12 @@
-import { Alert, Button, Group, Progress, Skeleton, Stack, Text } from "@mantine/core";
-import { useEffect, useRef, useState } from "react";
+import { Alert, Group, Skeleton, Stack, Text } from "@mantine/core";
+import { IconPhotoPlus, IconUpload } from "@tabler/icons-react";
+import { type DragEvent, type ReactNode, type Ref, useEffect, useImperativeHandle, useRef, useState } from "react";
 import type { Project } from "../../../client/index.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
 import { errorSentence } from "../ui/errors.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
-import { useReferenceAddress, useUploadReference } from "./reference-image.ts";
-import { ReferenceDropzone } from "./ReferenceDropzone.tsx";
+import { KINDS, refuseImage, useReferenceAddress, useUploadReference } from "./reference-image.ts";
 import classes from "./reference.module.css";
+import { SmallButton } from "../ui/buttons-and-notices.tsx";
 
 /** The project's reference image. */
 export function ReferencePanel({ project: { projectId, referenceImagePath: path } }: { project: Project }) {
@@ -48,33 +48,104 @@ export function ReferencePanel({ project: { projectId, referenceImagePath: path 
       <Group gap="xs" mih={30} wrap="nowrap">
         {isPending && (
           <>
-            <BusyButton
-              size="xs"
-              variant="default"
-              style={{ flexShrink: 0 }}
-              isOff={!upload.canStop}
-              onClick={upload.stop}
-            >
+            <SmallButton style={{ flexShrink: 0 }} isOff={!upload.canStop} onClick={upload.stop}>
               Cancel upload
-            </BusyButton>
+            </SmallButton>
             <UploadProgress fraction={upload.fraction} bytes={file?.size ?? 0} />
           </>
         )}
         {!isPending && (
-          <Button ref={chooser} size="xs" variant="default" onClick={() => open.current?.()}>
+          <SmallButton ref={chooser} onClick={() => open.current?.()}>
             {path === null ? "Choose image" : "Replace"}
-          </Button>
+          </SmallButton>
         )}
-        {path !== null && !isPending && (
-          <Button size="xs" variant="default" onClick={remove}>
-            Remove
-          </Button>
-        )}
+        {path !== null && !isPending && <SmallButton onClick={remove}>Remove</SmallButton>}
       </Group>
       {problem !== null && (
         <Alert color="red" role="alert" p="sm" withCloseButton closeButtonLabel="Close" onClose={forgive}>
           {problem}
         </Alert>
+      )}
+    </Stack>
+  );
+}
+
+type DropzoneProps = {
+  isBusy: boolean;
+  openRef: Ref<() => void>;
+  onFile: (file: Blob) => void;
+  onRefused: (sentence: string) => void;
+  /** The current image. */
+  children: ReactNode;
+};
+
+/** Drop or click. Keyboard users use the button beside it, which opens through `openRef`. */
+function ReferenceDropzone({ isBusy, openRef, onFile, onRefused, children }: DropzoneProps) {
+  const input = useRef<HTMLInputElement>(null);
+  const [isOver, setOver] = useState(false);
+  const open = () => input.current?.click();
+  useImperativeHandle(openRef, () => open);
+  const take = (files: FileList | null) => {
+    const [file, ...others] = files ?? [];
+    if (file === undefined || isBusy) return;
+    const reason = others.length > 0 ? "Choose one image." : refuseImage(file);
+    if (reason === null) onFile(file);
+    else onRefused(reason);
+  };
+  const over = (event: DragEvent) => {
+    event.preventDefault(); // without this the browser opens the file
+    setOver(event.type === "dragover");
+  };
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: the button beside it does the same
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the button beside it does the same
+    <div
+      className={classes.zone}
+      data-over={isOver || undefined}
+      data-busy={isBusy || undefined}
+      onClick={open}
+      onDragOver={over}
+      onDragLeave={over}
+      onDrop={(event) => {
+        over(event);
+        take(event.dataTransfer.files);
+      }}
+    >
+      <input
+        ref={input}
+        type="file"
+        hidden
+        accept={KINDS.join()}
+        onClick={(event) => event.stopPropagation()}
+        onChange={(event) => {
+          take(event.currentTarget.files);
+          event.currentTarget.value = ""; // the same file can be chosen again
+        }}
+      />
+      {isOver ? (
+        <Words Icon={IconUpload} text="Drop to upload" />
+      ) : (
+        (children ?? (
+          <Words
+            Icon={IconPhotoPlus}
+            text="Drop or choose an image whose look frames follow"
+            more="PNG, JPEG or WebP, up to 10 MiB"
+          />
+        ))
+      )}
+    </div>
+  );
+}
+
+function Words({ Icon, text, more }: { Icon: typeof IconUpload; text: string; more?: string }) {
+  return (
+    <Stack gap={4} align="center" justify="center" h="100%" ta="center">
+      <Icon size={32} stroke={1.2} aria-hidden />
+      <Text size="sm">{text}</Text>
+      {more !== undefined && (
+        <Text size="xs" c="dimmed">
+          {more}
+        </Text>
       )}
     </Stack>
   );
@@ -106,24 +177,16 @@ function ReferencePicture({ path }: { path: string }) {
   return <img className={classes.picture} src={address} alt="Reference" onError={() => setFailed(address)} />;
 }
 
-type Props = {
-  /** From 0 to 1. */
-  fraction: number;
-  bytes: number;
-};
-
 /** At 100 % the service still checks and stores the image. */
-function UploadProgress({ fraction, bytes }: Props) {
+function UploadProgress({ fraction, bytes }: { fraction: number; bytes: number }) {
   const percent = Math.floor(fraction * 100);
   return (
-    <Group gap="xs" wrap="nowrap" className={classes.progress}>
-      <Progress.Root size="sm" className={classes.bar}>
-        <Progress.Section value={percent} aria-label="Upload progress" />
-      </Progress.Root>
+    <>
+      <progress className={classes.progress} max={100} value={percent} aria-label="Upload progress" />
       <Text size="xs" c="dimmed" className={classes.percent}>
         {percent === 100 ? "Checking…" : `${percent} % of ${sizeWords(bytes)}`}
       </Text>
-    </Group>
+    </>
   );
 }
 

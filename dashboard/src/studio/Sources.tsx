@@ -18,10 +18,10 @@ type SourcesProps = {
   more?: ReactNode;
 };
 
-/** Pictures that a prediction is, or will be, made from, in one line. */
+/** Pictures that a prediction is, or will be, made from, in one line if there are two. */
 export function Sources({ project, label, sources, more }: SourcesProps) {
   return (
-    <Group gap="xs" wrap="nowrap" mih={36}>
+    <Group gap="xs" wrap={sources.length > 2 ? "wrap" : "nowrap"} mih={36}>
       <Text size="sm" c="dimmed" style={{ flex: "none" }}>
         {label}
       </Text>
@@ -92,23 +92,8 @@ export function MadeFrom({ project, prediction: { step, input, outdated }, label
   return <Sources project={project} label={label} sources={sources} more={mark} />;
 }
 
-/** Reference images, small. Nothing without one. */
-export function References({ paths }: { paths: string[] }) {
-  if (paths.length === 0) return null;
-  return (
-    <Group gap="xs" mih={36}>
-      <Text size="sm" c="dimmed">
-        Reference
-      </Text>
-      {paths.map((path) => (
-        <UploadedImage key={path} path={path} alt="Reference" />
-      ))}
-    </Group>
-  );
-}
-
 /** An uploaded image, small. */
-export function UploadedImage({ path, alt }: { path: string; alt: string }) {
+function UploadedImage({ path, alt }: { path: string; alt: string }) {
   const { data: src } = useReferenceAddress(path);
   return src == null ? <NoPicture alt={alt} /> : <img className={classes.thumb} src={src} alt={alt} title={alt} />;
 }

@@ -1,17 +1,30 @@
 import { Group, Text } from "@mantine/core";
+import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useLayoutEffect, useRef } from "react";
-import { KeyframeError, type Prediction, type Step, type StepBody } from "../../../client/index.ts";
+import {
+  type Estimate,
+  KeyframeError,
+  type Prediction,
+  type ProjectWithPredictions,
+  type Step,
+  type StepBody,
+} from "../../../client/index.ts";
 import type { Choices } from "./step-options.ts";
 import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
 import { MODELS_KEY } from "./use-models.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
+import { estimateWords, overBudgetWords } from "../ui/money.ts";
+import { MONEY_KEY } from "../usage/use-usage.ts";
 import type { TextsState } from "./texts/use-texts.ts";
+import { BusyButton } from "../ui/buttons-and-notices.tsx";
 
 type Props = {
+  project: ProjectWithPredictions;
   step: Step;
+  /** What would be started. */
+  choices: Choices;
   latest: Prediction | null;
   /** Why it cannot be started yet. */
   notYet: string | null;
@@ -20,13 +33,27 @@ type Props = {
   isUnsaved: boolean;
   isStarting: boolean;
   isCanceling: boolean;
-  onStart: () => void;
+  onStart: (choices: Choices) => void;
   onCancel: (prediction: Prediction) => void;
 };
 
-export function StepActions({ step, latest, notYet, canStart, isUnsaved, isStarting, ...props }: Props) {
+export function StepActions({
+  project,
+  step,
+  choices,
+  latest,
+  notYet,
+  canStart,
+  isUnsaved,
+  isStarting,
+  ...props
+}: Props) {
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
+  const canAsk = canStart && notYet === null && running === null;
+  const estimate = useEstimate(project, step, choices, canAsk);
+  // Only said: the budget may have room again when it is started, and the service decides then.
+  const problem = notYet ?? (estimate && overBudgetWords(estimate));
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   return (
     <>
@@ -36,9 +63,9 @@ export function StepActions({ step, latest, notYet, canStart, isUnsaved, isStart
           size="sm"
           isBusy={isStarting}
           isOff={notYet !== null || running !== null || !canStart}
-          aria-describedby={notYet === null ? undefined : `not-yet-${step}`}
+          aria-describedby={`estimate-${step} problem-${step}`}
           leftSection={<Icon size={16} aria-hidden />}
-          onClick={props.onStart}
+          onClick={() => props.onStart(choices)}
         >
           {isUnsaved ? "Save and generate" : latest === null ? "Generate" : "Generate again"}
         </BusyButton>
@@ -49,12 +76,13 @@ export function StepActions({ step, latest, notYet, canStart, isUnsaved, isStart
             onGoneWithFocus={() => startButton.current?.focus()}
           />
         )}
-      </Group>
-      {notYet !== null && (
-        <Text size="sm" id={`not-yet-${step}`}>
-          {notYet}
+        <Text size="sm" c="dimmed" id={`estimate-${step}`}>
+          {estimate && estimateWords(estimate)}
         </Text>
-      )}
+      </Group>
+      <Text size="sm" id={`problem-${step}`} hidden={problem === null}>
+        {problem}
+      </Text>
     </>
   );
 }
@@ -85,6 +113,37 @@ function CancelButton({ isBusy, onCancel, onGoneWithFocus }: CancelButtonProps) 
   );
 }
 
+const AFTER_TYPING_MS = 400;
+
+/** What a start would cost. Null while that is not known, not wanted or refused: then the form or the start itself says why. */
+function useEstimate(
+  project: ProjectWithPredictions,
+  step: Step,
+  choices: Choices,
+  isWanted: boolean,
+): Estimate | null {
+  const keyframe = useKeyframe();
+  const { projectId, updatedAt, takes } = project;
+  const isSeen = useDocumentVisibility() === "visible";
+  // The frames and the ratio of the project belong to the input too.
+  const asked = JSON.stringify([
+    choices,
+    updatedAt,
+    takes["first-frame"]?.predictionId,
+    takes["last-frame"]?.predictionId,
+  ]);
+  const [settled] = useDebouncedValue(asked, AFTER_TYPING_MS);
+  const { data, isError } = useQuery({
+    queryKey: [...MONEY_KEY, "estimate", projectId, step, asked],
+    queryFn: ({ signal }) => keyframe.estimate<Step>(step, { projectId, ...choices } as StepBody[Step], { signal }), // as in a start
+    enabled: isWanted && isSeen && settled === asked,
+    retry: false,
+    staleTime: 60_000,
+    placeholderData: keepPreviousData,
+  });
+  return isWanted && !isError ? (data ?? null) : null;
+}
+
 /**
  * Saves unsaved texts, then starts a step: people expect what they see to be generated. A second click meanwhile does nothing. After a lost answer the same choices keep their idempotency key, so
  * that a prediction is not started and paid for twice.
@@ -106,6 +165,7 @@ export function useStartStep(projectId: string, step: Step, { texts, save }: Tex
     onSuccess: (prediction) => {
       forget();
       storePrediction(queries, prediction);
+      void queries.invalidateQueries({ queryKey: MONEY_KEY });
     },
     onError: (error) => {
       const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;

@@ -1,12 +1,22 @@
-import { ActionIcon, Alert, Button, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
-import { IconAlertTriangle, IconDownload, IconHistory } from "@tabler/icons-react";
-import type { ReactNode } from "react";
+import {
+  ActionIcon,
+  type ActionIconProps,
+  Alert,
+  Button,
+  Code,
+  Group,
+  Stack,
+  Text,
+  Title,
+  Tooltip,
+} from "@mantine/core";
+import { type Icon, IconAlertTriangle, IconDownload, IconHistory } from "@tabler/icons-react";
+import type { ComponentProps, ReactNode } from "react";
 import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../projects/prediction-cache.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
-import { ErrorNotice } from "../ui/messages.tsx";
-import { PredictionState } from "./PredictionState.tsx";
+import { PredictionState } from "../projects/status.tsx";
 import { MadeFrom, Thumb } from "./Sources.tsx";
 import screen from "./screen.module.css";
 import { StepActions, useCancelPrediction, useStartStep } from "./StepActions.tsx";
@@ -17,6 +27,7 @@ import classes from "./strip.module.css";
 import { useDownload } from "./use-download.ts";
 import type { Take } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
+import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
 
 type Props = {
   project: ProjectWithPredictions;
@@ -74,21 +85,21 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
         </Group>
         <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
         <StepActions
+          project={project}
           step={step}
+          choices={{
+            ...choicesOf(model, options, given),
+            ...(startsOn === null || options.firstFrame !== null
+              ? {}
+              : { firstFramePredictionId: startsOn.predictionId }),
+          }}
           latest={latest}
           notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
           isStarting={isStarting}
           isCanceling={isCanceling}
-          onStart={() =>
-            start({
-              ...choicesOf(model, options, given),
-              ...(startsOn === null || options.firstFrame !== null
-                ? {}
-                : { firstFramePredictionId: startsOn.predictionId }),
-            })
-          }
+          onStart={start}
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}
@@ -153,33 +164,23 @@ type StepToolsProps = {
 function StepTools({ step, shown, title, hasHistory, onHistory }: StepToolsProps) {
   const download = useDownload(title);
   const name = STEP_NAME[step].toLowerCase();
+  const tool = (label: string, Mark: Icon, button: ActionIconProps & ComponentProps<"button">) => (
+    <Tooltip label={label}>
+      <ActionIcon
+        variant="default"
+        size="lg"
+        aria-label={`${label} ${label === "History" ? "of " : ""}the ${name}`}
+        {...button}
+      >
+        <Mark size={18} aria-hidden />
+      </ActionIcon>
+    </Tooltip>
+  );
+  const save = () => shown !== null && !download.isPending && download.mutate(shown);
   return (
     <ActionIcon.Group>
-      {shown !== null && (
-        <Tooltip label="Download">
-          <ActionIcon
-            variant="default"
-            size="lg"
-            aria-label={`Download the ${name}`}
-            onClick={() => !download.isPending && download.mutate(shown)}
-          >
-            <IconDownload size={18} aria-hidden />
-          </ActionIcon>
-        </Tooltip>
-      )}
-      {hasHistory && (
-        <Tooltip label="History">
-          <ActionIcon
-            variant="default"
-            size="lg"
-            aria-label={`History of the ${name}`}
-            aria-haspopup="dialog"
-            onClick={onHistory}
-          >
-            <IconHistory size={18} aria-hidden />
-          </ActionIcon>
-        </Tooltip>
-      )}
+      {shown !== null && tool("Download", IconDownload, { onClick: save })}
+      {hasHistory && tool("History", IconHistory, { onClick: onHistory, "aria-haspopup": "dialog" })}
     </ActionIcon.Group>
   );
 }

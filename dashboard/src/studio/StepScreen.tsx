@@ -116,10 +116,8 @@ export function FilmVideo({ prediction, output: { url, width, height }, label, .
   );
 }
 
-type FrameImageProps = { prediction: Prediction; output: Output; alt: string };
-
 /** A generated frame. */
-function FrameImage({ prediction, output, alt }: FrameImageProps) {
+function FrameImage({ prediction, output, alt }: { prediction: Prediction; output: Output; alt: string }) {
   const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
   if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
   return (

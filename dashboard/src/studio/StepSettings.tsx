@@ -4,6 +4,7 @@ import { IconAdjustmentsHorizontal } from "@tabler/icons-react";
 import type { Model, ProjectWithPredictions } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { STEP_NAME } from "../projects/status-words.ts";
+import { SmallButton } from "../ui/buttons-and-notices.tsx";
 import { ControlField } from "./ControlField.tsx";
 import { ImageField } from "./ImageField.tsx";
 import {
@@ -153,13 +154,9 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
           onChange={(paths) => onChange({ ...options, references: paths })}
         >
           {projectReference !== null && !references.includes(projectReference) && (
-            <Button
-              size="xs"
-              variant="default"
-              onClick={() => onChange({ ...options, references: [projectReference, ...references] })}
-            >
+            <SmallButton onClick={() => onChange({ ...options, references: [projectReference, ...references] })}>
               Use the project's
-            </Button>
+            </SmallButton>
           )}
         </ImageField>
       ) : (

@@ -1,8 +1,26 @@
-import { useParams } from "react-router";
-import { useProject } from "../projects/project-queries.ts";
-import { isGone } from "../ui/errors.ts";
-import { Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { Studio } from "./Studio.tsx";
+import { Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
+import { useDisclosure, useId } from "@mantine/hooks";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useNavigate, useParams } from "react-router";
+import type { Prediction, Project, ProjectWithPredictions } from "../../../client/index.ts";
+import { ProjectMenu } from "../projects/ProjectMenu.tsx";
+import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
+import { useChangeProject, useProject } from "../projects/project-queries.ts";
+import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts";
+import { useKeyframe } from "../services.ts";
+import { errorSentence, isGone } from "../ui/errors.ts";
+import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
+import { NewButton } from "../ui/buttons-and-notices.tsx";
+import { FilmStrip } from "./FilmStrip.tsx";
+import { ReferencePanel } from "./ReferencePanel.tsx";
+import classes from "./studio.module.css";
+import { TextsPanel } from "./texts/TextsPanel.tsx";
+import { MONEY_KEY } from "../usage/use-usage.ts";
+import { useTexts } from "./texts/use-texts.ts";
+import { useModels } from "./use-models.ts";
+
+const NewProject = lazy(async () => ({ default: (await import("../projects/NewProject.tsx")).NewProject }));
 
 export function Component() {
   const { projectId = "" } = useParams();
@@ -17,4 +35,128 @@ export function Component() {
       <Unread query={project} what="the project" heights={[185, 590]} />
     </>
   );
+}
+
+function Studio({ project }: { project: ProjectWithPredictions }) {
+  const { projectId, title, predictions, takes, filmId } = project;
+  const [isNext, next] = useDisclosure(false);
+  const navigate = useNavigate();
+  const texts = useTexts(project);
+  return (
+    <>
+      <div className={classes.head}>
+        <BackLink
+          to={filmId === null ? "/projects" : `/films/${filmId}`}
+          label={filmId === null ? "Projects" : "Film"}
+        />
+        <PageHead
+          title={title}
+          actions={
+            <Group gap="xs" wrap="nowrap">
+              {filmId !== null && takes["last-frame"] !== null && (
+                <NewButton variant="default" onClick={next.open}>
+                  Next shot
+                </NewButton>
+              )}
+              <ProjectMenu project={project} onDeleted={() => void navigate("/projects")} />
+            </Group>
+          }
+        />
+      </div>
+      <div className={classes.about}>
+        <div className={classes.film}>
+          <TextsPanel state={texts}>
+            <AspectRatio project={project} />
+          </TextsPanel>
+        </div>
+        <ReferencePanel project={project} />
+      </div>
+      <FilmStrip project={project} texts={texts} />
+      {filmId !== null && isNext && (
+        <Suspense>
+          <NewProject isOpen onClose={next.close} filmId={filmId} after={projectId} />
+        </Suspense>
+      )}
+      <StatusAnnouncer predictions={predictions} />
+      {runningOf(project).map((one) => (
+        <Watch key={one.predictionId} prediction={one} />
+      ))}
+    </>
+  );
+}
+
+/** Announces status changes to screen readers, not progress or time. */
+function StatusAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predictions">) {
+  const now = FILM_ORDER.map((step) => {
+    const prediction = predictions[step];
+    return prediction === null ? "" : `${STEP_NAME[step]}: ${STATUS_WORD[prediction.status]}.`;
+  });
+  const [text, setText] = useState("");
+  const before = useRef(now);
+  const all = now.join(" ");
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the joined text stands for the list
+  useEffect(() => {
+    const changed = now.filter((words, at) => words !== "" && words !== before.current[at]);
+    before.current = now;
+    if (changed.length > 0) setText(changed.join(" "));
+  }, [all]);
+  return <VisuallyHidden role="status">{text}</VisuallyHidden>;
+}
+
+/**
+ * Follows a running prediction, wherever it was started. It is a query, so it stops with the page and is repeated while the
+ * service is away.
+ */
+function Watch({ prediction: { projectId, step, predictionId } }: { prediction: Prediction }) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  useQuery({
+    queryKey: projectKeys.watch(predictionId),
+    queryFn: async ({ signal }) => {
+      const onProgress = (prediction: Prediction) => storePrediction(queries, prediction);
+      await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
+      void queries.invalidateQueries({ queryKey: MONEY_KEY });
+      return null;
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
+  });
+  return null;
+}
+
+/** The aspect ratio of all steps of a project: a choice of those that its models take. */
+function AspectRatio({ project: { projectId, aspectRatio } }: { project: Project }) {
+  const id = useId();
+  const models = useModels();
+  const change = useChangeProject(projectId);
+  const offered = Object.values(models).flatMap((ofStep) =>
+    ofStep.flatMap(({ controls }) => controls.aspectRatio?.values ?? []),
+  );
+  const ratios = [...new Set([aspectRatio, ...offered.map(String)])].toSorted(
+    (one, other) => widthOf(other) - widthOf(one),
+  );
+  return (
+    <Group gap={6} wrap="nowrap">
+      <Text component="label" htmlFor={id} size="sm">
+        Aspect ratio
+      </Text>
+      <NativeSelect
+        id={id}
+        size="xs"
+        w={84}
+        data={ratios}
+        value={change.isPending ? (change.variables.change.aspectRatio ?? aspectRatio) : aspectRatio}
+        error={change.error === null ? undefined : errorSentence(change.error)}
+        onChange={({ currentTarget: { value } }) => change.mutate({ change: { aspectRatio: value } })}
+      />
+    </Group>
+  );
+}
+
+/** Of a height of 1. */
+function widthOf(ratio: string): number {
+  const [width = 1, height = 1] = ratio.split(":").map(Number);
+  return width / height;
 }

@@ -7,14 +7,12 @@ import { readTakesAgain } from "../projects/project-queries.ts";
 import { unlessGone } from "../ui/errors.ts";
 import { nounOf } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
-import { ErrorNotice } from "../ui/messages.tsx";
 import { ActionsMenu, DeleteWindow } from "../ui/windows.tsx";
 import { useDownload } from "./use-download.ts";
-
-type Props = { prediction: Prediction; title: string };
+import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
 
 /** What can be done with a prediction that has ended: download, hide, delete. */
-export function TakeMenu({ prediction, title }: Props) {
+export function TakeMenu({ prediction, title }: { prediction: Prediction; title: string }) {
   const [isDeleting, deleting] = useDisclosure(false);
   const download = useDownload(title);
   const hide = useHide();

@@ -75,3 +75,13 @@ export function useUploadReference(projectId: string) {
     },
   };
 }
+
+/** The service checks the bytes itself. */
+export const KINDS = ["image/png", "image/jpeg", "image/webp"];
+const LIMIT_BYTES = 10 * 1024 * 1024;
+
+/** Why an image cannot be uploaded; null when it can. */
+export function refuseImage({ type, size }: File): string | null {
+  if (!KINDS.includes(type)) return "Not a PNG, JPEG or WebP image.";
+  return size > LIMIT_BYTES ? "The image is larger than 10 MiB. Choose a smaller one." : null;
+}

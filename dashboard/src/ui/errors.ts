@@ -1,4 +1,5 @@
 import { KeyframeError } from "../../../client/index.ts";
+import { refusalWords } from "./money.ts";
 
 export function errorSentence(error: unknown): string {
   if (!(error instanceof KeyframeError)) return error instanceof Error ? error.message : String(error);
@@ -7,6 +8,7 @@ export function errorSentence(error: unknown): string {
   if (error.code === "invalid_request" && error.details.length > 0) {
     return error.details.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join(" ");
   }
+  if (error.budget !== null) return refusalWords(error.budget);
   if (error.code === "precondition_failed") return "It was changed elsewhere meanwhile. Check it, then try again.";
   return error.message;
 }

@@ -3,7 +3,7 @@ import { useDocumentTitle } from "@mantine/hooks";
 import { type Icon, IconArrowLeft, IconMapSearch } from "@tabler/icons-react";
 import { type ReactNode, useId } from "react";
 import { Link } from "react-router";
-import { ErrorNotice } from "./messages.tsx";
+import { BusyButton, ErrorNotice } from "./buttons-and-notices.tsx";
 
 type Props = { title: string; text?: string; actions?: ReactNode };
 
@@ -54,9 +54,7 @@ export function Unread({ query, what, heights, className }: UnreadProps) {
   );
 }
 
-type PanelProps = { title: string; actions?: ReactNode; children: ReactNode };
-
-export function Panel({ title, actions, children }: PanelProps) {
+export function Panel({ title, actions, children }: { title: string; actions?: ReactNode; children: ReactNode }) {
   const id = useId();
   return (
     <Card component="section" withBorder padding="lg" aria-labelledby={id}>
@@ -98,5 +96,29 @@ export function EmptyState({ Icon, title, text, action, order = 2 }: EmptyStateP
       </Text>
       {action}
     </Stack>
+  );
+}
+
+type Pages = {
+  error: unknown;
+  hasNextPage: boolean;
+  isFetchNextPageError: boolean;
+  isFetchingNextPage: boolean;
+  fetchNextPage: () => unknown;
+};
+
+/** The button at the end of a list; nothing when all of it is shown. */
+export function LoadMore({ of, label = "Load more" }: { of: Pages; label?: string }) {
+  return (
+    <>
+      {of.isFetchNextPageError && <ErrorNotice title="Could not load more" error={of.error} />}
+      {of.hasNextPage && (
+        <Group justify="center">
+          <BusyButton variant="default" isBusy={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
+            {label}
+          </BusyButton>
+        </Group>
+      )}
+    </>
   );
 }

@@ -1,8 +1,7 @@
 import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { type Icon, IconDots } from "@tabler/icons-react";
 import { type ComponentProps, type FormEvent, type ReactNode, useRef, useState } from "react";
-import { BusyButton } from "./BusyButton.tsx";
-import { ErrorNotice } from "./messages.tsx";
+import { BusyButton, ErrorNotice } from "./buttons-and-notices.tsx";
 
 type Action = { label: string; Icon: Icon; run: () => unknown; isDelete?: boolean };
 type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & { actions: Action[] };
@@ -47,6 +46,11 @@ type FormWindowProps = WindowProps & {
   failed: string;
   saving: Saving;
   canSubmit?: boolean;
+  /** It cannot be undone. */
+  isHarmful?: boolean;
+  size?: "lg";
+  /** Takes the place of the form once it is set. */
+  done?: ReactNode;
   onSubmit: () => void;
   children: ReactNode;
 };
@@ -62,18 +66,25 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
     if (canSubmit && !saving.isPending) form.onSubmit();
   };
   return (
-    <Modal opened={isOpen} onClose={close} title={title}>
+    <Modal opened={isOpen} onClose={close} title={title} {...(form.size ? { size: form.size } : {})}>
       <form noValidate onSubmit={submit}>
         <Stack>
-          {form.children}
+          {form.done || form.children}
           {saving.error !== null && <ErrorNotice title={failed} error={saving.error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={close}>
-              {form.cancel ?? "Cancel"}
+            <Button variant="default" onClick={close} data-autofocus={form.isHarmful}>
+              {form.done ? "Done" : (form.cancel ?? "Cancel")}
             </Button>
-            <BusyButton type="submit" isBusy={saving.isPending} isOff={!canSubmit}>
-              {form.submit}
-            </BusyButton>
+            {!form.done && (
+              <BusyButton
+                type="submit"
+                {...(form.isHarmful ? { color: "red.9" } : {})}
+                isBusy={saving.isPending}
+                isOff={!canSubmit}
+              >
+                {form.submit}
+              </BusyButton>
+            )}
           </Group>
         </Stack>
       </form>
@@ -120,51 +131,21 @@ type DeleteWindowProps = WindowProps & {
 };
 
 /** Confirms a deletion and shows why it may be refused. */
-export function DeleteWindow({ noun, isOpen, onClose, removal, submit, onDelete, children }: DeleteWindowProps) {
-  const close = () => {
-    removal.reset();
-    onClose();
-  };
+export function DeleteWindow({ noun, removal, submit, onDelete, children, ...window }: DeleteWindowProps) {
   return (
-    <Modal opened={isOpen} onClose={close} title={`Delete ${noun}?`} centered>
-      <Stack>
-        <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
-          {children}
-        </Text>
-        {removal.error !== null && <ErrorNotice title={`Could not delete the ${noun}`} error={removal.error} />}
-        <Group justify="flex-end">
-          <Button variant="default" onClick={close} data-autofocus>
-            Keep {noun}
-          </Button>
-          <BusyButton color="red.9" isBusy={removal.isPending} onClick={onDelete}>
-            {submit ?? `Delete ${noun}`}
-          </BusyButton>
-        </Group>
-      </Stack>
-    </Modal>
-  );
-}
-
-type Pages = {
-  error: unknown;
-  hasNextPage: boolean;
-  isFetchNextPageError: boolean;
-  isFetchingNextPage: boolean;
-  fetchNextPage: () => unknown;
-};
-
-/** The button at the end of a list; nothing when all of it is shown. */
-export function LoadMore({ of, label = "Load more" }: { of: Pages; label?: string }) {
-  return (
-    <>
-      {of.isFetchNextPageError && <ErrorNotice title="Could not load more" error={of.error} />}
-      {of.hasNextPage && (
-        <Group justify="center">
-          <BusyButton variant="default" isBusy={of.isFetchingNextPage} onClick={() => void of.fetchNextPage()}>
-            {label}
-          </BusyButton>
-        </Group>
-      )}
-    </>
+    <FormWindow
+      {...window}
+      title={`Delete ${noun}?`}
+      submit={submit ?? `Delete ${noun}`}
+      cancel={`Keep ${noun}`}
+      failed={`Could not delete the ${noun}`}
+      saving={removal}
+      isHarmful
+      onSubmit={onDelete}
+    >
+      <Text size="sm" component="div" style={{ overflowWrap: "anywhere" }}>
+        {children}
+      </Text>
+    </FormWindow>
   );
 }

@@ -12,14 +12,13 @@ import {
   IconRefreshAlert,
 } from "@tabler/icons-react";
 import type { Webhook } from "../../../client/index.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice } from "../ui/messages.tsx";
 import { Time } from "../ui/Time.tsx";
 import type { DeliveryStateKind } from "./deliveries/delivery.ts";
 import { endpointState, type EndpointStateKind, troubleWords } from "./endpoint.ts";
 import classes from "./health.module.css";
 import type { HealthSums } from "./health.ts";
 import { useChangeWebhook } from "./webhook-queries.ts";
+import { ErrorNotice, SmallButton } from "../ui/buttons-and-notices.tsx";
 
 const LOOK: Record<EndpointStateKind, [Icon, string | undefined]> = {
   off: [IconPlayerPause, undefined],
@@ -68,16 +67,14 @@ export function TroubleNotice({ webhook }: { webhook: Webhook }) {
         {change.error !== null && <ErrorNotice title="Could not enable" error={change.error} />}
         {!webhook.enabled && (
           <Group>
-            <BusyButton
-              size="xs"
-              variant="default"
+            <SmallButton
               isBusy={change.isPending}
               onClick={() =>
                 change.mutate({ enabled: true }, { onSuccess: () => document.querySelector("main")?.focus() })
               }
             >
               Enable endpoint
-            </BusyButton>
+            </SmallButton>
           </Group>
         )}
       </Stack>

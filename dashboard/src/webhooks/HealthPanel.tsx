@@ -1,6 +1,5 @@
 import { Center, Skeleton, Stack, Text, VisuallyHidden } from "@mantine/core";
 import type { Webhook } from "../../../client/index.ts";
-import { ErrorNotice } from "../ui/messages.tsx";
 import { Panel } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { attemptWords } from "./deliveries/delivery.ts";
@@ -16,6 +15,7 @@ import {
   sumHours,
   useHealth,
 } from "./health.ts";
+import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
 
 const CHART_HEIGHT = 200;
 

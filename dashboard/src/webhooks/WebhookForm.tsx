@@ -4,8 +4,6 @@ import { useEffect, useRef } from "react";
 import type { Webhook } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { checkUrl } from "../../../shared/webhooks/check-url.ts";
-import { BusyButton } from "../ui/BusyButton.tsx";
-import { ErrorNotice, notify } from "../ui/messages.tsx";
 import { useFocusOnMount } from "../ui/window-focus.ts";
 import { isLocalStack } from "./endpoint.ts";
 import { useChangeWebhook } from "./webhook-queries.ts";
@@ -21,6 +19,7 @@ import {
   type WebhookSettings,
   type WebhookValues,
 } from "./webhook-settings.ts";
+import { BusyButton, ErrorNotice, notify } from "../ui/buttons-and-notices.tsx";
 
 const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 

@@ -1,15 +1,19 @@
-import { Grid, Stack } from "@mantine/core";
-import { useParams } from "react-router";
+import { Divider, Grid, Group, Skeleton, Stack, Switch, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconTrash } from "@tabler/icons-react";
+import { lazy, Suspense } from "react";
+import { useNavigate, useParams } from "react-router";
 import { KeyframeError, type Webhook } from "../../../client/index.ts";
-import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
+import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
+import { DeleteWindow } from "../ui/windows.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName } from "./endpoint.ts";
 import { TroubleNotice } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
-import { DeletePanel, SettingsPanel } from "./SettingsPanel.tsx";
-import { useWebhook } from "./webhook-queries.ts";
+import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
+import { ErrorNotice, SmallButton } from "../ui/buttons-and-notices.tsx";
 
 /** Unknown, deleted or malformed id. */
 const isMissing = (error: unknown): boolean =>
@@ -58,5 +62,63 @@ function Endpoint({ webhook }: { webhook: Webhook }) {
         </Grid.Col>
       </Grid>
     </>
+  );
+}
+
+// Lazy: it brings the contract's schemas.
+const SettingsForm = lazy(() => import("./WebhookForm.tsx").then((form) => ({ default: form.SettingsForm })));
+const FORM_HEIGHT = 340;
+
+function SettingsPanel({ webhook }: { webhook: Webhook }) {
+  return (
+    <Panel title="Settings">
+      <Stack>
+        <EnabledSwitch webhook={webhook} />
+        <Divider />
+        <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
+          <SettingsForm webhook={webhook} />
+        </Suspense>
+      </Stack>
+    </Panel>
+  );
+}
+
+function EnabledSwitch({ webhook }: { webhook: Webhook }) {
+  const change = useChangeWebhook(webhook.webhookId);
+  const isOn = change.isPending ? (change.variables.enabled ?? webhook.enabled) : webhook.enabled;
+  return (
+    <Stack gap="xs">
+      <Switch
+        label="Enabled"
+        description="Takes effect at once. Missed events can be recovered."
+        checked={isOn}
+        aria-busy={change.isPending}
+        onChange={(event) => {
+          if (!change.isPending) change.mutate({ enabled: event.currentTarget.checked });
+        }}
+      />
+      {change.error !== null && <ErrorNotice title="Could not change this" error={change.error} />}
+    </Stack>
+  );
+}
+
+function DeletePanel({ webhook }: { webhook: Webhook }) {
+  const navigate = useNavigate();
+  const [isOpen, { open, close }] = useDisclosure(false);
+  const remove = useDeleteWebhook(webhook.webhookId, () => void navigate("/webhooks", { replace: true }));
+  return (
+    <Panel title="Delete">
+      <Text size="sm" c="dimmed" mb="md">
+        Also deletes its secrets and deliveries. To pause events, disable the endpoint instead.
+      </Text>
+      <Group>
+        <SmallButton Icon={IconTrash} onClick={open}>
+          Delete…
+        </SmallButton>
+      </Group>
+      <DeleteWindow noun="endpoint" isOpen={isOpen} onClose={close} removal={remove} onDelete={() => remove.mutate()}>
+        {webhook.url} receives no more events, and its pending deliveries are dropped. This cannot be undone.
+      </DeleteWindow>
+    </Panel>
   );
 }

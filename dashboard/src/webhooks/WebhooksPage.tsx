@@ -1,15 +1,18 @@
-import { Button, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Button, Card, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconPlus, IconWebhook } from "@tabler/icons-react";
+import { IconWebhook } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
 import { Link } from "react-router";
-import type { CreatedWebhook as Created } from "../../../client/index.ts";
+import type { CreatedWebhook as Created, Webhook } from "../../../client/index.ts";
+import link from "../ui/cover-link.module.css";
 import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
+import { NewButton } from "../ui/buttons-and-notices.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
-import { EndpointCard } from "./EndpointCard.tsx";
-import { useHealth } from "./health.ts";
-import { HowToVerify } from "./HowToVerify.tsx";
-import { SecretText } from "./SecretText.tsx";
+import { endpointName, troubleWords } from "./endpoint.ts";
+import { EndpointState, TroubleNotice } from "./EndpointState.tsx";
+import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
+import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
+import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
 import classes from "./webhooks.module.css";
 
@@ -18,11 +21,7 @@ export function Component() {
   const webhooks = read.data;
   const health = useHealth(null);
   const [isNew, { open, close }] = useDisclosure(false);
-  const add = (
-    <Button leftSection={<IconPlus size={18} aria-hidden />} onClick={open}>
-      Add endpoint
-    </Button>
-  );
+  const add = <NewButton onClick={open}>Add endpoint</NewButton>;
   return (
     <>
       <PageHead
@@ -63,10 +62,8 @@ const WebhookForm = lazy(() => import("./WebhookForm.tsx"));
 /** The form's height, so that the modal does not grow. */
 const FORM_HEIGHT = 400;
 
-type Props = { isOpen: boolean; onClose: () => void };
-
 /** Registers an endpoint, then shows its secret. */
-function NewWebhook({ isOpen, onClose }: Props) {
+function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
   const create = useCreateWebhook();
   const close = () => {
     create.reset();
@@ -125,5 +122,49 @@ function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () =>
         </Button>
       </Group>
     </Stack>
+  );
+}
+
+type EndpointCardProps = {
+  webhook: Webhook;
+  /** Undefined while loading, null after an error. */
+  health: Health | null | undefined;
+};
+
+/** The whole card links to the endpoint. */
+function EndpointCard({ webhook, health }: EndpointCardProps) {
+  const known = health?.endpoints.find(({ endpoint_id }) => endpoint_id === webhook.webhookId);
+  const sums = known && sumHours(known.hours);
+  return (
+    <Card component="li" withBorder padding="lg" className={link.card}>
+      <div className={classes.endpoint}>
+        <Stack gap={6} miw={0}>
+          <EndpointState webhook={webhook} sums={sums} />
+          <Title order={2} size="h4">
+            <Link to={`/webhooks/${webhook.webhookId}`} className={link.cover}>
+              {endpointName(webhook)}
+            </Link>
+          </Title>
+          <Text size="sm" c="dimmed" className={classes.address}>
+            {webhook.url}
+          </Text>
+          <Text size="sm" c="dimmed">
+            {webhook.eventTypes.join(", ") || "All events"}
+          </Text>
+        </Stack>
+        <Stack gap={6}>
+          <HealthNumbers sums={health === null ? null : sums} />
+          <HourBars hours={health && known ? fillHours(health.since, known.hours) : []} />
+          <Group className={link.above} w="fit-content">
+            <LastSent last={known?.last} />
+          </Group>
+        </Stack>
+      </div>
+      {troubleWords(webhook, Date.now()) !== null && (
+        <div className={link.above} style={{ marginTop: "var(--mantine-spacing-md)" }}>
+          <TroubleNotice webhook={webhook} />
+        </div>
+      )}
+    </Card>
   );
 }

@@ -1,14 +1,14 @@
-import { Button, Group, Loader, SimpleGrid, Stack, Text, Textarea } from "@mantine/core";
+import { Button, Group, Loader, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
 import type { FormEvent, ReactNode } from "react";
 import { DescriptionField, PromptField, textProblem } from "../../projects/project-fields.tsx";
-import { BusyButton } from "../../ui/BusyButton.tsx";
-import { ErrorNotice } from "../../ui/messages.tsx";
 import type { TextsState } from "./use-texts.ts";
+import { SmallButton, ErrorNotice } from "../../ui/buttons-and-notices.tsx";
 
 /** All fields are beside each other, so that Generate stays in the window. */
 const ROWS = { minRows: 3, maxRows: 3 };
+const BESIDE = { display: "grid", gap: 10, gridTemplateColumns: "repeat(auto-fit, minmax(min(100%, 250px), 1fr))" };
 
 type Props = {
   state: TextsState;
@@ -32,7 +32,7 @@ export function TextsPanel({ state, children }: Props) {
   return (
     <form noValidate onSubmit={submit}>
       <Stack gap="xs">
-        <SimpleGrid cols={{ base: 1, md: 1 + Number(isUnfolded) + Number(conflict !== null) }} spacing="xs">
+        <div style={BESIDE}>
           <PromptField
             {...ROWS}
             value={texts.textPrompt}
@@ -60,7 +60,7 @@ export function TextsPanel({ state, children }: Props) {
               />
             </div>
           )}
-        </SimpleGrid>
+        </div>
         <Group gap="xs">
           <Button
             variant="subtle"
@@ -77,18 +77,14 @@ export function TextsPanel({ state, children }: Props) {
           <TextsStatus isDirty={isDirty} isSaving={isSaving} />
           <Group gap="xs" ml="auto">
             {isDirty && (
-              <Button size="xs" variant="default" onClick={discard}>
-                {conflict === null ? "Discard" : "Use the saved text"}
-              </Button>
+              <SmallButton onClick={discard}>{conflict === null ? "Discard" : "Use the saved text"}</SmallButton>
             )}
             {conflict === null ? (
-              <BusyButton type="submit" size="xs" variant="default" isBusy={isSaving} isOff={!canSave}>
+              <SmallButton type="submit" isBusy={isSaving} isOff={!canSave}>
                 Save
-              </BusyButton>
+              </SmallButton>
             ) : (
-              <Button size="xs" variant="default" onClick={() => saveOver().catch(() => undefined)}>
-                Keep my text
-              </Button>
+              <SmallButton onClick={() => saveOver().catch(() => undefined)}>Keep my text</SmallButton>
             )}
           </Group>
         </Group>

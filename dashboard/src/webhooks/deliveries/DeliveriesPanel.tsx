@@ -1,17 +1,28 @@
-import { Button, Group, NativeSelect, SegmentedControl, Stack, VisuallyHidden } from "@mantine/core";
+import {
+  Alert,
+  Button,
+  Group,
+  NativeSelect,
+  SegmentedControl,
+  Stack,
+  Text,
+  TextInput,
+  VisuallyHidden,
+} from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconHistory, IconInbox } from "@tabler/icons-react";
 import { useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
-import { EmptyState, Panel, Unread } from "../../ui/page-parts.tsx";
-import { LoadMore } from "../../ui/windows.tsx";
+import { LoadMore, EmptyState, Panel, Unread } from "../../ui/page-parts.tsx";
+import { FormWindow } from "../../ui/windows.tsx";
 import type { DeliveryFilter } from "../webhook-queries.ts";
 import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
-import { useDeliveries } from "./delivery-queries.ts";
+import { useDeliveries, useRecover } from "./delivery-queries.ts";
+import { fromLocalTime, toLocalTime } from "./delivery.ts";
 import { DeliveryList } from "./DeliveryList.tsx";
-import { RecoverWindow } from "./RecoverWindow.tsx";
 import { useHeldList } from "./use-held-list.ts";
+import { SmallButton } from "../../ui/buttons-and-notices.tsx";
 
 type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
 
@@ -50,15 +61,9 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             }}
             onGoneWithFocus={() => list.current?.querySelector("button")?.focus()}
           />
-          <Button
-            variant="default"
-            size="xs"
-            classNames={{ section: classes.roomy }}
-            leftSection={<IconHistory size={16} aria-hidden />}
-            onClick={recovery.open}
-          >
+          <SmallButton classNames={{ section: classes.roomy }} Icon={IconHistory} onClick={recovery.open}>
             Recover…
-          </Button>
+          </SmallButton>
         </Group>
       }
     >
@@ -151,8 +156,62 @@ const WORDS: Record<StatusChoice, [title: string, text: string]> = {
 
 function NoDeliveries({ status, eventType }: DeliveryFilter) {
   const [title, text] = WORDS[status ?? "all"];
-  if (eventType !== undefined) {
-    return <EmptyState Icon={IconInbox} title={title} text={`Only deliveries of ${eventType} are shown.`} />;
-  }
-  return <EmptyState Icon={IconInbox} title={title} text={text} />;
+  const ofType = eventType && `Only deliveries of ${eventType} are shown.`;
+  return <EmptyState Icon={IconInbox} title={title} text={ofType ?? text} />;
+}
+
+const A_DAY_MS = 86_400_000;
+
+/** Since the failures began, at least a day: `failingSince` restarts when an endpoint is enabled again. */
+const firstGuess = ({ failingSince, disabledAt }: Webhook): string => {
+  const since = failingSince ?? disabledAt;
+  const aDayAgo = Date.now() - A_DAY_MS;
+  return toLocalTime(new Date(Math.min(aDayAgo, since === null ? aDayAgo : Date.parse(since))));
+};
+
+function RecoverWindow({ webhook, isOpen, onClose }: { webhook: Webhook; isOpen: boolean; onClose: () => void }) {
+  const recover = useRecover(webhook.webhookId);
+  const [typed, setTyped] = useState<string | null>(null);
+  const local = typed ?? firstGuess(webhook);
+  const since = fromLocalTime(local);
+  const close = () => {
+    setTyped(null);
+    onClose();
+  };
+  return (
+    <FormWindow
+      title="Recover deliveries"
+      submit="Recover"
+      cancel={recover.data === undefined ? "Cancel" : "Close"}
+      failed="Could not recover"
+      isOpen={isOpen}
+      onClose={close}
+      saving={recover}
+      canSubmit={since !== null}
+      onSubmit={() => since !== null && recover.mutate(since)}
+    >
+      <Text size="sm">
+        Sends failed deliveries again, and events missed while the endpoint was disabled. Repeated events keep their{" "}
+        <code>webhook-id</code>. Events that were removed because of their age cannot be sent again.
+      </Text>
+      <TextInput
+        label="Since"
+        description="In your time zone"
+        type="datetime-local"
+        max={toLocalTime(new Date())}
+        value={local}
+        error={since === null ? "Enter a date and time." : null}
+        data-autofocus
+        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+      />
+      {recover.data !== undefined && !recover.isPending && (
+        <Alert color="gray" role="status">
+          {recover.data === 0 && "Nothing to recover since then."}
+          {recover.data === 1 && "Sending 1 delivery again."}
+          {recover.data > 1 && `Sending ${recover.data} deliveries again.`}
+        </Alert>
+      )}
+      {!webhook.enabled && <Text size="sm">The endpoint is disabled: deliveries wait until you enable it.</Text>}
+    </FormWindow>
+  );
 }

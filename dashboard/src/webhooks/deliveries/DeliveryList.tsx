@@ -4,13 +4,12 @@ import type { ReactNode, Ref } from "react";
 import { Link } from "react-router";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { OutcomeIcon } from "../EndpointState.tsx";
-import { BusyButton } from "../../ui/BusyButton.tsx";
-import { CopyButton } from "../../ui/CopyButton.tsx";
-import { ErrorNotice, notify } from "../../ui/messages.tsx";
 import { Time } from "../../ui/Time.tsx";
 import classes from "./deliveries.module.css";
 import { useRedeliver, useWatchDelivery } from "./delivery-queries.ts";
 import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
+import { CopyButton } from "../../ui/CopyButton.tsx";
+import { ErrorNotice, SmallButton, notify } from "../../ui/buttons-and-notices.tsx";
 
 type Props = {
   ref: Ref<HTMLDivElement>;
@@ -36,12 +35,7 @@ export function DeliveryList({ ref, webhook, deliveries, open, onOpen, hasLeft, 
       chevronPosition="left"
       chevronSize={18}
       aria-busy={isStale}
-      classNames={{
-        control: classes.control,
-        chevron: classes.chevron,
-        label: classes.label,
-        content: classes.content,
-      }}
+      classNames={classes}
     >
       {deliveries.map((delivery) => (
         <DeliveryItem
@@ -126,15 +120,9 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
   return (
     <Stack gap="md">
       <Group>
-        <BusyButton
-          size="xs"
-          variant="default"
-          isBusy={redeliver.isPending}
-          leftSection={<IconRepeat size={16} aria-hidden />}
-          onClick={send}
-        >
+        <SmallButton isBusy={redeliver.isPending} Icon={IconRepeat} onClick={send}>
           Send again
-        </BusyButton>
+        </SmallButton>
       </Group>
       {redeliver.error !== null && <ErrorNotice title="Could not send again" error={redeliver.error} />}
       <dl className={classes.facts}>

@@ -3,17 +3,14 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconSend } from "@tabler/icons-react";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { OutcomeIcon } from "../EndpointState.tsx";
-import { BusyButton } from "../../ui/BusyButton.tsx";
-import { ErrorNotice } from "../../ui/messages.tsx";
 import { Time } from "../../ui/Time.tsx";
 import { isGone, useSendTest, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";
 import { AttemptList } from "./DeliveryList.tsx";
-
-type Props = { webhook: Pick<Webhook, "webhookId" | "enabled"> };
+import { BusyButton, ErrorNotice } from "../../ui/buttons-and-notices.tsx";
 
 /** Sends a test event and shows its answer. */
-export function SendTest({ webhook }: Props) {
+export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "enabled"> }) {
   const test = useSendTest(webhook.webhookId);
   const [isOpen, { open, close }] = useDisclosure(false);
   const send = () => {

@@ -1,6 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import type { Delivery } from "../../../../client/index.ts";
+import type { Delivery, KeyframeClient } from "../../../../client/index.ts";
 import { useKeyframe, useRepeatKey } from "../../services.ts";
 import { type DeliveryFilter, useRefreshWebhook, webhookKeys } from "../webhook-queries.ts";
 import { isSoon } from "./delivery.ts";
@@ -63,46 +63,37 @@ export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
 /** After this answer the endpoint is disabled, and its deliveries wait. */
 export const isGone = ({ lastStatusCode }: Delivery): boolean => lastStatusCode === 410;
 
-export function useRedeliver(webhookId: string) {
+/** A request that sends something to the endpoint, with what it was asked for as its key. */
+function useSending<Asked, Answer>(
+  webhookId: string,
+  send: (keyframe: KeyframeClient, asked: Asked, options: { idempotencyKey: string }) => Promise<Answer>,
+) {
   const keyframe = useKeyframe();
-  const queries = useQueryClient();
   const refresh = useRefreshWebhook(webhookId);
   const { keyFor, forget } = useRepeatKey();
   return useMutation({
-    mutationFn: (deliveryId: string) => keyframe.webhooks.redeliver(deliveryId, { idempotencyKey: keyFor(deliveryId) }),
-    onSuccess: (delivery) => {
-      queries.setQueryData(webhookKeys.watch(delivery.deliveryId), delivery);
+    mutationFn: (asked: Asked) => send(keyframe, asked, { idempotencyKey: keyFor(asked ?? webhookId) }),
+    onSuccess: () => {
       forget();
       refresh();
     },
+  });
+}
+
+export function useRedeliver(webhookId: string) {
+  const queries = useQueryClient();
+  return useSending(webhookId, async (keyframe, deliveryId: string, options) => {
+    const delivery = await keyframe.webhooks.redeliver(deliveryId, options);
+    queries.setQueryData(webhookKeys.watch(deliveryId), delivery);
   });
 }
 
 /** Returns how many deliveries are sent again. `since`: ISO 8601. */
-export function useRecover(webhookId: string) {
-  const keyframe = useKeyframe();
-  const refresh = useRefreshWebhook(webhookId);
-  const { keyFor, forget } = useRepeatKey();
-  return useMutation({
-    mutationFn: async (since: string) =>
-      (await keyframe.webhooks.recover(webhookId, { since }, { idempotencyKey: keyFor(since) })).recovered,
-    onSuccess: () => {
-      forget();
-      refresh();
-    },
+export const useRecover = (webhookId: string) =>
+  useSending(webhookId, async (keyframe, since: string, options) => {
+    return (await keyframe.webhooks.recover(webhookId, { since }, options)).recovered;
   });
-}
 
 /** Returns the delivery to watch. */
-export function useSendTest(webhookId: string) {
-  const keyframe = useKeyframe();
-  const refresh = useRefreshWebhook(webhookId);
-  const { keyFor, forget } = useRepeatKey();
-  return useMutation({
-    mutationFn: () => keyframe.webhooks.test(webhookId, { idempotencyKey: keyFor(webhookId) }),
-    onSuccess: () => {
-      forget();
-      refresh();
-    },
-  });
-}
+export const useSendTest = (webhookId: string) =>
+  useSending<void, Delivery>(webhookId, (keyframe, _, options) => keyframe.webhooks.test(webhookId, options));

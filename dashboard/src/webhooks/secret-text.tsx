@@ -1,6 +1,7 @@
-import { Anchor, Stack, Text } from "@mantine/core";
+import { Anchor, Box, Stack, Text } from "@mantine/core";
 import { Link } from "react-router";
 import classes from "./webhooks.module.css";
+import { CopyButton } from "../ui/CopyButton.tsx";
 
 const SAMPLE = `import { Webhook } from "standardwebhooks";
 
@@ -24,12 +25,19 @@ export function HowToVerify() {
         <Anchor inherit underline="always" component={Link} to="/docs/webhooks">
           Receive webhooks
         </Anchor>
-        . The operations are in the{" "}
-        <Anchor inherit underline="always" component={Link} to="/docs">
-          API reference
-        </Anchor>
         .
       </Text>
     </Stack>
+  );
+}
+
+export function SecretText({ secret }: { secret: string }) {
+  return (
+    <div>
+      <Box component="code" className={classes.secret}>
+        {secret}
+      </Box>
+      <CopyButton text={secret} label="Copy secret" size="xs" mt="xs" />
+    </div>
   );
 }

@@ -1,0 +1,61 @@
+import type { Cost, Estimate, ExceededBudget, Usage } from "../../../client/index.ts";
+import { exactTime } from "./format-time.ts";
+
+const DOLLARS = new Intl.NumberFormat(undefined, {
+  style: "currency",
+  currency: "USD",
+  currencyDisplay: "narrowSymbol",
+  minimumFractionDigits: 2,
+  maximumFractionDigits: 6,
+});
+
+/** Micro-dollars with every digit, so that no cost looks like nothing. */
+export const dollars = (micros: number): string => DOLLARS.format(micros / 1_000_000);
+
+/** Of a start, to stand beside its button. */
+export function estimateWords({ estimateMicros, atMostMicros }: Estimate): string {
+  if (estimateMicros !== null) return `about ${dollars(estimateMicros)}`;
+  return atMostMicros === null ? "price unknown" : `at most ${dollars(atMostMicros)}`;
+}
+
+/** Why the budgets would refuse a start now; null when they would not. */
+export function overBudgetWords({ withinBudget, availableMicros, atMostMicros }: Estimate): string | null {
+  if (withinBudget) return null;
+  if (availableMicros === 0) return "Your budget is used up for now.";
+  if (availableMicros !== null && atMostMicros === null)
+    return "Your budget admits only known prices. Choose another model.";
+  return availableMicros !== null && (atMostMicros ?? 0) > availableMicros
+    ? `Your budget has ${dollars(availableMicros)} left. Choose a cheaper model, resolution or length.`
+    : "The service admits no such start now. Try again later.";
+}
+
+/** Of a prediction. */
+export function costWords({ state, amountMicros, atMostMicros }: Cost): string {
+  if (state === "released") return "not billed";
+  if (state === "settled" && amountMicros !== null) return dollars(amountMicros);
+  if (atMostMicros === null) return "cost unknown";
+  return state === "held" ? `up to ${dollars(atMostMicros)}` : `cost unknown, at most ${dollars(atMostMicros)}`;
+}
+
+/** The budget that refused a start: what is left of it, and from when it can be used again. */
+export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner }: ExceededBudget): string {
+  const { limitMicros = 0, availableMicros = 0 } = owner;
+  const name = period === "day" ? "today" : "this month";
+  const left =
+    scope === "owner"
+      ? `Your budget for ${name} has ${dollars(availableMicros)} of ${dollars(limitMicros)} left`
+      : `The budget of all users for ${name} has not enough left`;
+  return `${left}; this start can cost ${dollars(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it begins anew.`;
+}
+
+type Sums = Pick<Usage["groups"][number], "settledMicros" | "heldMicros" | "unknownMicros">;
+
+/** What may still be billed, at the most. */
+export const openOf = ({ heldMicros, unknownMicros }: Sums): number => heldMicros + unknownMicros;
+
+/** The sum of this month with the most of what is open, against its budget. */
+export function monthWords({ groups, budgets }: Usage): string {
+  const used = groups.reduce((sum, group) => sum + group.settledMicros + openOf(group), 0);
+  const budget = budgets.find(({ period }) => period === "month");
+  return budget === undefined ? dollars(used) : `${dollars(used)} of ${dollars(budget.limitMicros)}`;
+}

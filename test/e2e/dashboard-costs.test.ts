@@ -1,0 +1,111 @@
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
+import { openDatabase } from "../support/api/database.ts";
+import { visitDashboard } from "../support/dashboard/browser.ts";
+import { stepCard } from "../support/dashboard/film.ts";
+import { newPerson, type Person } from "../support/dashboard/person.ts";
+
+// A first frame by the default model costs $0.067 in 1K and $0.101 in 2K.
+const visit = visitDashboard();
+const sql = openDatabase();
+
+async function openStudio(page: Page, { keyframe }: Person) {
+  const project = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  await page.goto(`/#/projects/${project.projectId}`);
+  await stepCard(page, "First frame").waitFor();
+  return project;
+}
+
+const setBudget = ({ session }: Person, month: number) =>
+  sql`
+    insert into keyframe_private.owner_budgets (owner_id, month_micros) values (${session.user.id}, ${month})
+    on conflict (owner_id) do update set month_micros = excluded.month_micros`;
+
+const choose = (page: Page, card: "First frame" | "Video", name: string, value: string) =>
+  stepCard(page, card).getByRole("radiogroup", { name }).getByText(value, { exact: true }).click();
+
+test("another resolution is chosen → the estimate follows; the step is done → its cost on the take, in its history and among the sums", async () => {
+  const person = await newPerson();
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, person);
+  const card = stepCard(page, "First frame");
+  await card.getByText("about $0.067").waitFor();
+  await card.getByRole("button", { name: "Settings" }).click();
+  await choose(page, "First frame", "Resolution", "2K");
+  await card.getByText("about $0.101").waitFor();
+  const button = card.getByRole("button", { name: "Generate" });
+  const described = await button.evaluate((one) =>
+    (one.getAttribute("aria-describedby") ?? "").split(" ").map((id) => document.getElementById(id)?.textContent),
+  );
+  expect(described).toEqual(["about $0.101", ""]);
+  await button.click();
+  await card.getByText(/took .* · \$0\.101$/).waitFor();
+  await card.getByRole("button", { name: "History of the first frame" }).click();
+  await page
+    .getByRole("dialog")
+    .getByText(/took .* · \$0\.101$/)
+    .waitFor();
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "This month $0.101" }).click();
+  await page.getByRole("heading", { name: "This month $0.101" }).waitFor();
+  await page.getByText("You have no budget of your own.").waitFor();
+  const row = (name: string) => page.getByRole("row").filter({ has: page.getByText(name, { exact: true }) });
+  const today = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone: "UTC" }).format(new Date());
+  for (const [group, name] of [
+    ["Day", today],
+    ["Step", "First frame"],
+    ["Model", "google/nano-banana-2"],
+  ] as const) {
+    await page.getByRole("radiogroup", { name: "Sums by" }).getByText(group, { exact: true }).click();
+    await row(name).waitFor();
+    expect(await row(name).getByRole("cell").allTextContents()).toEqual([name, "1", "$0.101", "$0.00"]);
+    expect(await row("Total").getByRole("columnheader").allTextContents()).toEqual(["Total", "1", "$0.101", "$0.00"]);
+  }
+});
+
+test("a start over the budget → said before it, refused with what is left; a cheaper one → made, and counted against the budget", async () => {
+  const person = await newPerson();
+  await setBudget(person, 100_000);
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 402/);
+  await openStudio(page, person);
+  const card = stepCard(page, "First frame");
+  await card.getByText("about $0.067").waitFor();
+  await card.getByRole("button", { name: "Settings" }).click();
+  await choose(page, "First frame", "Resolution", "2K");
+  await card.getByText("Your budget has $0.10 left. Choose a cheaper model, resolution or length.").waitFor();
+  await card.getByRole("button", { name: "Generate" }).click();
+  const refusal = card.getByRole("alert").filter({ hasText: "Could not start" });
+  await refusal.getByText("Your budget for this month has $0.10 of $0.10 left; this start can cost $0.101.").waitFor();
+  await choose(page, "First frame", "Resolution", "1K");
+  await refusal.waitFor({ state: "detached" });
+  await card.getByText("Your budget has").waitFor({ state: "hidden" });
+  await card.getByRole("button", { name: "Generate" }).click();
+  await card.getByText(/took .* · \$0\.067$/).waitFor();
+  await card.getByText("Your budget has $0.033 left.").waitFor();
+  await page.getByRole("link", { name: "Usage" }).click();
+  await page.getByRole("heading", { name: "This month $0.067 of $0.10" }).waitFor();
+  await page.getByText("Your budget for this month has $0.033 of $0.10 left.").waitFor();
+  expect(await page.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("67");
+});
+
+test("a video of unknown price under a budget → said before it, and refused with what to do", async () => {
+  const person = await newPerson();
+  await setBudget(person, 10_000_000);
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 422/);
+  const { projectId } = await openStudio(page, person);
+  await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId }));
+  const card = stepCard(page, "Video");
+  await card.getByText(/about \$/).waitFor();
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("Model").selectOption("minimax/hailuo-2.3");
+  await card.getByText("about $0.28").waitFor();
+  await choose(page, "Video", "Length", "10 s");
+  await card.getByText("price unknown").waitFor();
+  await card.getByText("Your budget admits only known prices. Choose another model.").waitFor();
+  await card.getByRole("button", { name: "Generate" }).click();
+  await card.getByRole("alert").getByText("Nobody knows what this model costs, and there is a budget.").waitFor();
+});
