@@ -7,13 +7,15 @@ const BUDGET_MICROS = 600_000;
 const EVERY = 3;
 
 /**
- * Records each submit that takes its owner over the budget. A submit in place of one that was released may cost as
- * much as that one, and a second run of a submit is recorded whatever it costs.
+ * Records, when it is added, each submit that takes its owner over the budget or has other prices than those in force. A
+ * submit in place of one that was released may cost as much as that one. A second run of a submit exists already, so it
+ * is not checked.
  */
-export async function prepareBudgets(sql: postgres.Sql): Promise<void> {
+export async function checkAddedSubmits(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`
     create table chaos.over_budget (broken text);
-    create function chaos.check_budget() returns trigger language plpgsql security definer set search_path = '' as $$
+    create table chaos.wrong_prices (broken text);
+    create function chaos.check_submit() returns trigger language plpgsql security definer set search_path = '' as $$
     declare
       used bigint;
     begin
@@ -26,10 +28,17 @@ export async function prepareBudgets(sql: postgres.Sql): Promise<void> {
         select from keyframe_private.provider_submits s
         where s.prediction_id = new.prediction_id and s.attempt = new.attempt - 1 and s.cost_state = 'released'
           and s.most_micros >= new.most_micros);
+      insert into chaos.wrong_prices
+      select format('submit %s of prediction %s, added %s: price %s, from %s', new.attempt, new.prediction_id, new.created_at, p.id, p.valid_from)
+      from keyframe_private.model_prices p
+      where p.id = any (new.price_ids) and (p.valid_from > new.created_at or exists (
+        select from keyframe_private.model_prices n
+        where n.model = p.model and n.metric = p.metric and n.applies_to = p.applies_to and n.valid_from > p.valid_from
+          and n.valid_from <= new.created_at));
       return null;
     end $$;
     create trigger _900_chaos after insert on keyframe_private.provider_submits
-      for each row when (new.provider_prediction_id is null) execute function chaos.check_budget();`);
+      for each row when (new.provider_prediction_id is null) execute function chaos.check_submit();`);
 }
 
 /** Gives every third user a budget. The service's is never used up. */

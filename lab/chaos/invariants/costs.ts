@@ -92,13 +92,7 @@ export const costInvariants = {
     broken: "select broken from chaos.over_budget",
   },
   submits_have_their_prices: {
-    sentence: "the first submit of a prediction has the prices that held when it was added",
-    broken: `
-      select format('submit of prediction %s, added %s: price %s, from %s', s.prediction_id, s.created_at, p.id, p.valid_from) as broken
-      from keyframe_private.provider_submits s join keyframe_private.model_prices p on p.id = any (s.price_ids)
-      where s.attempt = 1 and (p.valid_from > s.created_at or exists (
-        select from keyframe_private.model_prices n
-        where n.model = p.model and n.metric = p.metric and n.applies_to = p.applies_to and n.valid_from > p.valid_from
-          and n.valid_from <= s.created_at))`,
+    sentence: "each submit has the prices that held when it was added",
+    broken: "select broken from chaos.wrong_prices",
   },
 } satisfies Record<string, Invariant>;
