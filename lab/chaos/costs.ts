@@ -7,13 +7,15 @@ const BUDGET_MICROS = 600_000;
 const EVERY = 3;
 
 /**
- * Records each submit that takes its owner over the budget. A submit in place of one that was released may cost as
- * much as that one, and a second run of a submit is recorded whatever it costs.
+ * Records, when it is added, each submit that takes its owner over the budget or has other prices than those in force. A
+ * submit in place of one that was released may cost as much as that one. A second run of a submit exists already, so it
+ * is not checked.
  */
-export async function prepareBudgets(sql: postgres.Sql): Promise<void> {
+export async function checkAddedSubmits(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`
     create table chaos.over_budget (broken text);
-    create function chaos.check_budget() returns trigger language plpgsql security definer set search_path = '' as $$
+    create table chaos.wrong_prices (broken text);
+    create function chaos.check_submit() returns trigger language plpgsql security definer set search_path = '' as $$
     declare
       used bigint;
     begin
@@ -26,10 +28,17 @@ export async function prepareBudgets(sql: postgres.Sql): Promise<void> {
         select from keyframe_private.provider_submits s
         where s.prediction_id = new.prediction_id and s.attempt = new.attempt - 1 and s.cost_state = 'released'
           and s.most_micros >= new.most_micros);
+      insert into chaos.wrong_prices
+      select format('submit %s of prediction %s, added %s: price %s, from %s', new.attempt, new.prediction_id, new.created_at, p.id, p.valid_from)
+      from keyframe_private.model_prices p
+      where p.id = any (new.price_ids) and (p.valid_from > new.created_at or exists (
+        select from keyframe_private.model_prices n
+        where n.model = p.model and n.metric = p.metric and n.applies_to = p.applies_to and n.valid_from > p.valid_from
+          and n.valid_from <= new.created_at));
       return null;
     end $$;
     create trigger _900_chaos after insert on keyframe_private.provider_submits
-      for each row when (new.provider_prediction_id is null) execute function chaos.check_budget();`);
+      for each row when (new.provider_prediction_id is null) execute function chaos.check_submit();`);
 }
 
 /** Gives every third user a budget. The service's is never used up. */
@@ -72,3 +81,35 @@ export async function raisePrices(sql: postgres.Sql, times: number): Promise<voi
       where p.source <> ${RAISED} and p.model in (select d.model from keyframe.step_defaults d)`,
   );
 }
+
+/** The right sums: for each owner, and for everybody, by the day on which a submit was added. */
+const ACTUAL_COSTS = `
+  select o.owner_id, (s.created_at at time zone 'UTC')::date as day, s.step, s.model,
+    -- A second run of a submit has the same attempt.
+    count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
+    coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as held_micros, coalesce(sum(s.cost_micros), 0) as settled_micros,
+    coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as unknown_micros,
+    count(*) filter (where s.cost_state = 'unknown') as unknown_submits
+  from keyframe_private.provider_submits s
+  cross join lateral (values (s.owner_id), (keyframe_private.everybody())) o (owner_id)
+  group by 1, 2, 3, 4`;
+
+/** A row for each sum in keyframe_private.daily_costs that differs from the ledger. */
+export const MISCOUNTED_COSTS = `
+  select format('owner %s, %s, %s by %s: counted %s, held %s, settled %s, unknown %s of %s; the ledger has %s, %s, %s, %s of %s', owner_id, day, step, model,
+    c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
+    t.predictions, t.held_micros, t.settled_micros, t.unknown_micros, t.unknown_submits) as broken
+  from (
+    select owner_id, day, step, model, sum(predictions) as predictions, sum(held_micros) as held_micros, sum(settled_micros) as settled_micros,
+      sum(unknown_micros) as unknown_micros, sum(unknown_submits) as unknown_submits
+    from keyframe_private.daily_costs group by 1, 2, 3, 4
+  ) c
+  full join (${ACTUAL_COSTS}) t using (owner_id, day, step, model)
+  where (coalesce(c.predictions, 0), coalesce(c.held_micros, 0), coalesce(c.settled_micros, 0), coalesce(c.unknown_micros, 0), coalesce(c.unknown_submits, 0))
+    <> (coalesce(t.predictions, 0), coalesce(t.held_micros, 0), coalesce(t.settled_micros, 0), coalesce(t.unknown_micros, 0), coalesce(t.unknown_submits, 0))`;
+
+/** Counts again, once times have been moved: some are in another day. */
+export const RECOUNT_COSTS = `
+  delete from keyframe_private.daily_costs;
+  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  select owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits from (${ACTUAL_COSTS}) t`;

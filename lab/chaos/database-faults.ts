@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/pause.ts";
-import { MISCOUNTED_COSTS, RECOUNT_COSTS } from "./invariants/costs.ts";
+import { MISCOUNTED_COSTS, RECOUNT_COSTS } from "./costs.ts";
 import { retry, type World } from "./world.ts";
 
 /**

@@ -71,7 +71,7 @@ function lasts(fault: FaultName, durationMs: number, random: Random): number {
 
 /** Faults at the provider, as directives of the simulator, and how often each occurs in a hundred prompts. */
 const DIRECTIVES = {
-  "": 55,
+  "": 60,
   rejected: 3,
   "rate_limited=1": 3,
   server_error: 4,
@@ -90,7 +90,7 @@ const DIRECTIVES = {
   callback_reordered: 3,
   "callback_late=1500": 3,
   callback_forged: 2,
-  metrics_missing: 8,
+  metrics_missing: 5,
   output_expired: 1,
   output_huge: 0.1,
   "output_padded=2000000": 1,

@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { prepareBudgets, setBudgets } from "./costs.ts";
+import { checkAddedSubmits, setBudgets } from "./costs.ts";
 import { prepareErrors } from "./database-faults.ts";
 import { addEndpoint, learnSecrets } from "./endpoint-actions.ts";
 import { recordObjects } from "./invariants/ledger-tables.ts";
@@ -21,7 +21,7 @@ export async function prepare({ sql, stack, receivers }: World): Promise<void> {
   await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
   await prepareErrors(sql);
   await recordObjects(sql);
-  await prepareBudgets(sql);
+  await checkAddedSubmits(sql);
   const owner = postgres(stack.migrationUrl, { max: 1, fetch_types: false });
   await owner`select cron.schedule('keyframe-sweep', '2 seconds', 'select keyframe_private.sweep()')`;
   // Hourly by default; here the unused images of deleted accounts must be gone at the end.

@@ -1,9 +1,6 @@
 import type { Input } from "./check-input.ts";
 import { models } from "./models.ts";
-import type { Prediction } from "./prediction.ts";
-
-/** What a run received and made, or was to make. */
-export type Quantities = Record<"run" | "image" | "second" | "input_megapixel" | "output_megapixel", number>;
+import type { Prediction, Quantities } from "./prediction.ts";
 
 /** `when` has the values of the model's own fields for which it holds; of the prices of a unit, the first that fits counts. */
 type Price = { per: keyof Quantities; micros: number; when: Input };

@@ -1,4 +1,3 @@
-import type { Quantities } from "./bill.ts";
 import type { Input } from "./check-input.ts";
 import type { FaultName } from "./faults.ts";
 
@@ -6,6 +5,9 @@ export const statuses = ["starting", "processing", "succeeded", "failed", "cance
 export type Status = (typeof statuses)[number];
 export const eventTypes = ["start", "output", "logs", "completed"] as const;
 export type EventType = (typeof eventTypes)[number];
+
+/** What a run received and made, or was to make. */
+export type Quantities = Record<"run" | "image" | "second" | "input_megapixel" | "output_megapixel", number>;
 
 export type Prediction = {
   readonly id: string;

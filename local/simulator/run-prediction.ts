@@ -1,8 +1,8 @@
-import { type Account, megapixels, type Quantities } from "./bill.ts";
+import { type Account, megapixels } from "./bill.ts";
 import type { CallbackSender } from "./callbacks.ts";
 import { countImages, loadInputs, makeImages, makeVideo, planVideo, type Studio } from "./make-output.ts";
 import type { Model } from "./models.ts";
-import { type Prediction, type Status, Stop } from "./prediction.ts";
+import { type Prediction, type Quantities, type Status, Stop } from "./prediction.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 import type { OutputBytes, Outputs } from "./stored-files.ts";
 
