@@ -144,7 +144,7 @@ create table keyframe.models (
   constraint models_pkey PRIMARY KEY (step, model),
   constraint accepts_faces_is_known CHECK ((accepts_faces = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text]))),
   constraint billed_when_says_yes_no_or_unknown CHECK (((COALESCE((billed_when ->> 'failed'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'rejected'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'canceled'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND ((billed_when - ARRAY['failed'::text, 'rejected'::text, 'canceled'::text]) = '{}'::jsonb))),
-  constraint cost_ceiling_is_not_negative CHECK ((cost_ceiling_micros >= 0)),
+  constraint cost_ceiling_is_at_most_a_million_dollars CHECK (((cost_ceiling_micros >= 0) AND (cost_ceiling_micros <= '1000000000000'::bigint))),
   constraint label_is_not_empty CHECK ((btrim(label) <> ''::text)),
   constraint model_is_owner_slash_name CHECK ((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text)),
   constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
@@ -763,7 +763,7 @@ begin
   end if;
   if group_by = 'project' then
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
-      select s.project_id::text as key, count(*) filter (where s.attempt = 1) as predictions,
+      select s.project_id::text as key, count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
         coalesce(sum(s.cost_micros), 0) as "settledMicros",
         coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
         coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
@@ -1975,10 +1975,10 @@ create table keyframe_private.settings (
   webhook_disable_after interval not null default '5 days'::interval,
   webhook_retention interval not null default '30 days'::interval,
   constraint settings_pkey PRIMARY KEY (only_row),
-  constraint owner_day_is_not_negative CHECK ((owner_day_micros >= 0)),
-  constraint owner_month_is_not_negative CHECK ((owner_month_micros >= 0)),
-  constraint service_day_is_not_negative CHECK ((service_day_micros >= 0)),
-  constraint service_month_is_not_negative CHECK ((service_month_micros >= 0)),
+  constraint owner_day_is_exact_in_json CHECK (((owner_day_micros >= 0) AND (owner_day_micros <= '9007199254740991'::bigint))),
+  constraint owner_month_is_exact_in_json CHECK (((owner_month_micros >= 0) AND (owner_month_micros <= '9007199254740991'::bigint))),
+  constraint service_day_is_exact_in_json CHECK (((service_day_micros >= 0) AND (service_day_micros <= '9007199254740991'::bigint))),
+  constraint service_month_is_exact_in_json CHECK (((service_month_micros >= 0) AND (service_month_micros <= '9007199254740991'::bigint))),
   constraint settings_check CHECK (((retry_max >= retry_base) AND (retry_max <= '10 years'::interval))),
   constraint settings_frame_deadline_check CHECK (((frame_deadline > '00:00:00'::interval) AND (frame_deadline <= '10 years'::interval))),
   constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
@@ -2153,8 +2153,8 @@ create table keyframe_private.owner_budgets (
   month_micros bigint,
   note text,
   constraint owner_budgets_pkey PRIMARY KEY (owner_id),
-  constraint owner_budgets_day_micros_check CHECK ((day_micros >= 0)),
-  constraint owner_budgets_month_micros_check CHECK ((month_micros >= 0))
+  constraint owner_budgets_day_micros_check CHECK (((day_micros >= 0) AND (day_micros <= '9007199254740991'::bigint))),
+  constraint owner_budgets_month_micros_check CHECK (((month_micros >= 0) AND (month_micros <= '9007199254740991'::bigint)))
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
 alter table keyframe_private.owner_budgets enable row level security;
@@ -3403,7 +3403,17 @@ CREATE OR REPLACE FUNCTION keyframe_private.rename_prices()
  SET search_path TO ''
 AS $function$
 begin
-  update keyframe_private.model_prices p set model = new.model where p.model = old.model;
+  if exists (select from keyframe.models m where m.model = old.model) then
+    insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source, checked_at)
+    select new.model, p.applies_to, p.metric, p.price_usd, p.valid_from, p.source, p.checked_at
+    from keyframe_private.model_prices p where p.model = old.model
+    on conflict do nothing;
+  else
+    update keyframe_private.model_prices p set model = new.model
+    where p.model = old.model and not exists (
+      select from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+  end if;
   return null;
 end
 $function$;
@@ -3678,7 +3688,8 @@ begin
     when 'output_second' then coalesce(
       keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
     when 'input_megapixel' then coalesce(
-      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'), keyframe_private.input_megapixels(input))
+      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'),
+      case when input is not null then keyframe_private.input_megapixels(input) end)
     when 'output_megapixel' then coalesce(
       keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
       ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
@@ -4454,7 +4465,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, needs_budget boolean)
+CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -4463,7 +4474,11 @@ declare
   moment constant timestamptz := clock_timestamp();
   cost record := keyframe_private.most_cost(p.model, p.input, moment);
 begin
-  if needs_budget then
+  if not exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = p.id and s.attempt = next_attempt - 1 and s.cost_state = 'released' and s.most_micros >= cost.most_micros
+      and (s.created_at at time zone 'UTC')::date = (moment at time zone 'UTC')::date
+  ) then
     perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
@@ -4483,7 +4498,7 @@ begin
   if (select s.spending_stopped from keyframe_private.settings s) then
     perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
   end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1, needs_budget => true);
+  perform keyframe_private.add_submit(new, new.attempt + 1);
   return null;
 end
 $function$;
@@ -4495,7 +4510,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.end_submit(submit bigint, how text, 
 AS $function$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end
@@ -4538,8 +4553,9 @@ begin
   returning s.id into known.id;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run
+      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id, price_ids, most_micros, metrics)
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run, o.price_ids, o.most_micros,
+      jsonb_strip_nulls(jsonb_build_object('image_input_megapixel_count', o.metrics -> 'image_input_megapixel_count'))
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1
     returning id into known.id;
@@ -4602,7 +4618,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
 AS $function$
 declare
   today constant date := (new.created_at at time zone 'UTC')::date;
-  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 then 1 else 0 end;
+  started constant integer := case when tg_op = 'INSERT' and new.attempt = 1 and new.submitted_at is null then 1 else 0 end;
   held constant bigint := case when new.cost_state = 'held' then coalesce(new.most_micros, 0) else 0 end
     - case when old.cost_state = 'held' then coalesce(old.most_micros, 0) else 0 end;
   settled constant bigint := coalesce(new.cost_micros, 0) - coalesce(old.cost_micros, 0);
@@ -4638,11 +4654,14 @@ declare
     when new.outcome in ('no_run', 'aborted') then 'no'
     when new.outcome = 'succeeded' then 'yes'
     when new.outcome = 'lost' then 'unknown'
-    else (select m.billed_when ->> new.outcome from keyframe.models m where m.step = new.step and m.model = new.model) end;
+    else ( -- the model may have got another name, which its prediction follows
+      select m.billed_when ->> new.outcome from keyframe.models m
+      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+      order by m.model <> new.model limit 1) end;
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
     select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
 begin
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, '{}', new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, null, new.metrics, null) end;
   new.cost_state := case
     when billed = 'no' then 'released'
     when new.cost_micros is not null then 'settled'
@@ -4665,7 +4684,7 @@ begin
   update keyframe_private.provider_submits s
   set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
   from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, '{}', o.metrics, file) as micros) c
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, null, o.metrics, file) as micros) c
   where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
   return null;
 end
@@ -4745,8 +4764,7 @@ declare
   sentence text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, needs_budget => exists (
-    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.cost_state <> 'released'));
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
@@ -5315,6 +5333,41 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.add_after_expired_leases(at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  expired keyframe.predictions;
+  code text;
+  sentence text;
+begin
+  for expired in
+    select p.* from (
+      -- However many are due, a claim looks at the first.
+      select d.id from keyframe.predictions d
+      where d.admitted_at is not null and d.is_active and d.next_attempt_at <= at order by d.next_attempt_at limit 100) first
+    join keyframe.predictions p on p.id = first.id
+    where p.status = 'queued' and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
+      select from keyframe_private.provider_submits s
+      where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+    for update of p skip locked
+  loop
+    begin
+      if keyframe_private.try_lock_slots(expired.owner_id) then
+        perform keyframe_private.add_submit(expired, expired.attempt + 1);
+      end if;
+    exception when sqlstate 'KEYFR' then
+      get stacked diagnostics code = message_text, sentence = pg_exception_detail;
+      perform keyframe_private.try_mark_failed(expired, code, sentence);
+    when others then
+      raise warning 'The prediction % got no further submit: %', expired.id, sqlerrm;
+    end;
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamp with time zone)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
@@ -5323,6 +5376,7 @@ AS $function$
 declare
   tasks jsonb[];
 begin
+  perform keyframe_private.add_after_expired_leases(at);
   with due as (
     select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
     from keyframe.predictions p
@@ -5331,9 +5385,7 @@ begin
       where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
       for update skip locked) w on true
     where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
-      and (p.status <> 'queued' or w.id is not null or not exists (
-        select from keyframe_private.provider_submits s
-        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null))
+      and (p.status <> 'queued' or w.id is not null)
     order by p.next_attempt_at
     limit max_rows
     for update of p skip locked
@@ -5354,15 +5406,6 @@ begin
   ), submits_recorded as (
     update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
     from submits c where s.id = c.waiting_submit
-  ), submits_added as (
-    -- The lease of a submit has expired: the next one can cost as much.
-    insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash, price_ids, most_micros)
-    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash, o.price_ids, o.most_micros
-    from submits c
-    left join lateral (
-      select l.price_ids, l.most_micros from keyframe_private.provider_submits l where l.prediction_id = c.id order by l.attempt desc limit 1) o on true
-    where c.waiting_submit is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
@@ -6548,6 +6591,12 @@ begin
   delete from keyframe_private.provider_submits s where s.id = any (array(
     select o.id from keyframe_private.provider_submits o
     where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
+  delete from keyframe_private.daily_costs c where c.id = any (array(
+    select o.id from keyframe_private.daily_costs o
+    where o.day < (now() - interval '13 months')::date order by o.day limit max_rows for update skip locked));
+  delete from keyframe_private.exhausted_budgets b where (b.owner_id, b.period, b.resets_at) in (
+    select o.owner_id, o.period, o.resets_at from keyframe_private.exhausted_budgets o
+    where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked);
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();

@@ -66,9 +66,10 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
--- Adds the next submit of a prediction, which holds the most that it can cost. With a price row that counts the megapixels of the input,
--- they are kept: its images may be deleted before it ends.
-create function keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, needs_budget boolean)
+-- Adds the next submit of a prediction, which holds the most that it can cost, or raises budget_exceeded or price_unknown. Valid while the
+-- owner's slots are locked. The hold of a submit without a run goes over to the next one, unless the price has risen or the day has
+-- changed since. With a price row that counts the megapixels of the input, they are kept: its images may be deleted before it ends.
+create function keyframe_private.add_submit(p keyframe.predictions, next_attempt integer)
 returns void
 language plpgsql
 volatile
@@ -78,7 +79,11 @@ declare
   moment constant timestamptz := clock_timestamp();
   cost record := keyframe_private.most_cost(p.model, p.input, moment);
 begin
-  if needs_budget then
+  if not exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = p.id and s.attempt = next_attempt - 1 and s.cost_state = 'released' and s.most_micros >= cost.most_micros
+      and (s.created_at at time zone 'UTC')::date = (moment at time zone 'UTC')::date
+  ) then
     perform keyframe_private.require_budget(p.owner_id, cost.most_micros, moment);
   end if;
   insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
@@ -100,7 +105,7 @@ begin
   if (select s.spending_stopped from keyframe_private.settings s) then
     perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
   end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1, needs_budget => true);
+  perform keyframe_private.add_submit(new, new.attempt + 1);
   return null;
 end
 $$;
@@ -116,7 +121,7 @@ set search_path = ''
 as $$
 begin
   update keyframe_private.provider_submits s
-  set ended_at = now(), outcome = how, metrics = coalesce(measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
       answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end
@@ -140,7 +145,7 @@ end
 $$;
 
 -- The submit that a provider run belongs to, or null: the run is recorded for another prediction. That of its attempt, unless it has
--- another run or had none: then the run gets a row of its own. A run from the provider's list names no attempt: is_found allows any that
+-- another run or had none: then the run gets a row of its own, which holds as much and needs no budget, because it exists. A run from the provider's list names no attempt: is_found allows any that
 -- has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint
@@ -166,8 +171,9 @@ begin
   returning s.id into known.id;
   if not found then
     insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
-    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run
+      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id, price_ids, most_micros, metrics)
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, now(), now(), run, o.price_ids, o.most_micros,
+      jsonb_strip_nulls(jsonb_build_object('image_input_megapixel_count', o.metrics -> 'image_input_megapixel_count'))
     from keyframe_private.provider_submits o where o.prediction_id = prediction
     order by o.attempt <> record_run.attempt, o.attempt limit 1
     returning id into known.id;

@@ -57,8 +57,7 @@ begin
 end
 $$;
 
--- Adds the next submit of a queued prediction. After a submit that may be billed it needs a hold of its own: without budget the
--- prediction fails.
+-- Adds the next submit of a queued prediction. Without budget for its hold the prediction fails.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions)
 returns void
 language plpgsql
@@ -70,8 +69,7 @@ declare
   sentence text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
-  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, needs_budget => exists (
-    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.cost_state <> 'released'));
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1);
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics code = message_text, sentence = pg_exception_detail;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);

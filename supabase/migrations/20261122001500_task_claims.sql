@@ -74,8 +74,46 @@ begin
 end
 $$;
 
+-- Adds the next submit of queued predictions whose lease has expired: the provider may have got the last one, so this one needs a hold of
+-- its own, and without budget the prediction fails. Leaves out what somebody holds; the next claim tries it again.
+create function keyframe_private.add_after_expired_leases(at timestamptz)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  expired keyframe.predictions;
+  code text;
+  sentence text;
+begin
+  for expired in
+    select p.* from (
+      -- However many are due, a claim looks at the first.
+      select d.id from keyframe.predictions d
+      where d.admitted_at is not null and d.is_active and d.next_attempt_at <= at order by d.next_attempt_at limit 100) first
+    join keyframe.predictions p on p.id = first.id
+    where p.status = 'queued' and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
+      select from keyframe_private.provider_submits s
+      where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+    for update of p skip locked
+  loop
+    begin
+      if keyframe_private.try_lock_slots(expired.owner_id) then
+        perform keyframe_private.add_submit(expired, expired.attempt + 1);
+      end if;
+    exception when sqlstate 'KEYFR' then
+      get stacked diagnostics code = message_text, sentence = pg_exception_detail;
+      perform keyframe_private.try_mark_failed(expired, code, sentence);
+    when others then
+      raise warning 'The prediction % got no further submit: %', expired.id, sqlerrm;
+    end;
+  end loop;
+end
+$$;
+
 -- Leases due predictions, as tasks to submit, poll or store. The sweep fails the exhausted ones. A submit is in the ledger before it is
--- made: its waiting row, which is locked here without waiting, or a new one. A prediction whose row somebody holds is left out before
+-- made: its waiting row, which is locked here without waiting. A prediction whose row somebody holds is left out before
 -- the limit, so that many of them leave room for others.
 create function keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
@@ -86,6 +124,7 @@ as $$
 declare
   tasks jsonb[];
 begin
+  perform keyframe_private.add_after_expired_leases(at);
   with due as (
     select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
     from keyframe.predictions p
@@ -94,9 +133,7 @@ begin
       where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
       for update skip locked) w on true
     where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
-      and (p.status <> 'queued' or w.id is not null or not exists (
-        select from keyframe_private.provider_submits s
-        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null))
+      and (p.status <> 'queued' or w.id is not null)
     order by p.next_attempt_at
     limit max_rows
     for update of p skip locked
@@ -117,15 +154,6 @@ begin
   ), submits_recorded as (
     update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
     from submits c where s.id = c.waiting_submit
-  ), submits_added as (
-    -- The lease of a submit has expired: the next one can cost as much.
-    insert into keyframe_private.provider_submits (
-      owner_id, project_id, prediction_id, attempt, step, model, submitted_at, text_hash, price_ids, most_micros)
-    select c.owner_id, c.project_id, c.id, c.attempt, c.step, c.model, at, c.text_hash, o.price_ids, o.most_micros
-    from submits c
-    left join lateral (
-      select l.price_ids, l.most_micros from keyframe_private.provider_submits l where l.prediction_id = c.id order by l.attempt desc limit 1) o on true
-    where c.waiting_submit is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,

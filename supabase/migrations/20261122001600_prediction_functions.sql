@@ -363,7 +363,7 @@ begin
   end if;
   if group_by = 'project' then
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
-      select s.project_id::text as key, count(*) filter (where s.attempt = 1) as predictions,
+      select s.project_id::text as key, count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
         coalesce(sum(s.cost_micros), 0) as "settledMicros",
         coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
         coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"

@@ -143,6 +143,12 @@ begin
   delete from keyframe_private.provider_submits s where s.id = any (array(
     select o.id from keyframe_private.provider_submits o
     where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
+  delete from keyframe_private.daily_costs c where c.id = any (array(
+    select o.id from keyframe_private.daily_costs o
+    where o.day < (now() - interval '13 months')::date order by o.day limit max_rows for update skip locked));
+  delete from keyframe_private.exhausted_budgets b where (b.owner_id, b.period, b.resets_at) in (
+    select o.owner_id, o.period, o.resets_at from keyframe_private.exhausted_budgets o
+    where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked);
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();
