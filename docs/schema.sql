@@ -144,7 +144,7 @@ create table keyframe.models (
   constraint models_pkey PRIMARY KEY (step, model),
   constraint accepts_faces_is_known CHECK ((accepts_faces = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text]))),
   constraint billed_when_says_yes_no_or_unknown CHECK (((COALESCE((billed_when ->> 'failed'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'rejected'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'canceled'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND ((billed_when - ARRAY['failed'::text, 'rejected'::text, 'canceled'::text]) = '{}'::jsonb))),
-  constraint cost_ceiling_is_not_negative CHECK ((cost_ceiling_micros >= 0)),
+  constraint cost_ceiling_is_at_most_a_million_dollars CHECK (((cost_ceiling_micros >= 0) AND (cost_ceiling_micros <= '1000000000000'::bigint))),
   constraint label_is_not_empty CHECK ((btrim(label) <> ''::text)),
   constraint model_is_owner_slash_name CHECK ((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text)),
   constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
@@ -1976,10 +1976,10 @@ create table keyframe_private.settings (
   webhook_disable_after interval not null default '5 days'::interval,
   webhook_retention interval not null default '30 days'::interval,
   constraint settings_pkey PRIMARY KEY (only_row),
-  constraint owner_day_is_not_negative CHECK ((owner_day_micros >= 0)),
-  constraint owner_month_is_not_negative CHECK ((owner_month_micros >= 0)),
-  constraint service_day_is_not_negative CHECK ((service_day_micros >= 0)),
-  constraint service_month_is_not_negative CHECK ((service_month_micros >= 0)),
+  constraint owner_day_is_exact_in_json CHECK (((owner_day_micros >= 0) AND (owner_day_micros <= '9007199254740991'::bigint))),
+  constraint owner_month_is_exact_in_json CHECK (((owner_month_micros >= 0) AND (owner_month_micros <= '9007199254740991'::bigint))),
+  constraint service_day_is_exact_in_json CHECK (((service_day_micros >= 0) AND (service_day_micros <= '9007199254740991'::bigint))),
+  constraint service_month_is_exact_in_json CHECK (((service_month_micros >= 0) AND (service_month_micros <= '9007199254740991'::bigint))),
   constraint settings_check CHECK (((retry_max >= retry_base) AND (retry_max <= '10 years'::interval))),
   constraint settings_frame_deadline_check CHECK (((frame_deadline > '00:00:00'::interval) AND (frame_deadline <= '10 years'::interval))),
   constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
@@ -2156,8 +2156,8 @@ create table keyframe_private.owner_budgets (
   month_micros bigint,
   note text,
   constraint owner_budgets_pkey PRIMARY KEY (owner_id),
-  constraint owner_budgets_day_micros_check CHECK ((day_micros >= 0)),
-  constraint owner_budgets_month_micros_check CHECK ((month_micros >= 0))
+  constraint owner_budgets_day_micros_check CHECK (((day_micros >= 0) AND (day_micros <= '9007199254740991'::bigint))),
+  constraint owner_budgets_month_micros_check CHECK (((month_micros >= 0) AND (month_micros <= '9007199254740991'::bigint)))
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
 alter table keyframe_private.owner_budgets enable row level security;
@@ -3407,7 +3407,17 @@ CREATE OR REPLACE FUNCTION keyframe_private.rename_prices()
  SET search_path TO ''
 AS $function$
 begin
-  update keyframe_private.model_prices p set model = new.model where p.model = old.model;
+  if exists (select from keyframe.models m where m.model = old.model) then
+    insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source, checked_at)
+    select new.model, p.applies_to, p.metric, p.price_usd, p.valid_from, p.source, p.checked_at
+    from keyframe_private.model_prices p where p.model = old.model
+    on conflict do nothing;
+  else
+    update keyframe_private.model_prices p set model = new.model
+    where p.model = old.model and not exists (
+      select from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+  end if;
   return null;
 end
 $function$;
@@ -3682,7 +3692,8 @@ begin
     when 'output_second' then coalesce(
       keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
     when 'input_megapixel' then coalesce(
-      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'), keyframe_private.input_megapixels(input))
+      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'),
+      case when input is not null then keyframe_private.input_megapixels(input) end)
     when 'output_megapixel' then coalesce(
       keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
       ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
@@ -4679,11 +4690,14 @@ declare
     when new.outcome in ('no_run', 'aborted') then 'no'
     when new.outcome = 'succeeded' then 'yes'
     when new.outcome = 'lost' then 'unknown'
-    else (select m.billed_when ->> new.outcome from keyframe.models m where m.step = new.step and m.model = new.model) end;
+    else ( -- the model may have got another name, which its prediction follows
+      select m.billed_when ->> new.outcome from keyframe.models m
+      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+      order by m.model <> new.model limit 1) end;
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
     select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
 begin
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, '{}', new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, null, new.metrics, null) end;
   new.cost_state := case
     when billed = 'no' then 'released'
     when new.cost_micros is not null then 'settled'
@@ -4706,7 +4720,7 @@ begin
   update keyframe_private.provider_submits s
   set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
   from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, '{}', o.metrics, file) as micros) c
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, null, o.metrics, file) as micros) c
   where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
   return null;
 end
@@ -4786,6 +4800,7 @@ declare
   released keyframe_private.provider_submits;
   code text;
   sentence text;
+  budget text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
@@ -4795,7 +4810,10 @@ begin
   limit 1;
   perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
 exception when sqlstate 'KEYFR' then
-  get stacked diagnostics code = message_text, sentence = pg_exception_detail;
+  get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
+  if code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(prediction.owner_id, (budget::json ->> 'estimateMicros')::bigint);
+  end if;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end
 $function$;
@@ -4924,7 +4942,8 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
       if failure = 'content_rejected' then
-        return keyframe_private.mark_failed(row_now.id, 'content_rejected', error_message, false, stage => apply_provider_state.stage);
+        return keyframe_private.mark_failed(row_now.id, 'content_rejected',
+          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
       elsif failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
           return true;
@@ -6607,7 +6626,7 @@ begin
   -- No run takes longer than a day.
   perform keyframe_private.end_submit(o.id, 'lost') from (
     select s.id from keyframe_private.provider_submits s
-    where s.search_due_at <= now() and s.submitted_at < now() - interval '1 day' order by s.search_due_at limit max_rows for update skip locked) o;
+    where s.search_due_at <= now() and s.submitted_at < now() - interval '1 day' order by s.search_due_at limit least(max_rows, 500) for update skip locked) o;
   -- is_only_submit_of_its_text reads up to two hours back.
   update keyframe_private.provider_submits s set text_hash = null where s.id = any (array(
     select o.id from keyframe_private.provider_submits o
@@ -6618,6 +6637,8 @@ begin
   delete from keyframe_private.daily_costs c where c.id = any (array(
     select o.id from keyframe_private.daily_costs o
     where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
+  delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
+    select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();

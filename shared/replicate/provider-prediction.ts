@@ -35,7 +35,8 @@ export function providerState(run: ProviderPrediction) {
 export const isOver = ({ status }: Pick<ProviderPrediction, "status">) =>
   status !== "starting" && status !== "processing";
 
-const metric = z.union([z.number(), z.boolean(), z.string().max(100)]);
+// Postgres stores neither NUL nor half of a surrogate pair, and an end that cannot be recorded would be tried forever.
+const metric = z.union([z.number(), z.boolean(), z.string().regex(/^[ -~]{0,100}$/)]);
 const MAX_METRICS = 50;
 
 /** What the provider counted, such as `video_output_duration_seconds`. It is stored with the submit, so its size has a limit. */

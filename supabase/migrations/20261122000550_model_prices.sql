@@ -5,7 +5,7 @@ alter table keyframe.models
     constraint billed_when_says_yes_no_or_unknown check (
       coalesce(billed_when ->> 'failed', '') in ('yes', 'no', 'unknown') and coalesce(billed_when ->> 'rejected', '') in ('yes', 'no', 'unknown')
       and coalesce(billed_when ->> 'canceled', '') in ('yes', 'no', 'unknown') and billed_when - array['failed', 'rejected', 'canceled'] = '{}'),
-  add column cost_ceiling_micros bigint constraint cost_ceiling_is_not_negative check (cost_ceiling_micros >= 0);
+  add column cost_ceiling_micros bigint constraint cost_ceiling_is_at_most_a_million_dollars check (cost_ceiling_micros between 0 and 1000000000000);
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
 
@@ -115,7 +115,7 @@ create trigger _200_keep_changed before update on keyframe_private.model_prices
 create trigger _200_keep_deleted before delete on keyframe_private.model_prices
   for each row when (old.valid_from <= now()) execute function keyframe_private.keep_price();
 
--- A model that gets another name at the provider keeps its prices.
+-- A model that gets another name at the provider keeps its prices, also while another step has it under the old name.
 create function keyframe_private.rename_prices()
 returns trigger
 language plpgsql
@@ -124,7 +124,17 @@ security definer
 set search_path = ''
 as $$
 begin
-  update keyframe_private.model_prices p set model = new.model where p.model = old.model;
+  if exists (select from keyframe.models m where m.model = old.model) then
+    insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source, checked_at)
+    select new.model, p.applies_to, p.metric, p.price_usd, p.valid_from, p.source, p.checked_at
+    from keyframe_private.model_prices p where p.model = old.model
+    on conflict do nothing;
+  else
+    update keyframe_private.model_prices p set model = new.model
+    where p.model = old.model and not exists (
+      select from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+  end if;
   return null;
 end
 $$;

@@ -68,7 +68,7 @@ begin
 end
 $$;
 
--- How many units of a metric a finished run had: by the provider's metrics, otherwise by its file. Null when neither says it.
+-- How many units of a metric a finished run had: by the provider's metrics, otherwise by its file or its input. Null when none says it.
 create function keyframe_private.settled_quantity(metric text, input jsonb, metrics jsonb, output jsonb)
 returns numeric
 language plpgsql
@@ -82,7 +82,8 @@ begin
     when 'output_second' then coalesce(
       keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
     when 'input_megapixel' then coalesce(
-      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'), keyframe_private.input_megapixels(input))
+      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'),
+      case when input is not null then keyframe_private.input_megapixels(input) end)
     when 'output_megapixel' then coalesce(
       keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
       ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))

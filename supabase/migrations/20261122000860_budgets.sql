@@ -35,12 +35,12 @@ as $$
   select '00000000-0000-0000-0000-000000000000'::uuid
 $$;
 
--- Budgets. Null is unlimited.
+-- Budgets. Null is unlimited. The API returns them as JSON numbers, which are exact to 2^53.
 alter table keyframe_private.settings
-  add column owner_day_micros bigint constraint owner_day_is_not_negative check (owner_day_micros >= 0),
-  add column owner_month_micros bigint constraint owner_month_is_not_negative check (owner_month_micros >= 0),
-  add column service_day_micros bigint constraint service_day_is_not_negative check (service_day_micros >= 0),
-  add column service_month_micros bigint constraint service_month_is_not_negative check (service_month_micros >= 0),
+  add column owner_day_micros bigint constraint owner_day_is_exact_in_json check (owner_day_micros between 0 and 9007199254740991),
+  add column owner_month_micros bigint constraint owner_month_is_exact_in_json check (owner_month_micros between 0 and 9007199254740991),
+  add column service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
+  add column service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
   add column spending_stopped boolean not null default false;
 comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets takes its place.';
 comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
@@ -50,8 +50,8 @@ comment on column keyframe_private.settings.spending_stopped is 'While true, sta
 
 create table keyframe_private.owner_budgets (
   owner_id uuid primary key,
-  day_micros bigint check (day_micros >= 0),
-  month_micros bigint check (month_micros >= 0),
+  day_micros bigint check (day_micros between 0 and 9007199254740991),
+  month_micros bigint check (month_micros between 0 and 9007199254740991),
   note text
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';

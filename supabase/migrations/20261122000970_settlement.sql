@@ -96,11 +96,14 @@ declare
     when new.outcome in ('no_run', 'aborted') then 'no'
     when new.outcome = 'succeeded' then 'yes'
     when new.outcome = 'lost' then 'unknown'
-    else (select m.billed_when ->> new.outcome from keyframe.models m where m.step = new.step and m.model = new.model) end;
+    else ( -- the model may have got another name, which its prediction follows
+      select m.billed_when ->> new.outcome from keyframe.models m
+      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+      order by m.model <> new.model limit 1) end;
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
     select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
 begin
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, '{}', new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, null, new.metrics, null) end;
   new.cost_state := case
     when billed = 'no' then 'released'
     when new.cost_micros is not null then 'settled'
@@ -127,7 +130,7 @@ begin
   update keyframe_private.provider_submits s
   set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
   from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, '{}', o.metrics, file) as micros) c
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, null, o.metrics, file) as micros) c
   where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
   return null;
 end

@@ -69,6 +69,7 @@ declare
   released keyframe_private.provider_submits;
   code text;
   sentence text;
+  budget text;
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
@@ -78,7 +79,10 @@ begin
   limit 1;
   perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
 exception when sqlstate 'KEYFR' then
-  get stacked diagnostics code = message_text, sentence = pg_exception_detail;
+  get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
+  if code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(prediction.owner_id, (budget::json ->> 'estimateMicros')::bigint);
+  end if;
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end
 $$;

@@ -64,7 +64,8 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
       if failure = 'content_rejected' then
-        return keyframe_private.mark_failed(row_now.id, 'content_rejected', error_message, false, stage => apply_provider_state.stage);
+        return keyframe_private.mark_failed(row_now.id, 'content_rejected',
+          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
       elsif failure = 'input_unreachable' then
         if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
           return true;

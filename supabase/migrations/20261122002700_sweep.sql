@@ -135,7 +135,7 @@ begin
   -- No run takes longer than a day.
   perform keyframe_private.end_submit(o.id, 'lost') from (
     select s.id from keyframe_private.provider_submits s
-    where s.search_due_at <= now() and s.submitted_at < now() - interval '1 day' order by s.search_due_at limit max_rows for update skip locked) o;
+    where s.search_due_at <= now() and s.submitted_at < now() - interval '1 day' order by s.search_due_at limit least(max_rows, 500) for update skip locked) o;
   -- is_only_submit_of_its_text reads up to two hours back.
   update keyframe_private.provider_submits s set text_hash = null where s.id = any (array(
     select o.id from keyframe_private.provider_submits o
@@ -146,6 +146,8 @@ begin
   delete from keyframe_private.daily_costs c where c.id = any (array(
     select o.id from keyframe_private.daily_costs o
     where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
+  delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
+    select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
   perform keyframe_private.prune_webhooks();

@@ -1,8 +1,9 @@
 import postgres from "postgres";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { runStatements } from "../../tools/sql/run-statements.ts";
 import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
-import { claim, complete, makeDue, providerSays, retryLater, submitsOf } from "../support/database/calls.ts";
+import { claim, complete, makeDue, providerSays, readRow, retryLater, submitsOf } from "../support/database/calls.ts";
+import { providerState } from "../../shared/replicate/provider-prediction.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import {
   addProject,
@@ -12,7 +13,7 @@ import {
   seedSubmit,
   type World,
 } from "../support/database/predictions.ts";
-import { codeOf } from "../support/database/refusal.ts";
+import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addReference, liftRateLimits, start } from "../support/database/user.ts";
 
 // What submits hold and cost, and budgets. A first frame by the default model costs 67,000 micro-dollars.
@@ -575,4 +576,161 @@ describe("docs/costs.md, as an administrator does it in Studio", () => {
       return (results.at(-1)?.rows ?? []) as Row[];
     });
   });
+});
+
+describe("attacked", () => {
+  const PAIR = "black-forest-labs/flux-2-pro";
+
+  test("the provider counts no images of the input → they are still billed, also in the submit after an expired lease", async () => {
+    const reference = await addReference(db, world.owner, { width: 4000, height: 4000 }); // 16 MP
+    for (const isSecond of [false, true]) {
+      const { prediction } = await start(db, world, { model: PAIR, reference });
+      await claim(db.sql);
+      if (isSecond) {
+        await makeDue(db.sql, prediction.id);
+        await claim(db.sql);
+        await db.sql`select keyframe_worker.record_search_ended(${prediction.id}, 1, 1, false)`;
+      }
+      const metrics = { predict_time: 2.5, image_output_count: 1 };
+      await providerSays(db.sql, {
+        id: prediction.id,
+        attempt: isSecond ? 2 : 1,
+        run: prediction.id,
+        status: "succeeded",
+        metrics,
+      });
+      const [task] = await claim(db.sql);
+      expect(await complete(db.sql, prediction.id, task?.lease_token ?? null)).toBe(true);
+      expect(await costOf(prediction.id)).toEqual(cost("settled", 15_000 * (1 + 16 + 1))); // a run, its input, its output
+    }
+  });
+
+  test("the size of an image is unknown → the cost is unknown, not that of no image", async () => {
+    await db.sql`update keyframe.models set cost_ceiling_micros = 900000 where model = ${PAIR}`;
+    const reference = await addReference(db, world.owner, null);
+    const { prediction } = await start(db, world, { model: PAIR, reference });
+    await claim(db.sql);
+    await providerSays(db.sql, { id: prediction.id, run: prediction.id, status: "succeeded" });
+    const [task] = await claim(db.sql);
+    await complete(db.sql, prediction.id, task?.lease_token ?? null);
+    await db.sql`update keyframe.models set cost_ceiling_micros = null where model = ${PAIR}`;
+    expect(await costOf(prediction.id)).toEqual(cost("unknown", null, 900_000));
+  });
+
+  test("the provider refuses a submit after its price has risen → the hold that goes over does not exceed the budget", async () => {
+    await budget(FRAME);
+    const { id, lease } = await submitted();
+    await raisePrice(10);
+    await retryLater(db.sql, id, lease, { code: "provider_rate_limited", answered: true });
+    expect(await sums(world.owner)).toEqual({ predictions: 1, held: 0, settled: 0, unknown: 0 });
+    expect((await readRow(db.sql, id)).error_code).toBe("budget_exceeded");
+  });
+
+  test("a submit turns out to have two runs, or one although a search found none → the other run counts with the same most, and no start", async () => {
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: "run-a" });
+    expect(await providerSays(db.sql, { id, run: "run-b" })).toBe("stale");
+    expect(await sums()).toEqual({ predictions: 1, held: 2 * FRAME, settled: 0, unknown: 0 });
+    await providerSays(db.sql, { id, run: "run-b", status: "canceled", metrics: { image_output_count: 1 } });
+    expect(await sums()).toEqual({ predictions: 1, held: FRAME, settled: FRAME, unknown: 0 });
+    expect(await usageByProject()).toMatchObject([{ predictions: 1 }]);
+
+    const late = await submitted();
+    await makeDue(db.sql, late.id);
+    await claim(db.sql);
+    await db.sql`select keyframe_worker.record_search_ended(${late.id}, 1, 1, false)`;
+    await providerSays(db.sql, {
+      id: late.id,
+      run: "run-late",
+      status: "succeeded",
+      metrics: { image_output_count: 1 },
+    });
+    expect(await sums()).toMatchObject({ predictions: 2, settled: 2 * FRAME });
+  });
+
+  test("the lease of a submit expires and there is no budget for another → the prediction fails, and nothing more is held", async () => {
+    await budget(FRAME);
+    const { id } = await submitted();
+    await makeDue(db.sql, id);
+    expect((await claim(db.sql)).map(({ task }) => task)).toEqual(["search"]);
+    expect((await readRow(db.sql, id)).error_code).toBe("budget_exceeded");
+    expect(await sums(world.owner)).toEqual({ predictions: 1, held: FRAME, settled: 0, unknown: 0 });
+  });
+
+  test("a model has another name in one of its steps → both steps have its prices", async () => {
+    await db.sql`update keyframe.models set model = 'google/renamed' where step = 'first-frame' and model = 'google/nano-banana'`;
+    const priced =
+      await db.sql`select distinct model from keyframe_private.model_prices where model in ('google/renamed', 'google/nano-banana')`;
+    expect(priced).toHaveLength(2);
+    await db.sql`update keyframe.models set model = 'google/renamed' where model = 'google/nano-banana'`;
+    await db.sql`update keyframe.models set model = 'google/nano-banana' where model = 'google/renamed'`;
+  });
+
+  test("a model has another name when its run fails → what it bills is still known", async () => {
+    const model = "google/nano-banana";
+    await db.sql`update keyframe.models set billed_when = '{"failed": "no", "rejected": "no", "canceled": "no"}' where model = ${model}`;
+    const { prediction } = await start(db, world, { model });
+    await claim(db.sql);
+    await db.sql`update keyframe.models set model = 'google/renamed' where model = ${model}`;
+    await providerSays(db.sql, { id: prediction.id, run: "run-renamed", status: "failed" });
+    await db.sql`update keyframe.models set model = ${model}, billed_when = default where model = 'google/renamed'`;
+    expect(await costOf(prediction.id)).toEqual(cost("released", 0));
+  });
+
+  test("metrics with characters that Postgres does not store → they are left out, and the run ends", async () => {
+    const { id } = await submitted();
+    const run = {
+      id: "run-odd",
+      status: "succeeded" as const,
+      metrics: { a: "\u0000", b: "\ud800", image_output_count: 1 },
+    };
+    const { metrics } = providerState(run);
+    expect(metrics).toEqual({ image_output_count: 1 });
+    await providerSays(db.sql, { id, run: run.id, status: run.status, metrics: metrics as Record<string, number> });
+    expect(await costOf(id)).toEqual(cost("settled", FRAME));
+  });
+
+  test("a budget or a ceiling that JSON cannot carry → refused", async () => {
+    const max = "9223372036854775807";
+    for (const statement of [
+      `update keyframe_private.settings set service_day_micros = ${max}`,
+      `update keyframe_private.settings set owner_month_micros = ${max}`,
+      `insert into keyframe_private.owner_budgets (owner_id, day_micros) values (gen_random_uuid(), ${max})`,
+      `update keyframe.models set cost_ceiling_micros = ${max} where model = '${PAIR}'`,
+    ]) {
+      expect((await refusalOf(db.sql.unsafe(statement))).sqlstate).toBe("23514");
+    }
+  });
+
+  test("sums older than 13 months → pruned with their submits, and so are budgets that were exhausted then", async () => {
+    await start(db, world);
+    await db.sql`update keyframe_private.daily_costs set day = day - 500`;
+    await db.sql`
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+      values (${world.owner}, 'day', now() - interval '14 months', 1)`;
+    await db.sql`select keyframe_private.prune()`;
+    expect(await db.sql`select from keyframe_private.daily_costs`).toHaveLength(0);
+    expect(await db.sql`select from keyframe_private.exhausted_budgets`).toHaveLength(0);
+  });
+
+  /** The default model of first frames costs so many dollars for the rest of this test. */
+  async function raisePrice(usd: number) {
+    const rows = await db.sql`
+      insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source)
+      select model, applies_to, metric, ${usd}, now(), 'https://example.com'
+      from keyframe_private.model_prices where model = 'google/nano-banana-2' returning id`;
+    onTestFinished(async () => {
+      await db.sql.begin(async (sql) => {
+        await sql`set local session_replication_role = replica`;
+        await sql`delete from keyframe_private.model_prices where id = any (${rows.map(({ id }) => id as string)})`;
+      });
+    });
+  }
+
+  async function usageByProject() {
+    return await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      const [row] = await sql`select keyframe.read_usage(group_by => 'project') as usage`;
+      return row?.usage.groups;
+    });
+  }
 });
