@@ -151,7 +151,8 @@ test("every body of docs/receive-webhooks.md → the part that it describes; fie
           "failed: The provider rejected the content of the input. Change the prompt or the images. It said: flagged.",
       },
     ],
-    null,
+    null, // budget.exhausted
+    null, // webhook.test
   ]);
   expect(readEvent({ type: "project.sold", data: {} })).toBeNull();
 });

@@ -14,7 +14,7 @@ const line = (body: unknown, duplicate = false) =>
   });
 
 describe("an event in one line", () => {
-  const [created, succeeded, failed, tested] = documentedBodies.map((body) => JSON.parse(body));
+  const [created, succeeded, failed, exhausted, tested] = documentedBodies.map((body) => JSON.parse(body));
   const project = "project 5f0c7a52-6f4e-4a39-9c55-1a6f0f8f2a10";
   const prediction = "prediction 0d9b3c1e-8f57-4c0b-a1f5-2f6f4f0f9b33";
 
@@ -36,6 +36,11 @@ describe("an event in one line", () => {
     ],
     ["project.created, again → duplicate", line(created, true), "09:32:42.000Z  duplicate  project.created"],
     ["project.created → title", line(created), `"Harbour"  ${project}`],
+    [
+      "budget.exhausted → whose, and until when",
+      line(exhausted),
+      `user ${exhausted.data.ownerId}: budget of the ${exhausted.data.period} until ${exhausted.data.resetsAt}`,
+    ],
     ["webhook.test → endpoint", line(tested), "webhook.test          endpoint c2a4b7f8-51d0-4a0e-9a4d-7b1f6e3d8c44"],
   ])("%s", (_, said, expected) => {
     expect(said).toContain(expected);
