@@ -19,7 +19,8 @@ export async function checkAddedSubmits(sql: postgres.Sql): Promise<void> {
     declare
       used bigint;
     begin
-      select sum(c.held_micros + c.settled_micros + c.unknown_micros) into used from keyframe_private.daily_costs c
+      -- Its own hold is not in the sums yet: those follow at the end of the statement.
+      select coalesce(sum(c.held_micros + c.settled_micros + c.unknown_micros), 0) + coalesce(new.most_micros, 0) into used from keyframe_private.daily_costs c
       where c.owner_id = new.owner_id and c.day >= date_trunc('month', new.created_at at time zone 'UTC');
       insert into chaos.over_budget
       select format('submit %s of prediction %s took owner %s to %s of %s', new.attempt, new.prediction_id, new.owner_id, used, b.month_micros)
@@ -29,12 +30,12 @@ export async function checkAddedSubmits(sql: postgres.Sql): Promise<void> {
         where s.prediction_id = new.prediction_id and s.attempt = new.attempt - 1 and s.cost_state = 'released'
           and s.most_micros >= new.most_micros);
       insert into chaos.wrong_prices
-      select format('submit %s of prediction %s, added %s: price %s, from %s', new.attempt, new.prediction_id, new.created_at, p.id, p.valid_from)
+      select format('submit %s of prediction %s, added %s: price %s, from %s', new.attempt, new.prediction_id, clock_timestamp(), p.id, p.valid_from)
       from keyframe_private.model_prices p
-      where p.id = any (new.price_ids) and (p.valid_from > new.created_at or exists (
+      where p.id = any (new.price_ids) and (p.valid_from > clock_timestamp() or exists (
         select from keyframe_private.model_prices n
         where n.model = p.model and n.metric = p.metric and n.applies_to = p.applies_to and n.valid_from > p.valid_from
-          and n.valid_from <= new.created_at));
+          and n.valid_from <= clock_timestamp() - interval '1 second'));
       return null;
     end $$;
     create trigger _900_chaos after insert on keyframe_private.provider_submits
