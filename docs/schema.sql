@@ -477,7 +477,7 @@ begin
         'isDefault', m.model = d.model,
         'available', keyframe_private.is_available(m, now()),
         'acceptsFaces', m.accepts_faces,
-        'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'shutdownAt', keyframe_private.wire_time(m.shutdown_at),
         'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then
           keyframe_private.default_successor(m, greatest(m.shutdown_at, now())) end,
         'prices', keyframe_private.prices_json(m.model),
@@ -3680,7 +3680,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.settled_quantity(metric text, input jsonb, metrics jsonb, output jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
  RETURNS numeric
  LANGUAGE plpgsql
  STABLE
@@ -3692,9 +3692,7 @@ begin
     when 'image' then coalesce(keyframe_private.read_figure(metrics, 'image_output_count'), 1)
     when 'output_second' then coalesce(
       keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
-    when 'input_megapixel' then coalesce(
-      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'),
-      case when input is not null then keyframe_private.input_megapixels(input) end)
+    when 'input_megapixel' then keyframe_private.read_figure(metrics, 'image_input_megapixel_count')
     when 'output_megapixel' then coalesce(
       keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
       ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
@@ -3728,7 +3726,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.settled_cost(price_ids bigint[], input jsonb, metrics jsonb, output jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
  RETURNS bigint
  LANGUAGE plpgsql
  STABLE
@@ -3738,7 +3736,7 @@ begin
   return (
     select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
     from (
-      select o.price_usd * keyframe_private.settled_quantity(o.metric, input, metrics, output) from keyframe_private.model_prices o
+      select o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) from keyframe_private.model_prices o
       where o.id = any (price_ids)
     ) p (amount));
 end
@@ -4698,7 +4696,7 @@ declare
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
     select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
 begin
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, null, new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
   new.cost_state := case
     when billed = 'no' then 'released'
     when new.cost_micros is not null then 'settled'
@@ -4721,7 +4719,7 @@ begin
   update keyframe_private.provider_submits s
   set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
   from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, null, o.metrics, file) as micros) c
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
   where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
   return null;
 end

@@ -1,7 +1,7 @@
 -- What a run can cost before it starts, and what it costs when it is finished.
 
--- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly, unless its
--- sender wrote a size: that distorts only the sender's own video.
+-- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly,
+-- unless its sender wrote a size: that distorts the sender's own video, and what megapixels of input count.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql
 stable
@@ -68,8 +68,8 @@ begin
 end
 $$;
 
--- How many units of a metric a finished run had: by the provider's metrics, otherwise by its file or its input. Null when none says it.
-create function keyframe_private.settled_quantity(metric text, input jsonb, metrics jsonb, output jsonb)
+-- How many units of a metric a finished run had: by the provider's metrics, otherwise by its file. Null when neither says it.
+create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
 returns numeric
 language plpgsql
 stable
@@ -81,9 +81,7 @@ begin
     when 'image' then coalesce(keyframe_private.read_figure(metrics, 'image_output_count'), 1)
     when 'output_second' then coalesce(
       keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
-    when 'input_megapixel' then coalesce(
-      keyframe_private.read_figure(metrics, 'image_input_megapixel_count'),
-      case when input is not null then keyframe_private.input_megapixels(input) end)
+    when 'input_megapixel' then keyframe_private.read_figure(metrics, 'image_input_megapixel_count')
     when 'output_megapixel' then coalesce(
       keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
       ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
@@ -121,7 +119,7 @@ end
 $$;
 
 -- What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.
-create function keyframe_private.settled_cost(price_ids bigint[], input jsonb, metrics jsonb, output jsonb)
+create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
 returns bigint
 language plpgsql
 stable
@@ -131,7 +129,7 @@ begin
   return (
     select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
     from (
-      select o.price_usd * keyframe_private.settled_quantity(o.metric, input, metrics, output) from keyframe_private.model_prices o
+      select o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) from keyframe_private.model_prices o
       where o.id = any (price_ids)
     ) p (amount));
 end
@@ -215,7 +213,7 @@ begin
         'isDefault', m.model = d.model,
         'available', keyframe_private.is_available(m, now()),
         'acceptsFaces', m.accepts_faces,
-        'shutdownAt', to_char(m.shutdown_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+        'shutdownAt', keyframe_private.wire_time(m.shutdown_at),
         'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then
           keyframe_private.default_successor(m, greatest(m.shutdown_at, now())) end,
         'prices', keyframe_private.prices_json(m.model),

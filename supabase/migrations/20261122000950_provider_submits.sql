@@ -69,8 +69,8 @@ create index provider_submits_text_idx on keyframe_private.provider_submits (sub
 alter table keyframe_private.provider_submits enable row level security;
 
 -- Adds the next submit of a prediction, which holds the most that it can cost at the prices of now. One in the place of another that was
--- released counts on the day of that one, and needs budget only if it can cost more. With a price row that counts the megapixels of the input, they are kept: its
--- images may be deleted before it ends.
+-- released counts on the day of that one, and needs budget only if it can cost more. Where a price counts the megapixels of the input, they
+-- are kept: its images may be deleted before it ends.
 create function keyframe_private.add_submit(
   p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null
 )
@@ -146,8 +146,7 @@ $$;
 
 -- The submit that a provider run belongs to, or null: the run is recorded for another prediction. That of its attempt, unless it has
 -- another run or had none: then the run gets a row of its own, at the same prices and whatever the budget, because it exists. A run from
--- the provider's list names no attempt: is_found allows any that
--- has no answer.
+-- the provider's list names no attempt: is_found allows any that has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint
 language plpgsql

@@ -1,7 +1,9 @@
 -- What a submit has cost once it has ended, and the sums of it.
 
 -- What a submit adds to the sums of its day.
-create function keyframe_private.sums_of(s keyframe_private.provider_submits, out held bigint, out settled bigint, out unknown bigint, out unknowns integer)
+create function keyframe_private.sums_of(
+  s keyframe_private.provider_submits, out held bigint, out settled bigint, out unknown bigint, out unknowns integer
+)
 language plpgsql
 immutable
 set search_path = ''
@@ -103,7 +105,7 @@ declare
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
     select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
 begin
-  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, null, new.metrics, null) end;
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
   new.cost_state := case
     when billed = 'no' then 'released'
     when new.cost_micros is not null then 'settled'
@@ -130,7 +132,7 @@ begin
   update keyframe_private.provider_submits s
   set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
   from keyframe_private.provider_submits o
-  cross join lateral (select keyframe_private.settled_cost(o.price_ids, null, o.metrics, file) as micros) c
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
   where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
   return null;
 end

@@ -17,15 +17,12 @@ async function mostCost(model: string, input: object, at = "now"): Promise<Cost>
   if (!cost) throw new Error("most_cost gave no row.");
   return cost;
 }
-type Finished = { input?: object; metrics?: object | null; output?: object | null };
+type Finished = { metrics?: object | null; output?: object | null };
 /** What a finished run costs, in dollars. */
-async function settledCost(
-  ids: number[] | null,
-  { input = {}, metrics = null, output = null }: Finished,
-): Promise<number | null> {
+async function settledCost(ids: number[] | null, { metrics = null, output = null }: Finished): Promise<number | null> {
   const json = (value: object | null) => (value === null ? null : JSON.stringify(value));
   const [row] = await db.sql<{ settled: number | null }[]>`
-    select keyframe_private.settled_cost(${ids === null ? null : db.sql.array(ids)}::bigint[], ${json(input)}::text::jsonb,
+    select keyframe_private.settled_cost(${ids === null ? null : db.sql.array(ids)}::bigint[],
       ${json(metrics)}::text::jsonb, ${json(output)}::text::jsonb) / 1e6::float as settled`;
   return row?.settled ?? null;
 }
@@ -266,12 +263,12 @@ test.each<[metric: string, finished: Finished, dollars: number | null]>([
   ["output_second", { metrics: { predict_time: 60 }, output: { durationSeconds: 5.04 } }, 0.504],
   ["output_second", { metrics: { video_output_duration_seconds: "5" }, output: { durationSeconds: 5.04 } }, 0.504],
   ["output_second", { metrics: { video_output_duration_seconds: -1 } }, null],
-  ["output_second", { input: { durationSeconds: 5 } }, null],
+  ["output_second", { output: { width: 1280, height: 720 } }, null],
   ["output_megapixel", { metrics: { image_output_megapixel_count: 2 }, output: { width: 1344, height: 768 } }, 0.2],
   ["output_megapixel", { output: { width: 1344, height: 768 } }, 0.1],
   ["output_megapixel", { output: { width: 2048, height: 1152 } }, 0.3],
   ["input_megapixel", { metrics: { image_input_megapixel_count: 4 } }, 0.4],
-  ["input_megapixel", { input: { referenceImagePaths: [] } }, 0],
+  ["input_megapixel", { output: { width: 1024, height: 1024 } }, null],
   ["hardware_second", { metrics: { predict_time: 2.5 } }, 0.25],
   ["hardware_second", { metrics: null, output: { durationSeconds: 5 } }, null],
 ])("a finished run, 0.1 dollars per %s, %j → settled at %s", async (metric, finished, dollars) => {

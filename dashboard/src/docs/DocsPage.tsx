@@ -6,7 +6,7 @@ import type { KeyframeClient, ListedProject, Step } from "../../../client/index.
 import { type CallPlatform, useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { CopyButton } from "../ui/CopyButton.tsx";
-import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 import { PageHead } from "../ui/page-parts.tsx";
 import { type ApiDocument, followReferences } from "./api-document.ts";
 import classes from "./docs.module.css";

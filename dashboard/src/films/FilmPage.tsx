@@ -14,7 +14,8 @@ import screen from "../studio/screen.module.css";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "./film-queries.ts";
-import { ErrorNotice, NewButton } from "../ui/buttons-and-notices.tsx";
+import { NewButton } from "../ui/buttons.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 export function Component() {
   const { filmId = "" } = useParams();

@@ -5,7 +5,7 @@ import { Link, useNavigate } from "react-router";
 import type { Film } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
-import { NewButton } from "../ui/buttons-and-notices.tsx";
+import { NewButton } from "../ui/buttons.tsx";
 import { Time } from "../ui/Time.tsx";
 import { TitleWindow } from "../ui/windows.tsx";
 import { useCreateFilm, useFilms } from "./film-queries.ts";

@@ -4,7 +4,8 @@ import type { Project } from "../../../client/index.ts";
 import { createProjectBody } from "../../../shared/contract/projects.ts";
 import { useFocusOnMount } from "../ui/window-focus.ts";
 import { DescriptionField, PromptField } from "./project-fields.tsx";
-import { BusyButton, ErrorNotice } from "../ui/buttons-and-notices.tsx";
+import { BusyButton } from "../ui/buttons.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 export type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 

@@ -7,7 +7,7 @@ import { useSearchParams } from "react-router";
 import type { ProjectPage } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
-import { NewButton } from "../ui/buttons-and-notices.tsx";
+import { NewButton } from "../ui/buttons.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import { NewProject } from "./NewProject.tsx";
 import classes from "./projects.module.css";

@@ -11,7 +11,7 @@ import type { UseFormReturnType } from "@mantine/form";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { FormEventHandler, ReactNode } from "react";
 import type { AuthProblem } from "./use-auth-form.ts";
-import { BusyButton } from "../ui/buttons-and-notices.tsx";
+import { BusyButton } from "../ui/buttons.tsx";
 
 type Props = {
   title: string;

@@ -3,7 +3,7 @@ import { Link, useLocation } from "react-router";
 import { useServices } from "../services.ts";
 import { CredentialFields, type Credentials, NOTHING, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkPassword, useAuthForm } from "./use-auth-form.ts";
-import { BusyButton } from "../ui/buttons-and-notices.tsx";
+import { BusyButton } from "../ui/buttons.tsx";
 
 export function Component() {
   const { auth, config } = useServices();

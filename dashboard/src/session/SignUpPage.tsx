@@ -5,7 +5,7 @@ import { useServices } from "../services.ts";
 import { MailSent, pageAddress } from "./MailSent.tsx";
 import { CredentialFields, type Credentials, NOTHING, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkNewPassword, useAuthCall, useAuthForm } from "./use-auth-form.ts";
-import { BusyButton } from "../ui/buttons-and-notices.tsx";
+import { BusyButton } from "../ui/buttons.tsx";
 
 /** With email confirmation on, sign-up returns no session: an email is sent instead. */
 export function Component() {

@@ -24,7 +24,7 @@ import classes from "./strip.module.css";
 import { useModels } from "./use-models.ts";
 import { predictionQuery, type Take, usePrediction, useTake } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
-import { ErrorNotice, notify } from "../ui/buttons-and-notices.tsx";
+import { ErrorNotice, notify } from "../ui/notices.tsx";
 
 const HistoryDrawer = lazy(() => import("./HistoryDrawer.tsx"));
 

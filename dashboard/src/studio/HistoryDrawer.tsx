@@ -16,7 +16,7 @@ import { inputWords } from "./step-options.ts";
 import { StepScreen } from "./StepScreen.tsx";
 import { TakeMenu } from "./TakeMenu.tsx";
 import { usePredictions } from "./use-predictions.ts";
-import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 type Props = {
   project: ProjectWithPredictions;

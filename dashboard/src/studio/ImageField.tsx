@@ -6,7 +6,7 @@ import { errorSentence } from "../ui/errors.ts";
 import { KINDS, refuseImage, useAddReference } from "./reference-image.ts";
 import { Frame } from "./Sources.tsx";
 import classes from "./screen.module.css";
-import { SmallButton } from "../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../ui/buttons.tsx";
 
 type Props = {
   project: ProjectWithPredictions;

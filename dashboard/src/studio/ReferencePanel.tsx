@@ -6,7 +6,7 @@ import { errorSentence } from "../ui/errors.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
 import { KINDS, refuseImage, useReferenceAddress, useUploadReference } from "./reference-image.ts";
 import classes from "./reference.module.css";
-import { SmallButton } from "../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../ui/buttons.tsx";
 
 /** The project's reference image. */
 export function ReferencePanel({ project: { projectId, referenceImagePath: path } }: { project: Project }) {

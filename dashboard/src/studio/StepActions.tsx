@@ -18,7 +18,7 @@ import { useKeyframe, useRepeatKey } from "../services.ts";
 import { estimateWords, overBudgetWords } from "../ui/money.ts";
 import { MONEY_KEY } from "../usage/use-usage.ts";
 import type { TextsState } from "./texts/use-texts.ts";
-import { BusyButton } from "../ui/buttons-and-notices.tsx";
+import { BusyButton } from "../ui/buttons.tsx";
 
 type Props = {
   project: ProjectWithPredictions;

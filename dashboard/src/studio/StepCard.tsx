@@ -27,7 +27,7 @@ import classes from "./strip.module.css";
 import { useDownload } from "./use-download.ts";
 import type { Take } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
-import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 type Props = {
   project: ProjectWithPredictions;

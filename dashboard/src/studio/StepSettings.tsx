@@ -4,7 +4,7 @@ import { IconAdjustmentsHorizontal } from "@tabler/icons-react";
 import type { Model, ProjectWithPredictions } from "../../../client/index.ts";
 import { textProblem } from "../projects/project-fields.tsx";
 import { STEP_NAME } from "../projects/status-words.ts";
-import { SmallButton } from "../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../ui/buttons.tsx";
 import { ControlField } from "./ControlField.tsx";
 import { ImageField } from "./ImageField.tsx";
 import {

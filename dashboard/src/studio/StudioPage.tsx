@@ -11,7 +11,7 @@ import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts"
 import { useKeyframe } from "../services.ts";
 import { errorSentence, isGone } from "../ui/errors.ts";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
-import { NewButton } from "../ui/buttons-and-notices.tsx";
+import { NewButton } from "../ui/buttons.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
 import { ReferencePanel } from "./ReferencePanel.tsx";
 import classes from "./studio.module.css";

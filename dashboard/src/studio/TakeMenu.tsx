@@ -9,7 +9,7 @@ import { nounOf } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
 import { ActionsMenu, DeleteWindow } from "../ui/windows.tsx";
 import { useDownload } from "./use-download.ts";
-import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 /** What can be done with a prediction that has ended: download, hide, delete. */
 export function TakeMenu({ prediction, title }: { prediction: Prediction; title: string }) {

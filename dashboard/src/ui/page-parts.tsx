@@ -3,7 +3,8 @@ import { useDocumentTitle } from "@mantine/hooks";
 import { type Icon, IconArrowLeft, IconMapSearch } from "@tabler/icons-react";
 import { type ReactNode, useId } from "react";
 import { Link } from "react-router";
-import { BusyButton, ErrorNotice } from "./buttons-and-notices.tsx";
+import { BusyButton } from "./buttons.tsx";
+import { ErrorNotice } from "./notices.tsx";
 
 type Props = { title: string; text?: string; actions?: ReactNode };
 

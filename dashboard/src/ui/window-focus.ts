@@ -13,9 +13,7 @@ export function useFocusOnMount<Element extends HTMLElement>(isWanted = true): R
   return field;
 }
 
-/**
- * False first, then `isOpen`. A modal that mounts open does not remember where to return the focus.
- */
+/** False first, then `isOpen`. A modal that mounts open does not remember where to return the focus. */
 export function useOpened(isOpen: boolean): boolean {
   const [opened, setOpened] = useState(false);
   useEffect(() => setOpened(isOpen), [isOpen]);

@@ -1,7 +1,8 @@
 import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { type Icon, IconDots } from "@tabler/icons-react";
 import { type ComponentProps, type FormEvent, type ReactNode, useRef, useState } from "react";
-import { BusyButton, ErrorNotice } from "./buttons-and-notices.tsx";
+import { BusyButton } from "./buttons.tsx";
+import { ErrorNotice } from "./notices.tsx";
 
 type Action = { label: string; Icon: Icon; run: () => unknown; isDelete?: boolean };
 type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & { actions: Action[] };

@@ -18,7 +18,8 @@ import { endpointState, type EndpointStateKind, troubleWords } from "./endpoint.
 import classes from "./health.module.css";
 import type { HealthSums } from "./health.ts";
 import { useChangeWebhook } from "./webhook-queries.ts";
-import { ErrorNotice, SmallButton } from "../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../ui/buttons.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 const LOOK: Record<EndpointStateKind, [Icon, string | undefined]> = {
   off: [IconPlayerPause, undefined],

@@ -15,7 +15,7 @@ import {
   sumHours,
   useHealth,
 } from "./health.ts";
-import { ErrorNotice } from "../ui/buttons-and-notices.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 const CHART_HEIGHT = 200;
 

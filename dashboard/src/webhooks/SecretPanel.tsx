@@ -8,7 +8,8 @@ import { Panel } from "../ui/page-parts.tsx";
 import { FormWindow } from "../ui/windows.tsx";
 import { exactTime } from "../ui/format-time.ts";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
-import { ErrorNotice, SmallButton } from "../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../ui/buttons.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 /** Shows the secret on request. */
 export function SecretPanel({ webhookId }: { webhookId: string }) {

@@ -19,7 +19,8 @@ import {
   type WebhookSettings,
   type WebhookValues,
 } from "./webhook-settings.ts";
-import { BusyButton, ErrorNotice, notify } from "../ui/buttons-and-notices.tsx";
+import { BusyButton } from "../ui/buttons.tsx";
+import { ErrorNotice, notify } from "../ui/notices.tsx";
 
 const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 

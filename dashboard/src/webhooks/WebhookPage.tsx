@@ -13,7 +13,8 @@ import { TroubleNotice } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
-import { ErrorNotice, SmallButton } from "../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../ui/buttons.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 /** Unknown, deleted or malformed id. */
 const isMissing = (error: unknown): boolean =>

@@ -6,7 +6,7 @@ import { Link } from "react-router";
 import type { CreatedWebhook as Created, Webhook } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
-import { NewButton } from "../ui/buttons-and-notices.tsx";
+import { NewButton } from "../ui/buttons.tsx";
 import { SendTest } from "./deliveries/SendTest.tsx";
 import { endpointName, troubleWords } from "./endpoint.ts";
 import { EndpointState, TroubleNotice } from "./EndpointState.tsx";

@@ -4,7 +4,8 @@ import { IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
 import type { FormEvent, ReactNode } from "react";
 import { DescriptionField, PromptField, textProblem } from "../../projects/project-fields.tsx";
 import type { TextsState } from "./use-texts.ts";
-import { SmallButton, ErrorNotice } from "../../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../../ui/buttons.tsx";
+import { ErrorNotice } from "../../ui/notices.tsx";
 
 /** All fields are beside each other, so that Generate stays in the window. */
 const ROWS = { minRows: 3, maxRows: 3 };

@@ -22,7 +22,7 @@ import { useDeliveries, useRecover } from "./delivery-queries.ts";
 import { fromLocalTime, toLocalTime } from "./delivery.ts";
 import { DeliveryList } from "./DeliveryList.tsx";
 import { useHeldList } from "./use-held-list.ts";
-import { SmallButton } from "../../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../../ui/buttons.tsx";
 
 type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
 

@@ -9,7 +9,8 @@ import classes from "./deliveries.module.css";
 import { useRedeliver, useWatchDelivery } from "./delivery-queries.ts";
 import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
 import { CopyButton } from "../../ui/CopyButton.tsx";
-import { ErrorNotice, SmallButton, notify } from "../../ui/buttons-and-notices.tsx";
+import { SmallButton } from "../../ui/buttons.tsx";
+import { ErrorNotice, notify } from "../../ui/notices.tsx";
 
 type Props = {
   ref: Ref<HTMLDivElement>;

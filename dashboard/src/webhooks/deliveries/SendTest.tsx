@@ -7,7 +7,8 @@ import { Time } from "../../ui/Time.tsx";
 import { isGone, useSendTest, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";
 import { AttemptList } from "./DeliveryList.tsx";
-import { BusyButton, ErrorNotice } from "../../ui/buttons-and-notices.tsx";
+import { BusyButton } from "../../ui/buttons.tsx";
+import { ErrorNotice } from "../../ui/notices.tsx";
 
 /** Sends a test event and shows its answer. */
 export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "enabled"> }) {

@@ -1,9 +1,6 @@
-import { Alert, Button, type ButtonProps, Code, Group, Loader, Stack, Text } from "@mantine/core";
-import { notifications } from "@mantine/notifications";
-import { type Icon, IconAlertTriangle, IconPlus } from "@tabler/icons-react";
+import { Button, type ButtonProps, Loader } from "@mantine/core";
+import { type Icon, IconPlus } from "@tabler/icons-react";
 import type { ComponentProps, MouseEvent } from "react";
-import { KeyframeError } from "../../../client/index.ts";
-import { errorSentence } from "./errors.ts";
 
 type BusyButtonProps = ButtonProps &
   Omit<ComponentProps<"button">, keyof ButtonProps> & {
@@ -46,31 +43,4 @@ export function BusyButton({
       {children}
     </Button>
   );
-}
-
-/** An error with its request id and, where it can help, a retry button. */
-export function ErrorNotice({ title, error, onRetry }: { title: string; error: unknown; onRetry?: () => void }) {
-  const requestId = error instanceof KeyframeError ? error.requestId : null;
-  return (
-    <Alert color="red" role="alert" title={title} icon={<IconAlertTriangle aria-hidden />}>
-      <Stack gap="xs">
-        <Text size="sm">{errorSentence(error)}</Text>
-        {requestId !== null && (
-          <Text size="xs">
-            Request <Code>{requestId}</Code>
-          </Text>
-        )}
-        {onRetry !== undefined && (
-          <Group>
-            <SmallButton onClick={onRetry}>Try again</SmallButton>
-          </Group>
-        )}
-      </Stack>
-    </Alert>
-  );
-}
-
-/** A toast for success. Errors show where they happened. */
-export function notify(message: string): void {
-  notifications.show({ message, closeButtonProps: { "aria-label": "Dismiss" } });
 }
