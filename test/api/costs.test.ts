@@ -106,10 +106,12 @@ describe("over the budget", () => {
     await budget(FRAME);
     const headers = { apikey: inject("stack").secretKey, "keyframe-user": user.id };
     const byServer = () => callApi(START, { json: { projectId }, headers });
-    expect(startedBy(await byServer()).cost?.state).toBe("held");
+    const started = startedBy(await byServer());
+    expect(started.cost?.state).toBe("held");
     const refused = await byServer();
     expect([refused.status, refused.error?.budget]).toMatchObject([402, { limitMicros: FRAME, availableMicros: 0 }]);
     expect((await startFrame()).status).toBe(402);
+    await user.finish(started);
     expect(dataOf(await callApi("/api/usage", { headers }), 200)).toEqual(await readUsage());
   });
 
