@@ -2197,7 +2197,7 @@ CREATE INDEX provider_submits_held_idx ON keyframe_private.provider_submits USIN
 alter table keyframe_private.provider_submits enable row level security;
 CREATE TRIGGER _200_settle BEFORE UPDATE OF outcome ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome) EXECUTE FUNCTION keyframe_private.settle_ended();
 CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW WHEN (new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
-CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.owner_id IS DISTINCT FROM new.owner_id OR old.created_at IS DISTINCT FROM new.created_at OR old.step IS DISTINCT FROM new.step OR old.model IS DISTINCT FROM new.model OR old.is_first IS DISTINCT FROM new.is_first OR old.most_micros IS DISTINCT FROM new.most_micros OR old.cost_micros IS DISTINCT FROM new.cost_micros OR old.cost_state IS DISTINCT FROM new.cost_state) EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text OR new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
 CREATE TRIGGER _300_count_removed AFTER DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text AND old.created_at >= (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.count_cost();
 CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
 
@@ -4726,6 +4726,11 @@ CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
  SET search_path TO ''
 AS $function$
 begin
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    is not distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    return null;
+  end if;
   if tg_op <> 'INSERT' then
     perform keyframe_private.add_cost(old, -1);
   end if;

@@ -17,7 +17,8 @@ begin
 end
 $$;
 
--- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator.
+-- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. Postgres reads the conditions of the
+-- triggers anew for each update, so they are short.
 create function keyframe_private.count_cost()
 returns trigger
 language plpgsql
@@ -26,6 +27,11 @@ security definer
 set search_path = ''
 as $$
 begin
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    is not distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    return null;
+  end if;
   if tg_op <> 'INSERT' then
     perform keyframe_private.add_cost(old, -1);
   end if;
@@ -38,10 +44,7 @@ $$;
 create trigger _300_count_added after insert on keyframe_private.provider_submits
   for each row when (new.cost_state <> 'held') execute function keyframe_private.count_cost();
 create trigger _300_count_changed after update on keyframe_private.provider_submits
-  for each row when (
-    (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
-    is distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state))
-  execute function keyframe_private.count_cost();
+  for each row when (old.cost_state <> 'held' or new.cost_state <> 'held') execute function keyframe_private.count_cost();
 -- Its sums are deleted with it when both are 13 months old.
 create trigger _300_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.cost_state <> 'held' and old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
