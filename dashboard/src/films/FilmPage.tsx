@@ -1,6 +1,14 @@
 import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconArrowDown, IconArrowRight, IconArrowUp, IconMovie, IconPencil, IconTrash } from "@tabler/icons-react";
+import {
+  IconArrowDown,
+  IconArrowRight,
+  IconArrowUp,
+  IconDownload,
+  IconMovie,
+  IconPencil,
+  IconTrash,
+} from "@tabler/icons-react";
 import { useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { FilmWithShots, Shot } from "../../../client/index.ts";
@@ -13,6 +21,7 @@ import { FilmVideo } from "../studio/StepScreen.tsx";
 import screen from "../studio/screen.module.css";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
+import { DownloadFilm } from "./DownloadFilm.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "./film-queries.ts";
 import { NewButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
@@ -183,6 +192,7 @@ function FilmMenu({ film }: { film: FilmWithShots }) {
   const navigate = useNavigate();
   const [isRenaming, rename] = useDisclosure(false);
   const [isDeleting, remove] = useDisclosure(false);
+  const [isDownloading, download] = useDisclosure(false);
   const change = useChangeFilm(film);
   const removal = useDeleteFilm(film, () => void navigate("/films"));
   return (
@@ -192,10 +202,12 @@ function FilmMenu({ film }: { film: FilmWithShots }) {
         size="lg"
         aria-label="Actions for the film"
         actions={[
+          { label: "Download", Icon: IconDownload, run: download.open },
           { label: "Rename", Icon: IconPencil, run: rename.open },
           { label: "Delete", Icon: IconTrash, run: remove.open, isDelete: true },
         ]}
       />
+      <DownloadFilm film={film} isOpen={isDownloading} onClose={download.close} />
       <TitleWindow
         title="Rename film"
         submit="Rename"
