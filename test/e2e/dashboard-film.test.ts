@@ -230,9 +230,9 @@ test("more starts than slots → the card says its number in line, and moves up 
   await card.getByText("Queued, number 1 in line").first().waitFor();
 });
 
-test("a film → the next shot is made from this one's last frame, without a first frame; the film plays, and is no download while a video is missing; shots are moved, taken out and put in; a deleted film leaves its shots", async () => {
+test("a film → the next shot is made from this one's last frame, without a first frame; the film plays, and is no download while a video is missing; shots are moved by keyboard and dragged, taken out and put in; a deleted film leaves its shots", async () => {
   const { session, keyframe } = await newPerson();
-  const { page } = await visit({ session });
+  const { page, watch } = await visit({ session });
   await page.goto("/#/films");
   await page.getByRole("button", { name: "New film" }).click();
   await page.getByRole("dialog", { name: "New film" }).getByLabel("Title").fill("The pier");
@@ -283,6 +283,31 @@ test("a film → the next shot is made from this one's last frame, without a fir
   await page.getByRole("status").getByText("Open sea is shot 1 of 2.").waitFor({ state: "attached" });
   expect(await savedTitles()).toBe("Open sea,The boat leaves");
   expect(await up.evaluate((it) => it === document.activeElement)).toBe(true);
+
+  const drag = async (from: string, to: string) => {
+    const handle = row(from).getByTitle("Drag to move");
+    await handle.hover();
+    await page.mouse.down();
+    const { y = 0, height = 0 } = (await row(to).boundingBox()) ?? {};
+    await page.mouse.move(640, y + height / 2, { steps: 4 });
+    await page.mouse.up();
+  };
+  await drag("Open sea", "The boat leaves");
+  await until("the order is saved", async () => (await savedTitles()) === "The boat leaves,Open sea");
+  expect((await titles()).join()).toBe("The boat leaves,Open sea");
+  await page.getByRole("status").getByText("Open sea is shot 2 of 2.").waitFor({ state: "attached" });
+  const changedElsewhere = async (route: Route) => {
+    if (route.request().method() !== "PATCH") return route.fallback();
+    await keyframe.films.change(film?.filmId ?? "", { title: "The long pier" });
+    await route.continue();
+    await page.unroute("**/films/*", changedElsewhere);
+  };
+  await page.route("**/films/*", changedElsewhere);
+  watch.allow(/status of 412/);
+  await drag("Open sea", "The boat leaves");
+  await page.getByRole("alert").getByText("It was changed elsewhere meanwhile.").waitFor();
+  await page.getByRole("heading", { level: 1, name: "The long pier" }).waitFor();
+  expect((await titles()).join()).toBe("The boat leaves,Open sea");
 
   await page.getByRole("button", { name: "Actions for the film" }).press("Enter");
   await page.getByRole("menuitem", { name: "Rename" }).press("Enter");
@@ -410,12 +435,12 @@ test("a film of videos → plays one after the other, and downloads as one MP4 w
   expect(film.includes(noon.file.subarray(2000, 4000))).toBe(true); // copied
 });
 
-test("a film of shots of different sizes → one MP4 in the size of the first, or a zip of the shots with ffmpeg's list and command; where no file can be chosen, both are downloads", async () => {
+test("a film of shots of different sizes → one MP4 in the size of the first, or a zip of the shots with ffmpeg's list and command; where no file can be chosen, both are downloads; a finger drags a shot", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "Sizes" });
   const wide = await addShot(keyframe, filmId, "It's wide: 16/9", true);
   const tall = await addShot(keyframe, filmId, "Tall", false, { aspectRatio: "9:16" });
-  const { page } = await visit({ session });
+  const { page, context } = await visit({ session, isPhone: true });
   await page.addInitScript("showSaveFilePicker = undefined;");
   await page.goto(`/#/films/${filmId}`);
   const form = page.getByRole("dialog", { name: "Download film" });
@@ -443,4 +468,18 @@ test("a film of shots of different sizes → one MP4 in the size of the first, o
   expect([wide, tall].map(({ file }) => zip.bytes.includes(file))).toEqual([true, true]);
   expect(zip.bytes.includes("file '01-It s wide 16 9.mp4'\nfile '02-Tall.mp4'\n")).toBe(true);
   expect(zip.bytes.includes('ffmpeg -i "01-It s wide 16 9.mp4" -i "02-Tall.mp4" -filter_complex')).toBe(true);
+
+  const handle = page.getByTitle("Drag to move").last();
+  await handle.scrollIntoViewIfNeeded();
+  const { x = 0, y = 0 } = (await handle.boundingBox()) ?? {};
+  const touch = await context.newCDPSession(page);
+  const finger = (type: "touchStart" | "touchMove" | "touchEnd", ...touchPoints: { x: number; y: number }[]) =>
+    touch.send("Input.dispatchTouchEvent", { type, touchPoints });
+  await finger("touchStart", { x: x + 9, y: y + 9 });
+  for (const by of [20, 60, 120]) await finger("touchMove", { x: x + 9, y: y + 9 - by });
+  await finger("touchEnd");
+  await until("the order is saved", async () => {
+    const { shots } = await keyframe.films.read(filmId);
+    return shots[0]?.title === "Tall";
+  });
 });

@@ -201,6 +201,14 @@ function filmTour({ filmId }: Belongings): Stop[] {
     ],
     opened("actions of a film", "Actions for the film", "Rename"),
     [
+      "download of a film",
+      async (page) => {
+        await page.getByRole("menuitem", { name: "Download" }).click();
+        await page.getByText("No video yet").first().waitFor();
+      },
+    ],
+    opened("actions of a film", "Actions for the film", "Rename"),
+    [
       "deletion of a film",
       async (page) => {
         await page.getByRole("menuitem", { name: "Delete" }).click();
