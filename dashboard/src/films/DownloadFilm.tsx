@@ -18,6 +18,7 @@ const FORMATS = {
     text: "In order, with the command by which ffmpeg joins them.",
   },
 };
+const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
 type Format = keyof typeof FORMATS;
 
 type Props = { film: FilmWithShots; isOpen: boolean; onClose: () => void };
@@ -42,7 +43,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       if (file === null) return null;
       try {
         const videos = await readVideos(keyframe, film.filmId, kept.current, onProgress, signal);
-        if (videos.reduce((sum, video) => sum + video.file.size, 0) > file.mostBytes)
+        if (videos.reduce((sum, video) => sum + video.file.size, 0) > MOST_IN_MEMORY && file.isMemory)
           throw new Error("This browser makes files up to 1 GB, and the film is larger. Use Chrome or Edge.");
         if (format === "mp4") await (await import("./join-film.ts")).joinFilm(videos, file, onProgress, signal);
         else await (await import("./zip-film.ts")).zipFilm(videos, file, onProgress, signal);
@@ -50,7 +51,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
         await file.close();
         return name;
       } catch (error) {
-        await file.discard();
+        await file.discard?.();
         throw error;
       }
     },

@@ -65,14 +65,13 @@ export function safeName(title: string): string {
 
 /** Bytes, or bytes at a place of the file. */
 type Chunk = Uint8Array<ArrayBuffer> | { data: Uint8Array<ArrayBuffer>; position: number };
+/** Memory takes chunks in their order only. */
 export type NewFile = {
-  mostBytes: number;
+  isMemory: boolean;
   write: (chunk: Chunk) => void | Promise<void>;
   close(): unknown;
-  discard(): unknown;
+  discard?(): Promise<void>;
 };
-
-const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
 
 /** A file that the user chooses; where the browser has no such window, memory that is downloaded when it is closed. */
 export async function openFile(name: string, type: string): Promise<NewFile> {
@@ -80,7 +79,7 @@ export async function openFile(name: string, type: string): Promise<NewFile> {
   const handle = await window.showSaveFilePicker({ suggestedName: name });
   const file = await handle.createWritable();
   return {
-    mostBytes: Infinity,
+    isMemory: false,
     write: (chunk) => file.write("position" in chunk ? { type: "write", ...chunk } : chunk),
     close: () => file.close(),
     discard: async () => {
@@ -92,22 +91,9 @@ export async function openFile(name: string, type: string): Promise<NewFile> {
 
 function openMemory(name: string, type: string): NewFile {
   const parts: Uint8Array<ArrayBuffer>[] = [];
-  let length = 0;
-  const change = (data: Uint8Array, position: number) => {
-    let at = position;
-    for (const part of parts) {
-      if (at >= 0 && at < part.length) part.set(data, at);
-      at -= part.length;
-    }
-  };
   return {
-    mostBytes: MOST_IN_MEMORY,
-    write: (chunk) => {
-      const { data, position } = "position" in chunk ? chunk : { data: chunk, position: length };
-      if (position < length) return change(data, position);
-      parts.push(data);
-      length += data.length;
-    },
+    isMemory: true,
+    write: (chunk) => void parts.push("position" in chunk ? chunk.data : chunk),
     close: () => {
       const link = document.createElement("a");
       link.href = URL.createObjectURL(new Blob(parts, { type }));
@@ -115,6 +101,5 @@ function openMemory(name: string, type: string): NewFile {
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
     },
-    discard: () => undefined,
   };
 }

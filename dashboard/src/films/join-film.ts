@@ -12,7 +12,13 @@ const SILENCE: Record<string, number[]> = {
   "mp4a.40.2 2": [0x21, 0x00, 0x49, 0x90, 0x02, 0x19, 0x00, 0x23, 0x80],
 };
 
-type Track = { track: media.InputVideoTrack; sound: media.InputAudioTrack | null; start: number; length: number };
+type Track = {
+  file: Blob;
+  track: media.InputVideoTrack;
+  sound: media.InputAudioTrack | null;
+  start: number;
+  length: number;
+};
 /** Writes the part of a shot that begins at this second of the film. */
 type Write = (shot: Track, from: number) => Promise<void>;
 type Writer<Source> = { source: Source; write: Write };
@@ -33,9 +39,12 @@ export async function joinFilm(videos: ShotVideo[], file: NewFile, onProgress: O
   );
   const stop = () => signal.throwIfAborted();
   const target = new media.StreamTarget(new WritableStream({ write: (chunk) => file.write(chunk) }));
-  const output = new media.Output({ format: new media.Mp4OutputFormat({ fastStart: false }), target });
+  const output = new media.Output({
+    format: new media.Mp4OutputFormat({ fastStart: file.isMemory && "in-memory" }),
+    target,
+  });
   try {
-    const shots = await Promise.all(inputs.map(readShot));
+    const shots = await Promise.all(inputs.map((input, at) => readShot(input, videos[at]?.file ?? new Blob(), at)));
     const video = await videoWriter(shots, stop);
     const sound = await soundWriter(shots, stop);
     output.addVideoTrack(video.source);
@@ -57,12 +66,12 @@ export async function joinFilm(videos: ShotVideo[], file: NewFile, onProgress: O
   }
 }
 
-async function readShot(input: media.Input, at: number): Promise<Track> {
+async function readShot(input: media.Input, file: Blob, at: number): Promise<Track> {
   const track = await input.getPrimaryVideoTrack().catch(() => null);
   if (!track) throw new CannotJoin(`shot ${at + 1} is no MP4 that it can read`);
   const start = Math.max(0, await track.getFirstTimestamp());
   const length = (await track.computeDuration()) - start;
-  return { track, sound: await input.getPrimaryAudioTrack(), start, length };
+  return { file, track, sound: await input.getPrimaryAudioTrack(), start, length };
 }
 
 type Config = VideoDecoderConfig | AudioDecoderConfig;
@@ -167,32 +176,19 @@ async function encodeSound(stop: () => void): Promise<Writer<media.AudioSource>>
   if (!codec) throw new CannotJoin("their sound differs, and it has no encoder for sound");
   const source = new media.AudioBufferSource({ codec, quality: media.QUALITY_HIGH });
   let frames = 0;
-  const write: Write = async ({ sound, start, length }, from) => {
+  const write: Write = async ({ file, sound, start, length }, from) => {
+    stop();
     const end = Math.round((from + length) * SOUND.sampleRate);
     const mixer = new OfflineAudioContext({ ...SOUND, length: end - frames });
     frames = end;
     if (sound) {
-      const player = new AudioBufferSourceNode(mixer, { buffer: await decodeSound(sound, start, length, stop) });
+      const player = new AudioBufferSourceNode(mixer, {
+        buffer: await mixer.decodeAudioData(await file.arrayBuffer()),
+      });
       player.connect(mixer.destination);
-      player.start();
+      player.start(0, start);
     }
     await source.add(await mixer.startRendering());
   };
   return { source, write };
-}
-
-async function decodeSound(sound: media.InputAudioTrack, start: number, length: number, stop: () => void) {
-  const sampleRate = await sound.getSampleRate();
-  const numberOfChannels = await sound.getNumberOfChannels();
-  const decoded = new AudioBuffer({ sampleRate, numberOfChannels, length: Math.ceil(length * sampleRate) });
-  for await (using sample of new media.AudioSampleSink(sound).samples(start, start + length)) {
-    stop();
-    const at = Math.max(0, Math.round((sample.timestamp - start) * sampleRate));
-    const frameCount = Math.min(sample.numberOfFrames, decoded.length - at);
-    for (let planeIndex = 0; planeIndex < numberOfChannels; planeIndex++) {
-      const channel = decoded.getChannelData(planeIndex).subarray(at);
-      if (frameCount > 0) sample.copyTo(channel, { planeIndex, format: "f32-planar", frameCount });
-    }
-  }
-  return decoded;
 }
