@@ -455,6 +455,7 @@ test("a film of shots of different sizes → one MP4 in the size of the first, o
       path: one.path(),
     }));
     await form.getByRole("button", { name: "Done" }).click();
+    await form.waitFor({ state: "detached" });
     return { name: suggestedFilename, bytes: Buffer.from(await Deno.readFile(await path)) };
   };
   const joined = await download("One MP4");

@@ -71,7 +71,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       onClose={close}
       saving={download}
       canSubmit={missing === null}
-      done={download.data && `“${download.data}” is saved.`}
+      done={download.data && <Text role="status">“{download.data}” is saved.</Text>}
       onSubmit={() => download.mutate()}
     >
       <Radio.Group label="Format" value={format} onChange={(value) => setFormat(value === "zip" ? "zip" : "mp4")}>
