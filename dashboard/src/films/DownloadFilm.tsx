@@ -6,27 +6,14 @@ import { useKeyframe } from "../services.ts";
 import { FormWindow } from "../ui/windows.tsx";
 import { missingWords, openFile, readVideos, safeName } from "./film-files.ts";
 
-const FORMATS = {
-  mp4: {
-    label: "One MP4",
-    type: "video/mp4",
-    text: "Made in this browser: shots of another size get the size of the first.",
-  },
-  zip: {
-    label: "A zip of the shots",
-    type: "application/zip",
-    text: "In order, with the command by which ffmpeg joins them.",
-  },
-};
 const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
-type Format = keyof typeof FORMATS;
 
 type Props = { film: FilmWithShots; isOpen: boolean; onClose: () => void };
 
 /** Downloads a film as one file. What is downloaded of the shots is kept until the window is closed. */
 export function DownloadFilm({ film, isOpen, onClose }: Props) {
   const keyframe = useKeyframe();
-  const [format, setFormat] = useState<Format>("mp4");
+  const [format, setFormat] = useState("mp4");
   const [progress, setProgress] = useState({ share: 0, words: "" });
   const running = useRef<AbortController>(null);
   const kept = useRef(new Map<string, Blob>());
@@ -39,7 +26,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       const onProgress = (share: number, words: string) => setProgress({ share, words });
       const name = `${safeName(film.title)}.${format}`;
       // First, because a browser opens its window only just after a click.
-      const file = await openFile(name, FORMATS[format].type).catch(nullIfAborted);
+      const file = await openFile(name).catch(nullIfAborted);
       if (file === null) return null;
       try {
         const videos = await readVideos(keyframe, film.filmId, kept.current, onProgress, signal);
@@ -74,19 +61,16 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
       done={download.data && <Text role="status">“{download.data}” is saved.</Text>}
       onSubmit={() => download.mutate()}
     >
-      <Radio.Group label="Format" value={format} onChange={(value) => setFormat(value === "zip" ? "zip" : "mp4")}>
+      <Radio.Group label="Format" value={format} onChange={setFormat} disabled={download.isPending}>
         <Stack gap="xs" mt="xs">
-          {Object.entries(FORMATS).map(([value, { label, text }]) => (
-            <Radio key={value} value={value} label={label} description={text} disabled={download.isPending} />
-          ))}
+          <Radio value="mp4" label="One MP4" description="Made in this browser, in the size of the first shot." />
+          <Radio value="zip" label="A zip of the shots" description="With the command by which ffmpeg joins them." />
         </Stack>
       </Radio.Group>
       {missing !== null && <Text size="sm">{missing}</Text>}
       {download.isPending && (
         <div>
-          <Text size="sm" role="status">
-            {progress.words}
-          </Text>
+          <Text role="status">{progress.words}</Text>
           <Progress value={100 * progress.share} aria-label="Progress of the film" />
         </div>
       )}

@@ -74,8 +74,8 @@ export type NewFile = {
 };
 
 /** A file that the user chooses; where the browser has no such window, memory that is downloaded when it is closed. */
-export async function openFile(name: string, type: string): Promise<NewFile> {
-  if (!window.showSaveFilePicker) return openMemory(name, type);
+export async function openFile(name: string): Promise<NewFile> {
+  if (!window.showSaveFilePicker) return openMemory(name);
   const handle = await window.showSaveFilePicker({ suggestedName: name });
   const file = await handle.createWritable();
   return {
@@ -89,14 +89,14 @@ export async function openFile(name: string, type: string): Promise<NewFile> {
   };
 }
 
-function openMemory(name: string, type: string): NewFile {
+function openMemory(name: string): NewFile {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   return {
     isMemory: true,
     write: (chunk) => void parts.push("position" in chunk ? chunk.data : chunk),
     close: () => {
       const link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob(parts, { type }));
+      link.href = URL.createObjectURL(new Blob(parts));
       link.download = name;
       link.click();
       setTimeout(() => URL.revokeObjectURL(link.href), 60_000);

@@ -12,22 +12,15 @@ const SILENCE: Record<string, number[]> = {
   "mp4a.40.2 2": [0x21, 0x00, 0x49, 0x90, 0x02, 0x19, 0x00, 0x23, 0x80],
 };
 
-type Track = {
-  file: Blob;
-  track: media.InputVideoTrack;
-  sound: media.InputAudioTrack | null;
-  start: number;
-  length: number;
-};
+/** Rotated pictures are encoded again, and pictures before 0, which would be seen if they were copied. */
+type Pictures = { track: media.InputVideoTrack; start: number; length: number; isPlain: boolean };
+type Track = Pictures & { file: Blob; sound: media.InputAudioTrack | null };
 /** Writes the part of a shot that begins at this second of the film. */
 type Write = (shot: Track, from: number) => Promise<void>;
 type Writer<Source> = { source: Source; write: Write };
 
-class CannotJoin extends Error {
-  constructor(reason: string) {
-    super(`This browser cannot join the shots: ${reason}. Download the zip of the shots instead.`);
-  }
-}
+const cannotJoin = (reason: string) =>
+  new Error(`This browser cannot join the shots: ${reason}. Download the zip of the shots instead.`);
 
 /**
  * Joins videos to one MP4. Copies what is alike in all of them; what differs is encoded again, in the size of the first shot. A shot is as
@@ -68,10 +61,12 @@ export async function joinFilm(videos: ShotVideo[], file: NewFile, onProgress: O
 
 async function readShot(input: media.Input, file: Blob, at: number): Promise<Track> {
   const track = await input.getPrimaryVideoTrack().catch(() => null);
-  if (!track) throw new CannotJoin(`shot ${at + 1} is no MP4 that it can read`);
-  const start = Math.max(0, await track.getFirstTimestamp());
+  if (!track) throw cannotJoin(`shot ${at + 1} is no MP4 that it can read`);
+  const first = await track.getFirstTimestamp();
+  const start = Math.max(0, first);
   const length = (await track.computeDuration()) - start;
-  return { file, track, sound: await input.getPrimaryAudioTrack(), start, length };
+  const isPlain = first >= 0 && (await track.getRotation()) === 0;
+  return { file, track, sound: await input.getPrimaryAudioTrack(), start, length, isPlain };
 }
 
 type Config = VideoDecoderConfig | AudioDecoderConfig;
@@ -87,12 +82,9 @@ async function sameConfig<Found extends Config>(tracks: { getDecoderConfig(): Pr
 async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<media.VideoSource>> {
   const [first] = shots;
   const codec = await first?.track.getCodec();
-  if (!first || !codec) throw new CannotJoin("shot 1 has an unknown format");
-  const starts = await Promise.all(shots.map(({ track }) => track.getFirstTimestamp()));
-  const turns = await Promise.all(shots.map(({ track }) => track.getRotation()));
+  if (!first || !codec) throw cannotJoin("shot 1 has an unknown format");
   const decoderConfig = await sameConfig(shots.map(({ track }) => track));
-  // Pictures before 0 are cut when they are decoded; copied they would be seen.
-  if (decoderConfig && starts.every((start) => start >= 0) && turns.every((turn) => turn === 0)) {
+  if (decoderConfig && shots.every(({ isPlain }) => isPlain)) {
     const source = new media.EncodedVideoPacketSource(codec);
     const write: Write = async ({ track, start }, from) => {
       for await (const packet of new media.EncodedPacketSink(track).packets()) {
@@ -106,17 +98,13 @@ async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<med
   const width = even(await first.track.getDisplayWidth());
   const height = even(await first.track.getDisplayHeight());
   const made = await media.getFirstEncodableVideoCodec(["avc", "hevc", "vp9", "av1"], { width, height });
-  if (!made) throw new CannotJoin("their sizes or formats differ, and it has no encoder for video");
+  if (!made) throw cannotJoin("their sizes or formats differ, and it has no encoder for video");
   for (const [at, { track }] of shots.entries()) {
-    if (!(await track.canDecode())) throw new CannotJoin(`it cannot play shot ${at + 1}`);
+    if (!(await track.canDecode())) throw cannotJoin(`it cannot play shot ${at + 1}`);
   }
-  const transform = { width, height, fit: "contain", force: true } as const;
-  const source = new media.VideoSampleSource({
-    codec: made,
-    quality: media.QUALITY_HIGH,
-    sizeChangeBehavior: "contain",
-    transform,
-  });
+  const transform = { width, height, force: true };
+  const looks = { codec: made, quality: media.QUALITY_HIGH, sizeChangeBehavior: "contain", transform } as const;
+  const source = new media.VideoSampleSource(looks);
   const write: Write = async ({ track, start }, from) => {
     for await (using sample of new media.VideoSampleSink(track).samples(start)) {
       stop();
@@ -173,7 +161,7 @@ function copySound(
 
 async function encodeSound(stop: () => void): Promise<Writer<media.AudioSource>> {
   const codec = await media.getFirstEncodableAudioCodec(["aac", "opus"], SOUND);
-  if (!codec) throw new CannotJoin("their sound differs, and it has no encoder for sound");
+  if (!codec) throw cannotJoin("their sound differs, and it has no encoder for sound");
   const source = new media.AudioBufferSource({ codec, quality: media.QUALITY_HIGH });
   let frames = 0;
   const write: Write = async ({ file, sound, start, length }, from) => {
