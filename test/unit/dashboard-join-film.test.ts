@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { bundle } from "../support/client/bundle.ts";
@@ -19,10 +19,13 @@ beforeAll(async () => {
       ? route.fulfill({ contentType: "text/javascript", body: code })
       : route.fulfill({ contentType: "text/html", body: "<!doctype html>" }),
   );
+}, 60_000);
+// Each test has a page of its own: mediabunny remembers which encoders there are.
+beforeEach(async () => {
   await page.goto("http://127.0.0.1/");
   await page.evaluate(`import("/film.js").then((film) => void Object.assign(globalThis, film))`);
   await page.addScriptTag({ content: PAGE });
-}, 60_000);
+});
 afterAll(() => browser?.close());
 
 /** In the page: a video of a second with a tone in so many channels, and what is heard of a joined film. */
@@ -46,6 +49,11 @@ async function makeShot(channels) {
   await output.finalize();
   return { file: new Blob([target.buffer]) };
 }
+async function refusal(shots, onWrite = () => {}) {
+  const stopped = new AbortController();
+  const file = { isMemory: false, write: () => onWrite(stopped) };
+  return await joinFilm(await Promise.all(shots), file, () => {}, stopped.signal).then(() => "joined", ({ message }) => message);
+}
 async function hear(shots) {
   const parts = [];
   const file = { isMemory: true, write: ({ data }) => void parts.push(data) };
@@ -66,4 +74,15 @@ test.each([
 ])("shots with %s; each sound is heard in its own shot", async (_, shots) => {
   const heard = await page.evaluate(`hear(${JSON.stringify(shots)})`);
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
+});
+
+test("no MP4, no encoder for shots that differ, stopped while it writes → each ends with its sentence, and the first two name the zip", async () => {
+  const refused = (text: string) => page.evaluate<string>(`refusal(${text})`);
+  const reason = (words: string) =>
+    `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`;
+  const text = `[makeShot(1), { file: new Blob(["no video"]) }]`;
+  expect(await refused(text)).toBe(reason("shot 2 is no MP4 that it can read"));
+  expect(await refused(`[makeShot(2), makeShot(2)], (it) => it.abort(new Error("Stopped."))`)).toBe("Stopped.");
+  const unlike = `Promise.all([makeShot(1), makeShot(2)]).then((made) => ((AudioEncoder = undefined), refusal(made)))`;
+  expect(await page.evaluate(unlike)).toBe(reason("their sound differs, and it has no encoder for sound"));
 });
