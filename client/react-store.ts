@@ -1,7 +1,7 @@
 import { hasEnded } from "./endings.ts";
 import type { KeyframeClient } from "./index.ts";
 import { SharedReads } from "./shared-read.ts";
-import type { Film, FilmWithShots, ModelList, Prediction, Project, ProjectWithPredictions } from "./types.ts";
+import type { Film, FilmWithShots, ModelList, Prediction, Project, ProjectWithPredictions, Usage } from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
 export type Store = ReturnType<typeof createStore>;
@@ -17,6 +17,11 @@ export function storeOf(client: KeyframeClient): Store {
 
 function createStore(client: KeyframeClient) {
   const models = new SharedReads<"models", ModelList>(async (_, show, signal) => show(await client.models({ signal })));
+
+  /** By the query as JSON. */
+  const usage = new SharedReads<string, Usage>(async (query, show, signal) =>
+    show(await client.usage(JSON.parse(query), { signal })),
+  );
 
   const films = new SharedReads<string, FilmWithShots>(
     async (filmId, show, signal) => show(await client.films.read(filmId, { signal })),
@@ -59,6 +64,7 @@ function createStore(client: KeyframeClient) {
   function readContextAgain(changed: Film | Project | Prediction): void {
     if ("projectId" in changed) projects.get(changed.projectId)?.readAgain();
     for (const film of films.all()) film.readAgain();
+    if ("predictionId" in changed) for (const sums of usage.all()) sums.readAgain();
   }
 
   /** A call of the client after which what is shown of its answer is read again. */
@@ -85,7 +91,7 @@ function createStore(client: KeyframeClient) {
     deleteProject: shown(client.deleteProject),
     films: { ...client.films, change: shown(client.films.change), delete: shown(client.films.delete) },
   };
-  return { keyframe, models, films, projects, predictions };
+  return { keyframe, models, usage, films, projects, predictions };
 }
 
 /** With a later state of its latest prediction, or with a later one. */

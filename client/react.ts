@@ -11,7 +11,7 @@ import {
 import type { KeyframeClient } from "./index.ts";
 import { type Store, storeOf } from "./react-store.ts";
 import { IDLE, LOADING, type Read, type SharedReads } from "./shared-read.ts";
-import type { FilmWithShots, ModelList, Prediction, ProjectWithPredictions, Step } from "./types.ts";
+import type { FilmWithShots, ModelList, Prediction, ProjectWithPredictions, QueryOf, Step, Usage } from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
 export type { Read } from "./shared-read.ts";
@@ -53,6 +53,13 @@ export const useFilm = (filmId: MaybeId): Shown<FilmWithShots> => useShown(useSt
 
 /** The models of each step with what they take: build a form from it. */
 export const useModels = (): Shown<ModelList> => useShown(useStore().models, "models");
+
+/**
+ * What the user's generations have cost, and the budgets: of this month, or from `from` to `to` (days as YYYY-MM-DD, inclusive). Read again
+ * when a prediction starts or ends that a hook follows.
+ */
+export const useUsage = ({ from, to, groupBy }: QueryOf<"readUsage"> = {}): Shown<Usage> =>
+  useShown(useStore().usage, JSON.stringify({ from, to, groupBy }));
 
 /**
  * The latest prediction of a project's step, null when none was started; with predictionId that one. Follows it until it ends. `progress`:

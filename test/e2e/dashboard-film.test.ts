@@ -1,5 +1,8 @@
+import { Buffer } from "node:buffer";
 import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
+import type { KeyframeClient } from "../../client/index.ts";
+import { createMp4Reader } from "../../shared/media/mp4-reader.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
@@ -227,9 +230,9 @@ test("more starts than slots → the card says its number in line, and moves up 
   await card.getByText("Queued, number 1 in line").first().waitFor();
 });
 
-test("a film → the next shot is made from this one's last frame, without a first frame; the film plays; shots are moved, taken out and put in; a deleted film leaves its shots", async () => {
+test("a film → the next shot is made from this one's last frame, without a first frame; the film plays, and is no download while a video is missing; shots are moved by keyboard and dragged, taken out and put in; a deleted film leaves its shots", async () => {
   const { session, keyframe } = await newPerson();
-  const { page } = await visit({ session });
+  const { page, watch } = await visit({ session });
   await page.goto("/#/films");
   await page.getByRole("button", { name: "New film" }).click();
   await page.getByRole("dialog", { name: "New film" }).getByLabel("Title").fill("The pier");
@@ -267,6 +270,11 @@ test("a film → the next shot is made from this one's last frame, without a fir
   await row("The boat leaves").getByText("No video yet").waitFor();
   await row("Open sea").getByAltText("Last frame that Open sea starts on").waitFor();
   await page.getByLabel("Shot 2: Open sea").waitFor();
+  await page.getByRole("button", { name: "Actions for the film" }).press("Enter");
+  await page.getByRole("menuitem", { name: "Download" }).press("Enter");
+  const missing = "No video yet: shot 1, “The boat leaves”. Generate it, or take the shot out of the film.";
+  await page.getByRole("dialog", { name: "Download film" }).getByText(missing).waitFor();
+  await page.getByRole("button", { name: "Cancel" }).press("Enter");
 
   const up = page.getByRole("button", { name: "Move Open sea up" });
   await up.focus();
@@ -275,6 +283,31 @@ test("a film → the next shot is made from this one's last frame, without a fir
   await page.getByRole("status").getByText("Open sea is shot 1 of 2.").waitFor({ state: "attached" });
   expect(await savedTitles()).toBe("Open sea,The boat leaves");
   expect(await up.evaluate((it) => it === document.activeElement)).toBe(true);
+
+  const drag = async (from: string, to: string) => {
+    const handle = row(from).getByTitle("Drag to move");
+    await handle.hover();
+    await page.mouse.down();
+    const { y = 0, height = 0 } = (await row(to).boundingBox()) ?? {};
+    await page.mouse.move(640, y + height / 2, { steps: 4 });
+    await page.mouse.up();
+  };
+  await drag("Open sea", "The boat leaves");
+  await until("the order is saved", async () => (await savedTitles()) === "The boat leaves,Open sea");
+  expect((await titles()).join()).toBe("The boat leaves,Open sea");
+  await page.getByRole("status").getByText("Open sea is shot 2 of 2.").waitFor({ state: "attached" });
+  const changedElsewhere = async (route: Route) => {
+    if (route.request().method() !== "PATCH") return route.fallback();
+    await keyframe.films.change(film?.filmId ?? "", { title: "The long pier" });
+    await route.continue();
+    await page.unroute("**/films/*", changedElsewhere);
+  };
+  await page.route("**/films/*", changedElsewhere);
+  watch.allow(/status of 412/);
+  await drag("Open sea", "The boat leaves");
+  await page.getByRole("alert").getByText("It was changed elsewhere meanwhile.").waitFor();
+  await page.getByRole("heading", { level: 1, name: "The long pier" }).waitFor();
+  expect((await titles()).join()).toBe("The boat leaves,Open sea");
 
   await page.getByRole("button", { name: "Actions for the film" }).press("Enter");
   await page.getByRole("menuitem", { name: "Rename" }).press("Enter");
@@ -306,21 +339,148 @@ test("a film → the next shot is made from this one's last frame, without a fir
   expect((await keyframe.listProjects()).projects.map(({ filmId }) => filmId)).toEqual([null, null]);
 });
 
-test("a film of two videos → plays one after the other", async () => {
+/** Adds a shot with its video to a film. */
+async function addShot(keyframe: KeyframeClient, filmId: string, title: string, audio: boolean, look: object = {}) {
+  const { projectId } = await keyframe.createProject({ title, textPrompt: title, filmId, ...look });
+  await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
+  const { output } = await keyframe.waitFor(await keyframe.generate("video", { projectId, audio }));
+  expect(output?.hasAudio).toBe(audio);
+  return { output, file: Buffer.from(await (await fetch(output?.url ?? "")).arrayBuffer()) };
+}
+
+/** What a browser and our own reader find in an MP4. */
+async function readFilm(page: Page, file: Buffer) {
+  const reader = createMp4Reader();
+  reader.push(new Uint8Array(file));
+  const { width, height, hasAudio } = reader.end();
+  const lengths = await page.evaluate(async (base64) => {
+    const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+    const video = document.createElement("video");
+    const at = (event: string) => new Promise<unknown>((found) => video.addEventListener(event, found, { once: true }));
+    const loaded = at("loadeddata");
+    video.src = URL.createObjectURL(new Blob([bytes], { type: "video/mp4" }));
+    await loaded;
+    const { duration } = video;
+    const sought = at("seeked");
+    video.currentTime = duration - 0.1;
+    await sought;
+    const sound = await new OfflineAudioContext(2, 1, 48_000).decodeAudioData(bytes.buffer);
+    return { duration, sound: sound.duration };
+  }, file.toString("base64"));
+  return { width, height, hasAudio, ...lengths };
+}
+
+test("a film of videos → plays one after the other, and downloads as one MP4 with each sound in step; canceled, it leaves nothing; a video that is not there is named", async () => {
   const { session, keyframe } = await newPerson();
-  const { filmId } = await keyframe.films.create({ title: "Two" });
-  for (const title of ["Day", "Night"]) {
-    const { projectId } = await keyframe.createProject({ title, textPrompt: title, filmId });
-    await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
-    await keyframe.waitFor(await keyframe.generate("video", { projectId }));
-  }
-  const { page } = await visit({ session });
+  const { filmId } = await keyframe.films.create({ title: "Day & night" });
+  const day = await addShot(keyframe, filmId, "Day", false);
+  const night = await addShot(keyframe, filmId, "Night", true);
+  const noon = await addShot(keyframe, filmId, "Noon", false);
+  const { page, watch } = await visit({ session });
+  // The browser's own window, which no test can answer: a file of the page takes the place of the chosen one.
+  await page.addInitScript(`let chosen = 0;
+    showSaveFilePicker = async ({ suggestedName }) =>
+      (await navigator.storage.getDirectory()).getFileHandle(++chosen + suggestedName, { create: true });`);
+  const fetched: string[] = [];
+  page.on("request", (request) => {
+    if (request.resourceType() === "fetch" && request.url().includes(".mp4")) fetched.push(request.url());
+  });
   await page.goto(`/#/films/${filmId}`);
-  await page.getByText("Shot 1 of 2: Day").waitFor();
+  await page.getByText("Shot 1 of 3: Day").waitFor();
   await page.getByLabel("Shot 1: Day").evaluate(async (element: HTMLVideoElement) => {
     element.muted = true;
     await element.play();
     element.currentTime = element.duration - 0.2;
   });
-  await page.getByText("Shot 2 of 2: Night").waitFor();
+  await page.getByText("Shot 2 of 3: Night").waitFor();
+
+  const form = page.getByRole("dialog", { name: "Download film" });
+  const open = async () => {
+    await page.getByRole("button", { name: "Actions for the film" }).click();
+    await page.getByRole("menuitem", { name: "Download" }).click();
+  };
+  await open();
+  const start = () => form.getByRole("button", { name: "Download" }).click();
+  const files = () => page.evaluate(async () => await Array.fromAsync((await navigator.storage.getDirectory()).keys()));
+  const nightAddress = `**${new URL(night.output?.url ?? "").pathname}*`;
+  watch.allow(/status of 404/);
+  await page.route(nightAddress, (route) => route.fulfill({ status: 404 }), { times: 1 });
+  await start();
+  const refused = "Could not download shot 2, “Night”: status 404 from http";
+  await form.getByRole("alert").getByText(refused).waitFor();
+  const held = Promise.withResolvers<Route>();
+  await page.route(nightAddress, held.resolve, { times: 1 });
+  await start();
+  await held.promise;
+  await form.getByText("Downloading shot 2 of 3").waitFor();
+  await form.getByRole("progressbar", { name: "Progress of the film" }).waitFor();
+  expect(fetched.length).toBe(3); // the first one is kept
+  await form.getByRole("button", { name: "Cancel" }).click();
+  await until("nothing is left", async () => (await files()).length === 0);
+
+  await open();
+  await start();
+  await form.getByText("“Day & night.mp4” is saved.").waitFor();
+  const [name = ""] = await files();
+  const letters = await page.evaluate(async (of) => {
+    const file = await (await navigator.storage.getDirectory()).getFileHandle(of);
+    const bytes = new Uint8Array(await (await file.getFile()).arrayBuffer());
+    return Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+  }, name);
+  const film = Buffer.from(letters, "latin1");
+  const seconds = [day, night, noon].reduce((sum, { output }) => sum + (output?.durationSeconds ?? 0), 0);
+  const { width, height } = Object(day.output);
+  const near = expect.closeTo(seconds, 1);
+  expect(await readFilm(page, film)).toEqual({ width, height, hasAudio: true, duration: near, sound: near });
+  expect(film.includes(noon.file.subarray(2000, 4000))).toBe(true); // copied
+});
+
+test("a film of shots of different sizes → one MP4 in the size of the first, or a zip of the shots with ffmpeg's list and command; where no file can be chosen, both are downloads; a finger drags a shot", async () => {
+  const { session, keyframe } = await newPerson();
+  const { filmId } = await keyframe.films.create({ title: "Sizes" });
+  const wide = await addShot(keyframe, filmId, "It's wide: 16/9", true);
+  const tall = await addShot(keyframe, filmId, "Tall", false, { aspectRatio: "9:16" });
+  const { page, context } = await visit({ session, isPhone: true });
+  await page.addInitScript("showSaveFilePicker = undefined;");
+  await page.goto(`/#/films/${filmId}`);
+  const form = page.getByRole("dialog", { name: "Download film" });
+  const download = async (format: string) => {
+    await page.getByRole("button", { name: "Actions for the film" }).click();
+    await page.getByRole("menuitem", { name: "Download" }).click();
+    await form.getByLabel(format).check();
+    const downloading = page.waitForEvent("download");
+    await form.getByRole("button", { name: "Download" }).click();
+    const { suggestedFilename, path } = await downloading.then((one) => ({
+      suggestedFilename: one.suggestedFilename(),
+      path: one.path(),
+    }));
+    await form.getByRole("button", { name: "Done" }).click();
+    await form.waitFor({ state: "detached" });
+    return { name: suggestedFilename, bytes: Buffer.from(await Deno.readFile(await path)) };
+  };
+  const joined = await download("One MP4");
+  expect(joined.name).toBe("Sizes.mp4");
+  const near = expect.closeTo((wide.output?.durationSeconds ?? 0) + (tall.output?.durationSeconds ?? 0), 1);
+  const { width, height } = Object(wide.output);
+  expect(await readFilm(page, joined.bytes)).toEqual({ width, height, hasAudio: true, duration: near, sound: near });
+
+  const zip = await download("A zip of the shots");
+  expect(zip.name).toBe("Sizes.zip");
+  expect([wide, tall].map(({ file }) => zip.bytes.includes(file))).toEqual([true, true]);
+  expect(zip.bytes.includes("file '01-It s wide 16 9.mp4'\nfile '02-Tall.mp4'\n")).toBe(true);
+  expect(zip.bytes.includes('ffmpeg -i "01-It s wide 16 9.mp4" -i "02-Tall.mp4" -filter_complex')).toBe(true);
+
+  const handle = page.getByTitle("Drag to move").last();
+  await handle.scrollIntoViewIfNeeded();
+  const { x = 0, y = 0 } = (await handle.boundingBox()) ?? {};
+  const touch = await context.newCDPSession(page);
+  const finger = (type: "touchStart" | "touchMove" | "touchEnd", ...touchPoints: { x: number; y: number }[]) =>
+    touch.send("Input.dispatchTouchEvent", { type, touchPoints });
+  await finger("touchStart", { x: x + 9, y: y + 9 });
+  for (const by of [20, 60, 120]) await finger("touchMove", { x: x + 9, y: y + 9 - by });
+  await finger("touchEnd");
+  await until("the order is saved", async () => {
+    const { shots } = await keyframe.films.read(filmId);
+    return shots[0]?.title === "Tall";
+  });
 });

@@ -201,8 +201,17 @@ function filmTour({ filmId }: Belongings): Stop[] {
     ],
     opened("actions of a film", "Actions for the film", "Rename"),
     [
+      "download of a film",
+      async (page) => {
+        await page.getByRole("menuitem", { name: "Download" }).click();
+        await page.getByRole("dialog").getByText("No video yet").waitFor();
+      },
+    ],
+    [
       "deletion of a film",
       async (page) => {
+        await closeAll(page);
+        await press(page, "Actions for the film", "Rename");
         await page.getByRole("menuitem", { name: "Delete" }).click();
         await page.getByText("Keep film").waitFor();
       },
@@ -317,6 +326,9 @@ async function findings(page: Page): Promise<string[]> {
   await switchTo(page, isDark ? "light" : "dark");
   found.push(...(await axeFindings(page, ["color-contrast"])).map((finding) => `in the other scheme, ${finding}`));
   await page.setViewportSize(PHONE);
+  // An open menu follows the window in one of the next frames.
+  const fits = (most: number) => document.documentElement.scrollWidth <= most;
+  await page.waitForFunction(fits, PHONE.width, { timeout: 2_000 }).catch(() => undefined);
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   if (width > PHONE.width) found.push(`${width} px wide in a window of ${PHONE.width} px`);
   found.push(...(await cutLabels(page)));

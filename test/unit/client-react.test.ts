@@ -239,6 +239,36 @@ describe.each([18, 19] as const)("React %s", (version) => {
     }
   });
 
+  test("usage, of this month and of other days → one read of each query; a start, an end and a page that becomes visible → read again", async () => {
+    const GET_MAY = "GET /usage?from=2026-05-01&to=2026-05-31&groupBy=step";
+    await show("Client", "Usage", "Usage", "May");
+    (await next("GET /usage")).answer({ groups: [] });
+    (await next(GET_MAY)).answer({ groups: [1] });
+    await shows("Usage", { status: "ready", data: { groups: [] } }, 2);
+    await shows("May", { status: "ready", data: { groups: [1] } });
+    const readBoth = async (sums: number[]) => {
+      (await next("GET /usage")).answer({ groups: sums });
+      (await next(GET_MAY)).answer({ groups: [] });
+      await shows("Usage", { data: { groups: sums } }, 2);
+    };
+    await setHidden(true);
+    await setHidden(false);
+    await readBoth([2]);
+
+    await show("Client", "Usage", "Usage", "May", "Latest");
+    (await next(GET_PROJECT)).answer(projectWith(null));
+    await shows("Latest", { status: "ready" });
+    await page.evaluate(`void page.keyframe.generate("video", { projectId: "${projectId}" })`);
+    (await next("POST /projects/generate/video")).answer(RUNNING, FIRST);
+    await readBoth([3]);
+    (await next(GET_PROJECT)).answer(projectWith(RUNNING));
+    (await next(GET_TAKE)).answer(RUNNING, FIRST);
+    (await next(GET_TAKE)).answer(ENDED, HELD);
+    await readBoth([4]);
+    (await next(GET_PROJECT)).answer(projectWith(ENDED, ENDED));
+    await nothingElse();
+  });
+
   test("an unchanged file → keeps its URL while that is valid, so that a video plays on; refetch, and a new file → the new one", async () => {
     const withUrl = (url: string, fields: object = {}): Prediction => ({
       ...ENDED,
@@ -268,9 +298,11 @@ describe.each([18, 19] as const)("React %s", (version) => {
   });
 
   test("rendered on a server → loading, and nothing is read; without an id → idle", async () => {
-    const html = await page.evaluate<string>(`page.html("Latest", "Project", "Take", "Film", "Models", "NoProject")`);
+    const html = await page.evaluate<string>(
+      `page.html("Latest", "Project", "Take", "Film", "Models", "Usage", "NoProject")`,
+    );
     const statuses = [...html.matchAll(/status&quot;:&quot;(\w+)/g)].map(([, status]) => status);
-    expect(statuses).toEqual([...Array(5).fill("loading"), "idle"]);
+    expect(statuses).toEqual([...Array(6).fill("loading"), "idle"]);
     await nothingElse();
     await show("NoProject");
     await shows("NoProject", { status: "idle" });

@@ -1,7 +1,16 @@
 import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconArrowDown, IconArrowRight, IconArrowUp, IconMovie, IconPencil, IconTrash } from "@tabler/icons-react";
-import { useState } from "react";
+import {
+  IconArrowDown,
+  IconArrowRight,
+  IconArrowUp,
+  IconDownload,
+  IconGripVertical,
+  IconMovie,
+  IconPencil,
+  IconTrash,
+} from "@tabler/icons-react";
+import { type ComponentProps, type CSSProperties, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
 import type { FilmWithShots, Shot } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
@@ -13,7 +22,9 @@ import { FilmVideo } from "../studio/StepScreen.tsx";
 import screen from "../studio/screen.module.css";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
+import { DownloadFilm } from "./DownloadFilm.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "./film-queries.ts";
+import { useDragOrder } from "./use-drag-order.ts";
 import { NewButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
@@ -44,6 +55,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
     const place = `${shots[from]?.title} is shot ${to + 1} of ${shots.length}.`;
     change.mutate({ projectIds }, { onSuccess: () => setMoved(place) });
   };
+  const { handleOf, styleOf } = useDragOrder(move);
   const newShot = <NewButton onClick={shot.open}>New shot</NewButton>;
   const hasVideo = shots.some(({ takes }) => takes.video !== null);
   return (
@@ -83,6 +95,8 @@ function FilmView({ film }: { film: FilmWithShots }) {
                 at={at}
                 count={shots.length}
                 onMove={move}
+                handle={handleOf(at)}
+                style={styleOf(at)}
               />
             ))}
           </Stack>
@@ -128,9 +142,11 @@ type ShotRowProps = {
   at: number;
   count: number;
   onMove: (from: number, to: number) => void;
+  handle: ComponentProps<"span">;
+  style: CSSProperties;
 };
 
-function ShotRow({ shot, before, at, count, onMove }: ShotRowProps) {
+function ShotRow({ shot, before, at, count, onMove, handle, style }: ShotRowProps) {
   const { projectId, title, takes } = shot;
   const first = takes["first-frame"] ?? before?.takes["last-frame"];
   const last = takes["last-frame"];
@@ -147,7 +163,7 @@ function ShotRow({ shot, before, at, count, onMove }: ShotRowProps) {
     </ActionIcon>
   );
   return (
-    <Card component="li" withBorder padding="sm" style={{ overflow: "visible" }}>
+    <Card component="li" withBorder padding="sm" style={{ overflow: "visible", ...style }}>
       <Group justify="space-between" wrap="nowrap" mb="xs">
         <Text lineClamp={1}>
           {at + 1}.{" "}
@@ -156,6 +172,9 @@ function ShotRow({ shot, before, at, count, onMove }: ShotRowProps) {
           </Anchor>
         </Text>
         <Group gap={4} wrap="nowrap">
+          <span title="Drag to move" {...handle}>
+            <IconGripVertical size={18} aria-hidden style={{ display: "block" }} />
+          </span>
           {mover(IconArrowUp, "up", at - 1)}
           {mover(IconArrowDown, "down", at + 1)}
           <ProjectMenu project={shot} onDeleted={() => document.querySelector("main")?.focus()} />
@@ -183,6 +202,7 @@ function FilmMenu({ film }: { film: FilmWithShots }) {
   const navigate = useNavigate();
   const [isRenaming, rename] = useDisclosure(false);
   const [isDeleting, remove] = useDisclosure(false);
+  const [isDownloading, download] = useDisclosure(false);
   const change = useChangeFilm(film);
   const removal = useDeleteFilm(film, () => void navigate("/films"));
   return (
@@ -192,10 +212,12 @@ function FilmMenu({ film }: { film: FilmWithShots }) {
         size="lg"
         aria-label="Actions for the film"
         actions={[
+          { label: "Download", Icon: IconDownload, run: download.open },
           { label: "Rename", Icon: IconPencil, run: rename.open },
           { label: "Delete", Icon: IconTrash, run: remove.open, isDelete: true },
         ]}
       />
+      <DownloadFilm film={film} isOpen={isDownloading} onClose={download.close} />
       <TitleWindow
         title="Rename film"
         submit="Rename"

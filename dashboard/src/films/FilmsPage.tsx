@@ -13,6 +13,8 @@ import { useCreateFilm, useFilms } from "./film-queries.ts";
 export function Component() {
   const list = useFilms();
   const [isNew, { open, close }] = useDisclosure(false);
+  const navigate = useNavigate();
+  const creating = useCreateFilm(({ filmId }) => void navigate(`/films/${filmId}`));
   const films = list.data?.pages.flatMap((page) => page.films);
   const isNone = films?.length === 0;
   const create = <NewButton onClick={open}>New film</NewButton>;
@@ -34,7 +36,15 @@ export function Component() {
         ))}
         <LoadMore of={list} />
       </Stack>
-      <NewFilm isOpen={isNew} onClose={close} />
+      <TitleWindow
+        title="New film"
+        submit="Create film"
+        failed="Could not create the film"
+        isOpen={isNew}
+        onClose={close}
+        saving={creating}
+        onSubmit={creating.mutate}
+      />
     </>
   );
 }
@@ -51,21 +61,5 @@ function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Fi
         {projectIds.length === 1 ? "1 shot" : `${projectIds.length} shots`} · <Time iso={createdAt} />
       </Text>
     </Card>
-  );
-}
-
-function NewFilm({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }) {
-  const navigate = useNavigate();
-  const create = useCreateFilm(({ filmId }) => void navigate(`/films/${filmId}`));
-  return (
-    <TitleWindow
-      title="New film"
-      submit="Create film"
-      failed="Could not create the film"
-      isOpen={isOpen}
-      onClose={onClose}
-      saving={create}
-      onSubmit={create.mutate}
-    />
   );
 }

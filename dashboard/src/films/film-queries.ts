@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
 import { filmKeys, projectKeys, steadyTakes } from "../projects/prediction-cache.ts";
-import { isChangedElsewhere, isGone } from "../ui/errors.ts";
+import { isGone } from "../ui/errors.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 
 const A_PAGE = 30;
@@ -67,29 +67,37 @@ export function useCreateFilm(onCreated: (film: Film) => void) {
   });
 }
 
-/** Changes a film as it was read; when somebody else has changed it since, it is read again. */
+/** Changes a film as it was read. An order is shown at once; a change that is refused is read again. */
 export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
+  const queryKey = filmKeys.one(film.filmId);
+  const show = async (change: Partial<Film>) => {
+    await queries.cancelQueries({ queryKey });
+    const before = queries.getQueryData<FilmWithShots>(queryKey);
+    queries.setQueryData(queryKey, before && withChange(before, change));
+    return before;
+  };
   return useMutation({
     mutationFn: (change: Parameters<KeyframeClient["films"]["change"]>[1]) =>
       keyframe.films.change(film.filmId, change, { unchangedSince: film }),
+    onMutate: ({ projectIds }) => show(projectIds ? { projectIds } : {}),
     onSuccess: async (changed) => {
-      await queries.cancelQueries({ queryKey: filmKeys.one(film.filmId) });
-      queries.setQueryData<FilmWithShots>(filmKeys.one(film.filmId), (known) => known && withOrder(known, changed));
+      await show(changed);
       void queries.invalidateQueries({ queryKey: filmKeys.list });
     },
-    onError: (error) => {
-      if (isChangedElsewhere(error)) void queries.invalidateQueries({ queryKey: filmKeys.one(film.filmId) });
+    onError: (_error, _change, before) => {
+      queries.setQueryData(queryKey, before);
+      void queries.invalidateQueries({ queryKey });
     },
   });
 }
 
-const withOrder = (known: FilmWithShots, changed: Film): FilmWithShots => ({
-  ...known,
-  ...changed,
-  shots: changed.projectIds.flatMap((id) => known.shots.find(({ projectId }) => projectId === id) ?? []),
-});
+function withChange(known: FilmWithShots, change: Partial<Film>): FilmWithShots {
+  const film = { ...known, ...change };
+  const shots = film.projectIds.flatMap((id) => known.shots.find(({ projectId }) => projectId === id) ?? []);
+  return { ...film, shots };
+}
 
 /** Deletes a film; its projects stay. */
 export function useDeleteFilm(film: Film, onDeleted: () => void) {

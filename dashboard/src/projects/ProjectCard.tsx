@@ -68,30 +68,9 @@ const NoPicture = () => (
 function Picture({ prediction, address }: { prediction: Prediction; address: string }) {
   const { round, isBroken, onFailed, onLoaded } = useRenewOutput(prediction);
   if (isBroken) return <NoPicture />;
-  if (prediction.step !== "video") {
-    return (
-      <img
-        key={round}
-        className={classes.media}
-        src={address}
-        alt=""
-        loading="lazy"
-        onError={onFailed}
-        onLoad={onLoaded}
-      />
-    );
-  }
-  return (
-    <video
-      key={round}
-      className={classes.media}
-      src={`${address}#t=0.1`}
-      preload="metadata"
-      muted
-      tabIndex={-1}
-      aria-hidden
-      onError={onFailed}
-      onLoadedData={onLoaded}
-    />
-  );
+  const media = { className: classes.media, onError: onFailed };
+  if (prediction.step !== "video")
+    return <img key={round} src={address} alt="" loading="lazy" onLoad={onLoaded} {...media} />;
+  const still = { preload: "metadata", muted: true, tabIndex: -1, "aria-hidden": true } as const;
+  return <video key={round} src={`${address}#t=0.1`} onLoadedData={onLoaded} {...still} {...media} />;
 }

@@ -67,7 +67,13 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
     if (canSubmit && !saving.isPending) form.onSubmit();
   };
   return (
-    <Modal opened={isOpen} onClose={close} title={title} {...(form.size ? { size: form.size } : {})}>
+    <Modal
+      opened={isOpen}
+      onClose={close}
+      title={title}
+      size={form.size ?? "md"}
+      closeOnClickOutside={!saving.isPending}
+    >
       <form noValidate onSubmit={submit}>
         <Stack>
           {form.done || form.children}

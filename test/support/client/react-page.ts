@@ -10,6 +10,7 @@ import {
   useModels,
   usePrediction,
   useProject,
+  useUsage,
 } from "../../../client/react.ts";
 
 // A page of the hooks in a browser. Each component writes what its hook returns as JSON, with a button that refetches.
@@ -30,6 +31,9 @@ const PARTS = {
   NoProject: () => createElement(Line, { name: "NoProject", shown: useProject(undefined) }),
   Film: () => createElement(Line, { name: "Film", shown: useFilm("film") }),
   Models: () => createElement(Line, { name: "Models", shown: useModels() }),
+  Usage: () => createElement(Line, { name: "Usage", shown: useUsage() }),
+  May: () =>
+    createElement(Line, { name: "May", shown: useUsage({ to: "2026-05-31", groupBy: "step", from: "2026-05-01" }) }),
   Client: () => {
     page.keyframe = useKeyframe();
     return null;

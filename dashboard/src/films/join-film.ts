@@ -1,0 +1,182 @@
+// mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
+import * as media from "mediabunny";
+import type { NewFile, OnProgress, ShotVideo } from "./film-files.ts";
+
+const SOUND = { numberOfChannels: 2, sampleRate: 48_000 };
+
+/** Packets of silence, by codec and channels (of AAC those of hls.js): players do not keep sound in step across a gap. */
+const SILENCE: Record<string, number[]> = {
+  "opus 1": [0xf8, 0xff, 0xfe],
+  "opus 2": [0xfc, 0xff, 0xfe],
+  "mp4a.40.2 1": [0x00, 0xc8, 0x00, 0x80, 0x23, 0x80],
+  "mp4a.40.2 2": [0x21, 0x00, 0x49, 0x90, 0x02, 0x19, 0x00, 0x23, 0x80],
+};
+
+/** Rotated pictures are encoded again, and pictures before 0, which would be seen if they were copied. */
+type Pictures = { track: media.InputVideoTrack; start: number; length: number; isPlain: boolean };
+type Track = Pictures & { file: Blob; sound: media.InputAudioTrack | null };
+/** Writes the part of a shot that begins at this second of the film. */
+type Write = (shot: Track, from: number) => Promise<void>;
+type Writer<Source> = { source: Source; write: Write };
+
+const cannotJoin = (reason: string) =>
+  new Error(`This browser cannot join the shots: ${reason}. Download the zip of the shots instead.`);
+
+/**
+ * Joins videos to one MP4. Copies what is alike in all of them; what differs is encoded again, in the size of the first shot. A shot is as
+ * long as its pictures: its sound is cut or filled with silence.
+ */
+export async function joinFilm(videos: ShotVideo[], file: NewFile, onProgress: OnProgress, signal: AbortSignal) {
+  const inputs = videos.map(
+    (video) => new media.Input({ source: new media.BlobSource(video.file), formats: [media.MP4] }),
+  );
+  const stop = () => signal.throwIfAborted();
+  const target = new media.StreamTarget(new WritableStream({ write: (chunk) => file.write(chunk) }));
+  const output = new media.Output({
+    format: new media.Mp4OutputFormat({ fastStart: file.isMemory && "in-memory" }),
+    target,
+  });
+  try {
+    const shots = await Promise.all(inputs.map((input, at) => readShot(input, videos[at]?.file ?? new Blob(), at)));
+    const video = await videoWriter(shots, stop);
+    const sound = await soundWriter(shots, stop);
+    output.addVideoTrack(video.source);
+    if (sound) output.addAudioTrack(sound.source);
+    await output.start();
+    let from = 0;
+    for (const [at, shot] of shots.entries()) {
+      onProgress(0.5 + at / shots.length / 2, `Joining shot ${at + 1} of ${shots.length}`);
+      await Promise.all([video.write(shot, from), sound?.write(shot, from)]);
+      from += shot.length;
+    }
+    stop();
+    await output.finalize();
+  } catch (error) {
+    await output.cancel();
+    throw error;
+  } finally {
+    for (const input of inputs) input.dispose();
+  }
+}
+
+async function readShot(input: media.Input, file: Blob, at: number): Promise<Track> {
+  const track = await input.getPrimaryVideoTrack().catch(() => null);
+  if (!track) throw cannotJoin(`shot ${at + 1} is no MP4 that it can read`);
+  const first = await track.getFirstTimestamp();
+  const start = Math.max(0, first);
+  const length = (await track.computeDuration()) - start;
+  const isPlain = first >= 0 && (await track.getRotation()) === 0;
+  return { file, track, sound: await input.getPrimaryAudioTrack(), start, length, isPlain };
+}
+
+type Config = VideoDecoderConfig | AudioDecoderConfig;
+
+/** How all of these tracks are decoded; null when one is decoded differently. */
+async function sameConfig<Found extends Config>(tracks: { getDecoderConfig(): Promise<Found | null> }[]) {
+  const configs = await Promise.all(tracks.map((track) => track.getDecoderConfig()));
+  // mediabunny gives bytes, of the types that WebCodecs allows.
+  const texts = configs.map((one) => JSON.stringify({ ...one, description: String(one?.description as Uint8Array) }));
+  return texts.every((text) => text === texts[0]) ? (configs[0] ?? null) : null;
+}
+
+async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<media.VideoSource>> {
+  const [first] = shots;
+  const codec = await first?.track.getCodec();
+  if (!first || !codec) throw cannotJoin("shot 1 has an unknown format");
+  const decoderConfig = await sameConfig(shots.map(({ track }) => track));
+  if (decoderConfig && shots.every(({ isPlain }) => isPlain)) {
+    const source = new media.EncodedVideoPacketSource(codec);
+    const write: Write = async ({ track, start }, from) => {
+      for await (const packet of new media.EncodedPacketSink(track).packets()) {
+        stop();
+        await source.add(packet.clone({ timestamp: from + packet.timestamp - start }), { decoderConfig });
+      }
+    };
+    return { source, write };
+  }
+  const even = (pixels: number) => pixels - (pixels % 2); // what encoders take
+  const width = even(await first.track.getDisplayWidth());
+  const height = even(await first.track.getDisplayHeight());
+  const made = await media.getFirstEncodableVideoCodec(["avc", "hevc", "vp9", "av1"], { width, height });
+  if (!made) throw cannotJoin("their sizes or formats differ, and it has no encoder for video");
+  for (const [at, { track }] of shots.entries()) {
+    if (!(await track.canDecode())) throw cannotJoin(`it cannot play shot ${at + 1}`);
+  }
+  const transform = { width, height, force: true };
+  const looks = { codec: made, quality: media.QUALITY_HIGH, sizeChangeBehavior: "contain", transform } as const;
+  const source = new media.VideoSampleSource(looks);
+  const write: Write = async ({ track, start }, from) => {
+    for await (using sample of new media.VideoSampleSink(track).samples(start)) {
+      stop();
+      sample.setTimestamp(from + sample.timestamp - start);
+      await source.add(sample);
+    }
+  };
+  return { source, write };
+}
+
+/** Null: no shot has sound. */
+async function soundWriter(shots: Track[], stop: () => void): Promise<Writer<media.AudioSource> | null> {
+  const tracks = shots.flatMap(({ sound }) => sound ?? []);
+  const codec = await tracks[0]?.getCodec();
+  if (!tracks[0] || !codec) return null;
+  const decoderConfig = await sameConfig(tracks);
+  const silence = SILENCE[`${decoderConfig?.codec} ${decoderConfig?.numberOfChannels}`];
+  const packet = await new media.EncodedPacketSink(tracks[0]).getFirstPacket();
+  return decoderConfig && silence && packet
+    ? copySound(codec, decoderConfig, packet.clone({ data: new Uint8Array(silence) }), stop)
+    : encodeSound(stop);
+}
+
+function copySound(
+  codec: media.AudioCodec,
+  decoderConfig: AudioDecoderConfig,
+  silence: media.EncodedPacket,
+  stop: () => void,
+): Writer<media.AudioSource> {
+  const source = new media.EncodedAudioPacketSource(codec);
+  let end = 0;
+  // Packets follow each other without a gap; each begins within half a packet of its time.
+  const half = silence.duration / 2;
+  const add = async (packet: media.EncodedPacket) => {
+    stop();
+    await source.add(packet.clone({ timestamp: end, duration: silence.duration }), { decoderConfig });
+    end += silence.duration;
+  };
+  const fill = async (until: number) => {
+    while (end + half <= until) await add(silence);
+  };
+  const write: Write = async ({ sound, start, length }, from) => {
+    const packets = sound ? new media.EncodedPacketSink(sound).packets() : [];
+    for await (const packet of packets) {
+      const at = from + packet.timestamp - start;
+      if (at < end - half || at + half > from + length) continue;
+      await fill(at);
+      await add(packet);
+    }
+    await fill(from + length);
+  };
+  return { source, write };
+}
+
+async function encodeSound(stop: () => void): Promise<Writer<media.AudioSource>> {
+  const codec = await media.getFirstEncodableAudioCodec(["aac", "opus"], SOUND);
+  if (!codec) throw cannotJoin("their sound differs, and it has no encoder for sound");
+  const source = new media.AudioBufferSource({ codec, quality: media.QUALITY_HIGH });
+  let frames = 0;
+  const write: Write = async ({ file, sound, start, length }, from) => {
+    stop();
+    const end = Math.round((from + length) * SOUND.sampleRate);
+    const mixer = new OfflineAudioContext({ ...SOUND, length: end - frames });
+    frames = end;
+    if (sound) {
+      const player = new AudioBufferSourceNode(mixer, {
+        buffer: await mixer.decodeAudioData(await file.arrayBuffer()),
+      });
+      player.connect(mixer.destination);
+      player.start(0, start);
+    }
+    await source.add(await mixer.startRendering());
+  };
+  return { source, write };
+}

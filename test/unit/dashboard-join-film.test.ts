@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import type { Browser, Page } from "playwright-core";
+import { launchBrowser } from "../../tools/demo/browser.ts";
+import { bundle } from "../support/client/bundle.ts";
+
+// Shots whose sound can be heard, which the simulator's cannot: made and joined in a browser.
+
+let browser: Browser;
+let page: Page;
+beforeAll(async () => {
+  const code = await bundle("test/join-film-page.ts", {
+    text: `export * from "mediabunny"; export { joinFilm } from "../dashboard/src/films/join-film.ts";`,
+  });
+  browser = await launchBrowser();
+  page = await browser.newPage();
+  // A page of its own origin, where decoders and encoders are.
+  await page.route("http://127.0.0.1/**", (route) =>
+    route.request().url().endsWith(".js")
+      ? route.fulfill({ contentType: "text/javascript", body: code })
+      : route.fulfill({ contentType: "text/html", body: "<!doctype html>" }),
+  );
+}, 60_000);
+// Each test has a page of its own: mediabunny remembers which encoders there are.
+beforeEach(async () => {
+  await page.goto("http://127.0.0.1/");
+  await page.evaluate(`import("/film.js").then((film) => void Object.assign(globalThis, film))`);
+  await page.addScriptTag({ content: PAGE });
+});
+afterAll(() => browser?.close());
+
+/** In the page: a video of a second with a tone in so many channels, and what is heard of a joined film. */
+const PAGE = `
+async function makeShot(channels) {
+  const target = new BufferTarget();
+  const output = new Output({ format: new Mp4OutputFormat(), target });
+  const canvas = new OffscreenCanvas(64, 64);
+  canvas.getContext("2d").fillRect(0, 0, 32, 32);
+  const video = new CanvasSource(canvas, { codec: "avc", bitrate: 100_000 });
+  const sound = new AudioBufferSource({ codec: "opus", bitrate: 64_000 });
+  output.addVideoTrack(video);
+  if (channels) output.addAudioTrack(sound);
+  await output.start();
+  for (let frame = 0; frame < 10; frame++) await video.add(frame / 10, 0.1);
+  if (channels) {
+    const tone = new AudioBuffer({ numberOfChannels: channels, sampleRate: 48_000, length: 48_000 });
+    for (let at = 0; at < channels; at++) tone.copyToChannel(Float32Array.from({ length: 48_000 }, (_, x) => Math.sin(x / 17)), at);
+    await sound.add(tone);
+  }
+  await output.finalize();
+  return { file: new Blob([target.buffer]) };
+}
+async function refusal(shots, onWrite = () => {}) {
+  const stopped = new AbortController();
+  const file = { isMemory: false, write: () => onWrite(stopped) };
+  return await joinFilm(await Promise.all(shots), file, () => {}, stopped.signal).then(() => "joined", ({ message }) => message);
+}
+async function hear(shots) {
+  const parts = [];
+  const file = { isMemory: true, write: ({ data }) => void parts.push(data) };
+  await joinFilm(await Promise.all(shots.map(makeShot)), file, () => {}, new AbortController().signal);
+  const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await new Blob(parts).arrayBuffer());
+  const [samples, heard] = [sound.getChannelData(0), []];
+  for (let at = 0; at + 4_800 <= samples.length; at += 4_800) heard.push(samples.slice(at, at + 4_800).some((one) => Math.abs(one) > 0.5));
+  // The edges of a tone are within 0.1 s of the shot's.
+  return Array.from({ length: Math.round(sound.duration) }, (_, second) => heard.slice(second * 10 + 1, second * 10 + 9)).map((tenths) =>
+    tenths.every(Boolean) ? "tone" : tenths.some(Boolean) ? "part" : "silence",
+  );
+}
+`;
+
+test.each([
+  ["the same sound, and none between → copied", [2, 0, 2]],
+  ["none first, then sounds of other channels → encoded again", [0, 1, 2, 0]],
+])("shots with %s; each sound is heard in its own shot", async (_, shots) => {
+  const heard = await page.evaluate(`hear(${JSON.stringify(shots)})`);
+  expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
+});
+
+test("no MP4, no encoder for shots that differ, stopped while it writes → each ends with its sentence, and the first two name the zip", async () => {
+  const refused = (text: string) => page.evaluate<string>(`refusal(${text})`);
+  const reason = (words: string) =>
+    `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`;
+  const text = `[makeShot(1), { file: new Blob(["no video"]) }]`;
+  expect(await refused(text)).toBe(reason("shot 2 is no MP4 that it can read"));
+  expect(await refused(`[makeShot(2), makeShot(2)], (it) => it.abort(new Error("Stopped."))`)).toBe("Stopped.");
+  const unlike = `Promise.all([makeShot(1), makeShot(2)]).then((made) => ((AudioEncoder = undefined), refusal(made)))`;
+  expect(await page.evaluate(unlike)).toBe(reason("their sound differs, and it has no encoder for sound"));
+});
