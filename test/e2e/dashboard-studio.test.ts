@@ -42,7 +42,7 @@ const become = (page: Page, state: "hidden" | "visible") =>
   }, state);
 
 /** What a take says under a name. */
-const valueOf = (within: Locator, name: string) =>
+const inputOf = (within: Locator, name: string) =>
   within.locator("dt").getByText(name, { exact: true }).locator("xpath=following-sibling::dd[1]");
 
 const newFilm = async () => await newFilmOf(await newPerson());
@@ -117,7 +117,7 @@ test("a picture is enlarged, then two are compared by keyboard → each with its
   await enlarge.press("Enter");
   const one = page.getByRole("dialog", { name: "First frame", exact: true });
   await untilShows(one.getByRole("img", { name: "First frame: A harbour at dawn" }), newer);
-  expect(await valueOf(one, "Prompt").textContent()).toBe("A harbour at dawn");
+  expect(await inputOf(one, "Prompt").textContent()).toBe("A harbour at dawn");
   expect((await one.boundingBox())?.width).toBeGreaterThan(1200);
   await page.keyboard.press("Escape");
   await one.waitFor({ state: "detached" });
@@ -305,9 +305,9 @@ test("another model, its values and two images are chosen → the step is made s
   await card.getByRole("button", { name: "Remove reference image 1" }).click();
   await card.getByRole("button", { name: "History of the first frame" }).click();
   const history = page.getByRole("dialog");
-  const shown = ["Model", "Ratio", "Resolution", "Seed", "Prompt"].map((name) => valueOf(history, name).textContent());
+  const shown = ["Model", "Ratio", "Resolution", "Seed", "Prompt"].map((name) => inputOf(history, name).textContent());
   expect(await Promise.all(shown)).toEqual([model?.model, "16:9", resolution, "7", "A harbour at dawn"]);
-  expect(await valueOf(history, "References").getByRole("img").count()).toBe(2);
+  expect(await inputOf(history, "References").getByRole("img").count()).toBe(2);
   await history.getByText("$").waitFor();
   await page.getByRole("button", { name: "Use these inputs" }).click();
   await card.getByText(words).waitFor();
@@ -521,41 +521,6 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await card.getByRole("button", { name: "Remove first frame" }).click();
   await card.getByText("Generate the first frame first.").waitFor();
   await card.getByText("Could not start").waitFor({ state: "detached" });
-});
-
-test("an upload is canceled while its answer is on the way → the project stays; once the project changes, it cannot be", async () => {
-  const person = await newPerson();
-  const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
-  const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
-  const changes: string[] = [];
-  page.on("request", (request) => void (request.method() === "PATCH" && changes.push(request.url())));
-  const [uploaded, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  await page.route("**/reference-images", async (route) => {
-    const response = await route.fetch();
-    uploaded.resolve();
-    await answered.promise;
-    await route.fulfill({ response }).catch(() => undefined); // nobody waits for it any more
-  });
-  const choose = () => page.locator("input[type=file]").setInputFiles(photoFile(person.email));
-  const cancel = page.getByRole("button", { name: "Cancel upload" });
-  await choose();
-  await uploaded.promise;
-  await cancel.click();
-  answered.resolve();
-  await page.getByRole("button", { name: "Choose image" }).waitFor();
-  await page.unrouteAll({ behavior: "wait" });
-
-  const saved = Promise.withResolvers<void>();
-  await page.route(`**/projects/${projectId}`, async (route) => {
-    if (route.request().method() === "PATCH") await saved.promise;
-    await route.continue();
-  });
-  await choose();
-  await until("it cannot be canceled", async () => (await cancel.getAttribute("aria-disabled")) === "true");
-  expect(changes).toHaveLength(1);
-  saved.resolve();
-  await page.getByRole("button", { name: "Replace" }).waitFor();
 });
 
 test("the prompt is changed and not saved, and a step is generated → it is saved first, and the step uses it", async () => {

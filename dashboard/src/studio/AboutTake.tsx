@@ -13,6 +13,9 @@ import { Frame, Outdated } from "./Sources.tsx";
 import { type Fact, factsOf } from "./step-options.ts";
 import { TakeMenu } from "./TakeMenu.tsx";
 
+/** Changes what is looked at, as the address has it. */
+export type Look = (at: Partial<Record<"step" | "history" | "take", string | null>>) => void;
+
 export type TakesProps = {
   project: ProjectWithPredictions;
   select: ReturnType<typeof useChangeProject>;

@@ -10,6 +10,7 @@ import { FILM_ORDER, nounOf, STEP_NAME } from "../projects/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { useServices } from "../services.ts";
 import { useReferenceAddress } from "./reference-image.ts";
+import type { Look } from "./AboutTake.tsx";
 import { Sources } from "./Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
 import {
@@ -177,9 +178,6 @@ const FRAMES = [
   ["firstFrame", "first-frame"],
   ["lastFrame", "last-frame"],
 ] as const;
-
-/** Changes what is looked at, as the address has it. */
-export type Look = (at: Partial<Record<"step" | "history" | "take", string | null>>) => void;
 
 const NO_SETTINGS: Partial<Record<Step, StepOptions>> = {};
 

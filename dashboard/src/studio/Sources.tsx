@@ -93,5 +93,10 @@ export function MadeFrom({ label, ...take }: TakeProps & { label: string }) {
 /** An uploaded image, small. */
 function UploadedImage({ path, alt }: { path: string; alt: string }) {
   const { data: src } = useReferenceAddress(path);
-  return src == null ? <NoPicture alt={alt} /> : <img className={classes.thumb} src={src} alt={alt} title={alt} />;
+  if (src === null) return <Text size="xs">{alt} was removed</Text>;
+  return src === undefined ? (
+    <NoPicture alt={alt} />
+  ) : (
+    <img className={classes.thumb} src={src} alt={alt} title={alt} />
+  );
 }

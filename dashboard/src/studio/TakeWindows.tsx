@@ -1,8 +1,7 @@
 import type { Prediction } from "../../../client/index.ts";
 import { FILM_ORDER } from "../projects/status-words.ts";
 import { useLast } from "../ui/window-focus.ts";
-import type { TakesProps } from "./AboutTake.tsx";
-import type { Look } from "./FilmStrip.tsx";
+import type { Look, TakesProps } from "./AboutTake.tsx";
 import { HistoryDrawer } from "./HistoryDrawer.tsx";
 import { TakeWindow } from "./TakeWindow.tsx";
 
