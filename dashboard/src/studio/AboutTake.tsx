@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
+import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { IconCheck, IconRestore } from "@tabler/icons-react";
 import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
@@ -7,6 +7,7 @@ import { projectKeys, selectionOf } from "../projects/prediction-cache.ts";
 import type { useChangeProject } from "../projects/project-queries.ts";
 import { PredictionState } from "../projects/status.tsx";
 import { nounOf, USE } from "../projects/status-words.ts";
+import { SmallButton } from "../ui/buttons.tsx";
 import { Facts } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { Frame, Outdated } from "./Sources.tsx";
@@ -59,24 +60,19 @@ export function AboutTake({ project, prediction, other, lines, select, onReuse, 
       <Outdated project={project} prediction={prediction} />
       <Group gap="xs" mt={4}>
         {output !== null && (
-          <Button
+          <SmallButton
             size="compact-sm"
             variant={isChosen ? "light" : "default"}
             aria-pressed={isChosen}
-            leftSection={isChosen && <IconCheck size={14} aria-hidden />}
+            {...(isChosen && { Icon: IconCheck })}
             onClick={choose}
           >
             {(isChosen ? "Used " : "Use ") + USE[step]}
-          </Button>
+          </SmallButton>
         )}
-        <Button
-          size="compact-sm"
-          variant="default"
-          leftSection={<IconRestore size={14} aria-hidden />}
-          onClick={() => onReuse(prediction)}
-        >
+        <SmallButton size="compact-sm" Icon={IconRestore} onClick={() => onReuse(prediction)}>
           Use these inputs
-        </Button>
+        </SmallButton>
         {children}
         {hasEnded(prediction) && <TakeMenu prediction={prediction} title={project.title} />}
       </Group>

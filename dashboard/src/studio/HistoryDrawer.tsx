@@ -1,8 +1,9 @@
-import { Button, Checkbox, Drawer, Stack, Text } from "@mantine/core";
+import { Checkbox, Drawer, Stack, Text } from "@mantine/core";
 import { IconColumns2, IconMaximize } from "@tabler/icons-react";
 import { useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
+import { SmallButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
 import { useOpened } from "../ui/window-focus.ts";
@@ -51,23 +52,18 @@ export function HistoryDrawer({ step, isOpen, isCovered, onClose, onEnlarge, ...
             <AboutTake {...about} prediction={prediction} lines={3}>
               {prediction.output !== null && (
                 <>
-                  <Button
-                    size="compact-sm"
-                    variant="default"
-                    leftSection={<IconMaximize size={14} aria-hidden />}
-                    onClick={() => onEnlarge(prediction)}
-                  >
+                  <SmallButton size="compact-sm" Icon={IconMaximize} onClick={() => onEnlarge(prediction)}>
                     Enlarge
-                  </Button>
-                  <Button
+                  </SmallButton>
+                  <SmallButton
                     size="compact-sm"
                     variant={isMarked(prediction) ? "light" : "default"}
                     aria-pressed={isMarked(prediction)}
-                    leftSection={<IconColumns2 size={14} aria-hidden />}
+                    Icon={IconColumns2}
                     onClick={() => compare(prediction)}
                   >
                     Compare
-                  </Button>
+                  </SmallButton>
                 </>
               )}
             </AboutTake>

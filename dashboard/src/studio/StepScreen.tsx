@@ -32,7 +32,13 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
           {running === null && !isSelected && isEarlier(latest, shown) && <span>Earlier {nounOf(step)}</span>}
         </div>
       )}
-      {running !== null && <ProgressLine prediction={running} />}
+      {running !== null && (
+        <progress
+          className={classes.line}
+          aria-label={`Progress of the ${STEP_NAME[step].toLowerCase()}`}
+          value={running.progress ?? undefined}
+        />
+      )}
     </div>
   );
 }
@@ -148,27 +154,6 @@ function BrokenMedia({ onRetry }: { onRetry: () => void }) {
       <Button size="compact-sm" variant="white" onClick={onRetry}>
         Try again
       </Button>
-    </div>
-  );
-}
-
-/** A progress bar; indeterminate without a figure. */
-function ProgressLine({ prediction: { step, progress } }: { prediction: Prediction }) {
-  const percent = progress === null ? undefined : Math.floor(progress * 100);
-  return (
-    <div
-      className={classes.line}
-      role="progressbar"
-      aria-label={`Progress of the ${STEP_NAME[step].toLowerCase()}`}
-      aria-valuemin={0}
-      aria-valuemax={100}
-      aria-valuenow={percent}
-    >
-      <div
-        className={classes.lineFilled}
-        data-unknown={percent === undefined || undefined}
-        style={percent === undefined ? undefined : { width: `${percent}%` }}
-      />
     </div>
   );
 }

@@ -37,7 +37,7 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
   return (
     <Modal fullScreen opened={useOpened(isOpen)} onClose={onClose} title={isTwo ? `Compare: ${name}` : name}>
       {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
-      {read.includes(null) && takes.length < (isTwo ? 2 : 1) && <Text>A take was deleted.</Text>}
+      {(read[0] === null || (isTwo && read[1] === null)) && <Text>The take was deleted.</Text>}
       {takes.length === 2 && first?.step === "video" ? (
         <InStep takes={takes}>{pictures}</InStep>
       ) : (

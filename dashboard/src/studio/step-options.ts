@@ -158,7 +158,7 @@ export function optionsOf(
     aspectRatio === null || now.controls.aspectRatio === undefined || isTaken("aspectRatio", aspectRatio);
   const leftOut = [
     same === undefined && `the model ${model}`,
-    ...others.map(([name, value]) => `${controlName(name).toLowerCase()} ${factWords(name, value)}`),
+    ...others.map(([name, value]) => `${controlName(name).toLowerCase()} ${valueWords(name, value)}`),
     !isRatioTaken && `aspect ratio ${aspectRatio}`,
     referenceImagePaths.length > most && `${referenceImagePaths.length - most} of its reference images`,
     withLastFrame && !takesLastFrame(now, options) && "the last frame",
@@ -183,26 +183,20 @@ const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds
 /** A name for people. A control that this page does not know has its own. */
 export const controlName = (name: string): string => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 
-const WORDS: Record<string, (value: Value) => string> = {
-  durationSeconds: (value) => `${value} s`,
-  audio: (value) => (value === true ? "sound" : "no sound"),
-  seed: (value) => `seed ${value}`,
-};
-
-export const valueWords = (name: string, value: Value): string => WORDS[name]?.(value) ?? String(value);
+export const valueWords = (name: string, value: Value): string =>
+  typeof value === "boolean" ? (value ? "on" : "off") : name === "durationSeconds" ? `${value} s` : String(value);
 
 /** In one line: the settings of the next prediction. */
 export function settingWords(model: Model, options: StepOptions, withLastFrame: boolean): string[] {
   const forced = forcedValues(model, options, withLastFrame);
   const values = settingsOf(model).flatMap(([name]) => {
     const value = forced[name] ?? chosenValue(model, name, options.values);
-    return value === undefined || value === false || name === "negativePrompt" ? [] : [valueWords(name, value)];
+    if (value === undefined || value === false || name === "negativePrompt") return [];
+    const label = controlName(name).toLowerCase();
+    return value === true ? label : name === "seed" ? `${label} ${value}` : valueWords(name, value);
   });
   return [model.label, ...values];
 }
-
-const factWords = (name: string, value: Value): string =>
-  typeof value === "boolean" ? (value ? "on" : "off") : name === "durationSeconds" ? `${value} s` : String(value);
 
 /** `frames`: paths or ids, as StepOptions has them, in place of words. */
 export type Fact = { name: string; words: string; frames?: string[] };
@@ -216,7 +210,7 @@ export function factsOf({ input, model, requestedModel }: Prediction): Fact[] {
   return [
     { name: "Model", words: requestedModel === null ? model : `${model} instead of ${requestedModel}` },
     ...(input.aspectRatio === null ? [] : [{ name: "Ratio", words: input.aspectRatio }]),
-    ...valuesOf(input).map(([name, value]) => ({ name: controlName(name), words: factWords(name, value) })),
+    ...valuesOf(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
     { name: "Prompt", words: input.prompt },
     ...images("First frame", [frameOf(input, "firstFrame")]),
     ...images("Last frame", [frameOf(input, "lastFrame")]),
