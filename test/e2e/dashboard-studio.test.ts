@@ -150,6 +150,14 @@ test("a phone → first frame, last frame, video; the step that was used is show
   await openStudio(page, projectId);
   const names = page.getByRole("region", { name: "Steps" }).getByRole("heading", { level: 2 });
   expect(await names.allTextContents()).toEqual(["First frame", "Last frame", "Video"]);
+  await page.setViewportSize({ width: 360, height: 844 });
+  await stepCard(page, "Video").getByRole("img").last().waitFor();
+  const cut = await stepCard(page, "Video").evaluate((card) =>
+    [...card.querySelectorAll("*")].filter(
+      (one) => one.getBoundingClientRect().right > card.getBoundingClientRect().right,
+    ),
+  );
+  expect(cut).toEqual([]);
   await stepCard(page, "Video").getByRole("button", { name: "Settings" }).tap();
   await page.evaluate(() => scrollTo(0, 0));
   await page.reload();
@@ -623,14 +631,16 @@ test("a video is started elsewhere → the open page asks again by itself and sh
   await stepCard(page, "Video").getByText("Done").waitFor();
 });
 
-test("1280 × 800, the longest title and prompt, and the description open → every Generate button is in the window, and the title is cut", async () => {
+test("1280 × 800, the longest title and prompt, a reference image, and the description open → every Generate button is in the window, and the title is cut", async () => {
   const person = await newPerson();
   const title = "A harbour at dawn, take one, ".repeat(7).slice(0, 200);
+  const { referenceImagePath } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
   const texts = { title, textPrompt: "A harbour at dawn, fog. ".repeat(160) };
   const { projectId } = await person.keyframe.createProject(texts);
+  await person.keyframe.changeProject(projectId, { referenceImagePath });
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
-  await page.locator(".mantine-Skeleton-root").first().waitFor({ state: "detached" });
+  await page.getByRole("img", { name: "Reference image" }).waitFor();
   await page.getByRole("button", { name: "Description" }).click();
   await page.getByLabel("Description", { exact: true }).waitFor();
   await untilGenerateIsInWindow(page);

@@ -20,7 +20,7 @@ type SourcesProps = {
 /** Pictures that a prediction is, or will be, made from, in one line if there are two. */
 export function Sources({ project, label, sources, more }: SourcesProps) {
   return (
-    <Group gap="xs" wrap="nowrap" mih={36}>
+    <Group gap="xs" mih={36}>
       <Text size="sm" c="dimmed" style={{ flex: "none" }}>
         {label}
       </Text>

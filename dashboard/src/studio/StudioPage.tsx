@@ -95,7 +95,9 @@ function ReferenceImage({ project }: { project: ProjectWithPredictions }) {
       <ImageField
         project={project}
         label="Reference image"
-        description="Frames follow its look. Drop or choose a PNG, JPEG or WebP of at most 10 MiB."
+        {...(path === null && {
+          description: "Frames follow its look. Drop or choose a PNG, JPEG or WebP of at most 10 MiB.",
+        })}
         noun="reference image"
         addLabel="Choose image"
         images={path === null ? [] : [path]}
