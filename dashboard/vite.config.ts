@@ -25,14 +25,15 @@ export default defineConfig({
       output: {
         // By default each component that pages share is a file of its own: 60 requests for a page.
         codeSplitting: {
+          // With src, because a clone may be in a folder named projects.
           groups: [
             { name: "samples", test: /samples\.ts$/, priority: 3 }, // the API reference needs no other part of the contract
             { name: "contract", test: /[\\/](zod|shared[\\/]contract)[\\/]/, priority: 2 },
             { name: "first", tags: ["$initial"], priority: 2 },
-            { name: "shared", test: /node_modules|[\\/](app|ui|client)[\\/]/, minShareCount: 2, priority: 1 },
-            { name: "films", test: /[\\/](projects|studio)[\\/]/, minShareCount: 2 },
-            { name: "webhooks", test: /[\\/]webhooks[\\/]/, minShareCount: 2 },
-            { name: "session", test: /[\\/]session[\\/]/, minShareCount: 2 },
+            { name: "shared", test: /node_modules|src[\\/](app|ui)[\\/]/, minShareCount: 2, priority: 1 },
+            { name: "films", test: /src[\\/](projects|studio)[\\/]/, minShareCount: 2 },
+            { name: "webhooks", test: /src[\\/]webhooks[\\/]/, minShareCount: 2 },
+            { name: "session", test: /src[\\/]session[\\/]/, minShareCount: 2 },
           ],
         },
       },

@@ -1,6 +1,6 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { createContext, useContext, useRef } from "react";
-import { createKeyframeClient, type KeyframeClient, KeyframeError, type KeyframeOptions } from "../../client/index.ts";
+import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
 import { randomKey } from "../../client/random-key.ts";
 import type { Config } from "./config.ts";
 
@@ -8,8 +8,6 @@ export type Services = {
   config: Config;
   auth: GoTrueClient;
   keyframe: KeyframeClient;
-  /** A client for one upload that reports its progress. */
-  keyframeUploading: (onUploaded: OnUploaded) => KeyframeClient;
   /** Data API and Storage as the user. Three requests do not need supabase-js, which is 33 kB. */
   callPlatform: CallPlatform;
 };
@@ -31,15 +29,8 @@ export function createServices(config: Config): Services {
     if (isAuthRetryableFetchError(error)) throw error;
     return data.session?.access_token ?? null;
   };
-  const options: KeyframeOptions = {
-    url: supabaseUrl,
-    apikey: publishableKey,
-    getToken,
-    retries: 1, // queries repeat
-  };
-  const keyframe = createKeyframeClient(options);
-  const keyframeUploading: Services["keyframeUploading"] = (onUploaded) =>
-    createKeyframeClient({ ...options, fetch: sendWithProgress(onUploaded) });
+  // Queries repeat.
+  const keyframe = createKeyframeClient({ url: supabaseUrl, apikey: publishableKey, getToken, retries: 1 });
   const callPlatform: CallPlatform = async (path, { json, signal } = {}) => {
     const token = (await getToken()) ?? publishableKey;
     const response = await fetch(supabaseUrl + path, {
@@ -61,7 +52,7 @@ export function createServices(config: Config): Services {
     if (!response.ok) throw refusalOf(response.status, answer);
     return answer;
   };
-  return { config, auth, keyframe, keyframeUploading, callPlatform };
+  return { config, auth, keyframe, callPlatform };
 }
 
 /** The service's own refusals carry their code as message. */
@@ -100,47 +91,4 @@ export function useRepeatKey() {
     sent.current = null;
   };
   return { keyFor, forget };
-}
-
-/** Called with the uploaded fraction, 0 to 1. */
-type OnUploaded = (fraction: number) => void;
-
-/**
- * A fetch with upload progress, which the browser's own lacks. For short text answers: the body is read whole.
- * Rejects with a TypeError when no answer comes, and with the signal's reason when that aborts, as fetch does.
- */
-function sendWithProgress(onUploaded: OnUploaded): (url: string, init: RequestInit) => Promise<Response> {
-  return (url, { method = "GET", headers, body, signal }) =>
-    new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      const request = new XMLHttpRequest();
-      request.open(method, url);
-      for (const [name, value] of new Headers(headers)) request.setRequestHeader(name, value);
-      request.upload.onprogress = ({ loaded, total }) => total > 0 && onUploaded(loaded / total);
-      request.onload = () => {
-        // XMLHttpRequest follows redirects. The service sends none, so this is another server's answer.
-        if (request.responseURL !== new URL(url, document.baseURI).href)
-          return reject(new TypeError("It was redirected."));
-        const { status, responseText } = request;
-        resolve(new Response(status === 204 ? null : responseText, { status, headers: headersOf(request) }));
-      };
-      request.onerror = () => reject(new TypeError("It could not be sent."));
-      const stop = () => {
-        request.abort();
-        reject(signal?.reason);
-      };
-      signal?.addEventListener("abort", stop, { once: true });
-      request.onloadend = () => signal?.removeEventListener("abort", stop);
-      // The client sends bytes and text, never streams.
-      request.send((body ?? null) as XMLHttpRequestBodyInit | null);
-    });
-}
-
-function headersOf(request: XMLHttpRequest): Headers {
-  const headers = new Headers();
-  for (const line of request.getAllResponseHeaders().split("\r\n")) {
-    const [, name, value] = /^([^:]+): ?(.*)$/.exec(line) ?? [];
-    if (name !== undefined && value !== undefined) headers.append(name, value);
-  }
-  return headers;
 }

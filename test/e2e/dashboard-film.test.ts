@@ -30,16 +30,7 @@ test("sign up, project, reference image, three steps → the video plays; anothe
 
   const video = stepCard(page, "Video");
   await video.getByText("Generate the first frame first.").waitFor();
-  const photo = photoFile(email);
-  const fullSpeed = await slowUpload(page, photo.buffer.length / 2);
-  await page.locator("input[type=file]").setInputFiles(photo);
-  const progress = page.getByRole("progressbar", { name: "Upload progress" });
-  await until("the upload says how far it is", async () => {
-    const percent = await progress.evaluate((one: HTMLProgressElement) => one.value);
-    return percent > 0 && percent < 100;
-  });
-  await page.getByText(/^\d+ % of [\d.]+ [kM]B$/).waitFor();
-  await fullSpeed();
+  await page.locator("input[type=file]").setInputFiles(photoFile(email));
   await page.getByRole("button", { name: "Replace" }).waitFor();
 
   await runStep(page, "First frame");
@@ -159,17 +150,6 @@ async function succeeded(user: User, projectId: string): Promise<number> {
   const { data } = await user.call(`/api/projects/${projectId}/predictions?step=first-frame`);
   const runs: { status: string }[] = Object(data).predictions;
   return runs.filter(({ status }) => status === "succeeded").length;
-}
-
-/** Lets no more than so many bytes a second out of a page, until what it gives is called. */
-async function slowUpload(page: Page, bytesPerSecond: number): Promise<() => Promise<void>> {
-  const session = await page.context().newCDPSession(page);
-  const limit = async (uploadThroughput: number) => {
-    const rest = { offline: false, latency: 0, downloadThroughput: -1 };
-    await session.send("Network.emulateNetworkConditions", { ...rest, uploadThroughput });
-  };
-  await limit(bytesPerSecond);
-  return () => limit(-1);
 }
 
 /** Presses Tab until what has the focus has this name; it says which names it met when there is none. */

@@ -142,6 +142,25 @@ function studioTour({ projectId, emptyProjectId, changeElsewhere }: Belongings):
     at("studio of a film", `/projects/${projectId}`, "Harbour"),
     opened("description", "Description", "Notes for yourself."),
     opened("history", "History of the first frame", "Use these inputs"),
+    inside("a take, enlarged", /^Enlarge$/, "Used for the next video"),
+    [
+      "two takes, compared",
+      async (page) => {
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog", { name: "First frame", exact: true }).waitFor({ state: "detached" });
+        for (const button of await page.getByRole("button", { name: "Compare" }).all()) await button.click();
+        await page.getByRole("dialog", { name: "Compare: First frame" }).getByRole("img").last().waitFor();
+      },
+    ],
+    [
+      "history again",
+      async (page) => {
+        await page.keyboard.press("Escape");
+        await page.getByRole("dialog", { name: "Compare: First frame" }).waitFor({ state: "detached" });
+        await page.getByRole("button", { name: "Compare" }).first().click();
+        await page.getByText("Press Compare on the other take.").waitFor();
+      },
+    ],
     opened("history of the video", "History of the video", "Use these inputs"),
     inside("actions of a take", "More actions", "Hide"),
     [
@@ -168,8 +187,7 @@ function studioTour({ projectId, emptyProjectId, changeElsewhere }: Belongings):
         await page.getByRole("button", { name: "Use for the next video" }).click();
         await page.keyboard.press("Escape");
         await page.getByRole("button", { name: "Use the new one" }).waitFor();
-        await page.getByText("Outdated").first().focus();
-        await page.getByRole("tooltip").getByText("Made from a first frame that is no longer shown.").waitFor();
+        await page.getByText("Made with another first frame than the one selected.").first().waitFor();
         await page.getByLabel("Prompt", { exact: true }).fill("A harbour at noon");
         await page.getByText("Not saved").waitFor();
         await changeElsewhere();
@@ -290,7 +308,7 @@ const TOURS: Record<string, () => Tour> = {
 };
 
 const DESK = { width: 1280, height: 800 };
-const PHONE = { width: 390, height: 844 };
+const PHONE = { width: 360, height: 780 };
 
 async function untilNothingFades(page: Page): Promise<void> {
   await page.evaluate(async () => {
@@ -337,7 +355,7 @@ async function findings(page: Page): Promise<string[]> {
 }
 
 test.each(Object.entries(TOURS))(
-  "every page %s → axe finds nothing in light and in dark, and 390 px are wide enough for all labels",
+  "every page %s → axe finds nothing in light and in dark, and 360 px are wide enough for all labels",
   async (_state, tour) => {
     const { who, stops, isWhole } = tour();
     const found: string[] = [];

@@ -35,6 +35,16 @@ const untilGenerateIsInWindow = (page: Page) =>
     return (await Promise.all(boxes)).every((box) => box !== null && box.y + box.height <= 800);
   });
 
+const become = (page: Page, state: "hidden" | "visible") =>
+  page.evaluate((visibilityState) => {
+    Object.defineProperty(document, "visibilityState", { value: visibilityState, configurable: true });
+    dispatchEvent(new Event("visibilitychange"));
+  }, state);
+
+/** What a take says under a name. */
+const inputOf = (within: Locator, name: string) =>
+  within.locator("dt").getByText(name, { exact: true }).locator("xpath=following-sibling::dd[1]");
+
 const newFilm = async () => await newFilmOf(await newPerson());
 
 async function newFilmOf(person: Person) {
@@ -95,6 +105,66 @@ test("an earlier first frame is selected → it shows, marked as used, also afte
   await frame.getByText("Done", { exact: true }).waitFor();
   expect(await page.getByText("Used for the next video").count()).toBe(0);
   await untilShows(madeFrom, older);
+});
+
+test("a picture is enlarged, then two are compared by keyboard → each with its inputs, what differs is marked; also after a reload; Escape closes and the focus returns", async () => {
+  const { person, projectId, older, newer } = film;
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, projectId);
+  const untilFocused = (button: Locator) =>
+    until("the focus", () => button.evaluate((one) => one === document.activeElement));
+  const enlarge = page.getByRole("button", { name: "Enlarge the first frame" });
+  await enlarge.press("Enter");
+  const one = page.getByRole("dialog", { name: "First frame", exact: true });
+  await untilShows(one.getByRole("img", { name: "First frame: A harbour at dawn" }), newer);
+  expect(await inputOf(one, "Prompt").textContent()).toBe("A harbour at dawn");
+  expect((await one.boundingBox())?.width).toBeGreaterThan(1200);
+  await page.keyboard.press("Escape");
+  await one.waitFor({ state: "detached" });
+  await untilFocused(enlarge);
+
+  await page.getByRole("button", { name: "History of the first frame" }).press("Enter");
+  const compare = page.getByRole("button", { name: "Compare" });
+  await compare.first().press("Enter");
+  await page.getByText("Press Compare on the other take.").waitFor();
+  await compare.last().press("Enter");
+  const two = page.getByRole("dialog", { name: "Compare: First frame" });
+  await two.waitFor();
+  await page.reload();
+  await untilShows(two.getByRole("img", { name: "First frame: A harbour at dawn" }), newer);
+  await untilShows(two.getByRole("img", { name: "First frame: A harbour at night" }), older);
+  const different = two.locator("mark");
+  expect(await different.allTextContents()).toEqual(["Different: A harbour at dawn", "Different: A harbour at night"]);
+  const boxes = await Promise.all(
+    (await two.getByRole("img", { name: "First frame:" }).all()).map((img) => img.boundingBox()),
+  );
+  expect(boxes[0]?.y).toBe(boxes[1]?.y);
+  await page.keyboard.press("Escape");
+  await two.waitFor({ state: "detached" });
+  await page.getByRole("dialog", { name: "History of the first frame" }).waitFor();
+});
+
+test("a phone → first frame, last frame, video; the step that was used is shown again after a reload", async () => {
+  const { person, projectId } = film;
+  const { page } = await visit({ session: person.session, isPhone: true });
+  await openStudio(page, projectId);
+  const names = page.getByRole("region", { name: "Steps" }).getByRole("heading", { level: 2 });
+  expect(await names.allTextContents()).toEqual(["First frame", "Last frame", "Video"]);
+  await page.setViewportSize({ width: 360, height: 844 });
+  await stepCard(page, "Video").getByRole("img").last().waitFor();
+  const cut = await stepCard(page, "Video").evaluate((card) =>
+    [...card.querySelectorAll("*")].filter(
+      (one) => one.getBoundingClientRect().right > card.getBoundingClientRect().right,
+    ),
+  );
+  expect(cut).toEqual([]);
+  await stepCard(page, "Video").getByRole("button", { name: "Settings" }).tap();
+  await page.evaluate(() => scrollTo(0, 0));
+  await page.reload();
+  await until("the video is in sight", async () => {
+    const top = (await stepCard(page, "Video").boundingBox())?.y;
+    return top !== undefined && top < 844 / 2;
+  });
 });
 
 test("the inputs of an earlier video are used again → its prompt, its frame and its length are set, said and sent; a newer frame still shows, also after a failure", async () => {
@@ -201,7 +271,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
   await page.getByRole("button", { name: "Choose image" }).waitFor();
 });
 
-test("another model, its values and two images are chosen → the step is made so, also after a reload; its inputs are used again", async () => {
+test("another model, its values and two images are chosen → the step is made so, also after a reload and from a second tab; its inputs are used again, without what is no longer offered", async () => {
   const { person, projectId } = await newFilm();
   const { steps } = await person.keyframe.models();
   const models = steps.find(({ step }) => step === "first-frame")?.models ?? [];
@@ -209,7 +279,7 @@ test("another model, its values and two images are chosen → the step is made s
     ({ controls }) => controls.seed && controls.resolution && (controls.referenceImages?.max ?? 0) > 1,
   );
   const resolution = model?.controls.resolution?.values?.findLast((one) => one !== model.controls.resolution?.default);
-  const { page } = await visit({ session: person.session });
+  const { page, newTab } = await visit({ session: person.session });
   await openStudio(page, projectId);
   const card = stepCard(page, "First frame");
   await card.getByRole("button", { name: "Settings" }).click();
@@ -221,8 +291,12 @@ test("another model, its values and two images are chosen → the step is made s
     await card.getByRole("button", { name: `Remove reference image ${seed === "one" ? 1 : 2}` }).waitFor();
   }
   await page.reload();
-  await card.getByText(`${model?.label} · ${resolution} · seed 7`).waitFor();
-  await card.getByRole("button", { name: "Generate" }).click();
+  const words = `${model?.label} · ${resolution} · seed 7`;
+  await card.getByText(words).waitFor();
+  const second = await newTab();
+  await openStudio(second, projectId);
+  await stepCard(second, "First frame").getByText(words).waitFor();
+  await stepCard(second, "First frame").getByRole("button", { name: "Generate" }).click();
   const inputsOf = () =>
     until("a first frame that ended", async () => {
       const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame" });
@@ -238,15 +312,32 @@ test("another model, its values and two images are chosen → the step is made s
   await card.getByLabel("Model").selectOption(models[0]?.model ?? "none");
   await card.getByRole("button", { name: "Remove reference image 1" }).click();
   await card.getByRole("button", { name: "History of the first frame" }).click();
-  await page.getByRole("dialog").getByText(`${resolution} · seed 7`).waitFor();
+  const history = page.getByRole("dialog");
+  const shown = ["Model", "Ratio", "Resolution", "Seed", "Prompt"].map((name) => inputOf(history, name).textContent());
+  expect(await Promise.all(shown)).toEqual([model?.model, "16:9", resolution, "7", "A harbour at dawn"]);
+  expect(await inputOf(history, "References").getByRole("img").count()).toBe(2);
+  await history.getByText("$").waitFor();
   await page.getByRole("button", { name: "Use these inputs" }).click();
-  await card.getByText(`${model?.label} · ${resolution} · seed 7`).waitFor();
+  await card.getByText(words).waitFor();
   await card.getByRole("button", { name: "Generate again" }).click();
   const [again] = await until("a second one", async () => {
     const predictions = await inputsOf();
     return predictions.length === 2 ? predictions : undefined;
   });
   expect([again?.model, again?.input]).toEqual([first?.model, first?.input]);
+
+  await page.route("**/api/models", async (route) => {
+    const response = await route.fetch();
+    const text = (await response.text())
+      .replaceAll(`"${model?.model}"`, '"maker/another"')
+      .replaceAll("seed", "unknown");
+    await route.fulfill({ response, body: text });
+  });
+  await page.reload();
+  await card.getByText(`${models[0]?.label} ·`).waitFor();
+  await card.getByRole("button", { name: "Use the inputs of the first frame" }).click();
+  const leftOut = `without what can no longer be used: the model ${model?.model}, `;
+  await page.getByText(leftOut).filter({ hasText: "seed 7" }).waitFor();
 });
 
 test("“End at the last frame” is taken back → the next video has none; the aspect ratio is chosen → the next frame has it", async () => {
@@ -279,12 +370,34 @@ test("“End at the last frame” is taken back → the next video has none; the
   expect(portrait?.predictionId).toBeDefined();
 });
 
+/** Compares the two videos of a history, 5 and 3 s long. */
+async function playTwo(page: Page, history: Locator): Promise<void> {
+  for (const button of await history.getByRole("button", { name: "Compare" }).all()) await button.click();
+  const window = page.getByRole("dialog", { name: "Compare: Video" });
+  const times = () =>
+    window.locator("video").evaluateAll((all: HTMLVideoElement[]) => all.map((one) => one.currentTime));
+  await until("the lengths", async () => (await window.locator("mark").count()) === 2);
+  expect(await window.locator("mark").allTextContents()).toEqual(["Different: 5 s", "Different: 3 s"]);
+  await window.getByRole("button", { name: "Play" }).press("Enter");
+  await until("both play", async () => (await times()).every((at) => at > 0.2));
+  await window.getByRole("button", { name: "Pause" }).press("Enter");
+  const [long = 0, short = 0] = await times();
+  expect(Math.abs(long - short)).toBeLessThan(0.5);
+  await window.getByLabel("Position of both videos").fill("4");
+  await until("both are there, or at their end", async () => {
+    const [one = 0, other = 0] = await times();
+    return Math.abs(one - 4) < 0.1 && Math.abs(other - 3) < 0.2;
+  });
+  await page.keyboard.press("Escape");
+  await window.waitFor({ state: "detached" });
+}
+
 test("an earlier video is used as the shot, hidden and shown again → the card and the project follow; a frame that is used by a run is not deleted, later it is, and its video is outdated", async () => {
   const { person, projectId, make } = await newFilm();
   const frame = await make("first-frame");
-  const older = await make("video");
-  const newer = await make("video");
-  const { page, watch } = await visit({ session: person.session });
+  const older = await make("video", { durationSeconds: 3 });
+  const newer = await make("video", { durationSeconds: 5 });
+  const { page, watch, newTab } = await visit({ session: person.session });
   watch.allow(/status of 409/);
   await openStudio(page, projectId);
   const card = stepCard(page, "Video");
@@ -303,14 +416,22 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   const videos = await historyOf("video");
   await videos.getByRole("button", { name: "Use as the shot" }).click();
   await shows(older);
+  const elsewhere = await newTab();
+  await elsewhere.goto(page.url()); // the history is open there too
+  const others = elsewhere.getByRole("dialog", { name: "History of the video" });
+  await until("both", async () => (await others.locator("video").count()) === 2);
   await card.getByText("Used as the shot").waitFor();
   expect((await person.keyframe.readProject(projectId)).selected.video).toBe(older.predictionId);
   await more(videos, "Hide");
   await until("one is left", async () => (await videos.locator("video").count()) === 1);
+  await become(elsewhere, "visible");
+  await until("one is left there", async () => (await others.locator("video").count()) === 1);
+  await elsewhere.close();
   await videos.getByLabel("Show hidden").check();
   await videos.getByText("Hidden", { exact: true }).waitFor();
   await more(videos, "Show again");
   await videos.getByText("Hidden", { exact: true }).waitFor({ state: "detached" });
+  await playTwo(page, videos);
   await page.keyboard.press("Escape");
 
   await startStuckBy(person, "video", projectId);
@@ -330,8 +451,7 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await page.keyboard.press("Escape");
   await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
   await card.getByText("First frame of this video was deleted").waitFor();
-  await card.getByText("Outdated").hover();
-  await page.getByRole("tooltip").getByText("Its first frame was deleted. Generate again").waitFor();
+  await card.getByText("Outdated. Its first frame was deleted.").waitFor();
   const { predictions } = await person.keyframe.listPredictions(projectId, { step: "first-frame", hidden: "true" });
   expect([predictions, newer.input.firstFramePredictionId]).toEqual([[], frame.predictionId]);
 });
@@ -409,41 +529,6 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await card.getByRole("button", { name: "Remove first frame" }).click();
   await card.getByText("Generate the first frame first.").waitFor();
   await card.getByText("Could not start").waitFor({ state: "detached" });
-});
-
-test("an upload is canceled while its answer is on the way → the project stays; once the project changes, it cannot be", async () => {
-  const person = await newPerson();
-  const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
-  const { page } = await visit({ session: person.session });
-  await openStudio(page, projectId);
-  const changes: string[] = [];
-  page.on("request", (request) => void (request.method() === "PATCH" && changes.push(request.url())));
-  const [uploaded, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  await page.route("**/reference-images", async (route) => {
-    const response = await route.fetch();
-    uploaded.resolve();
-    await answered.promise;
-    await route.fulfill({ response }).catch(() => undefined); // nobody waits for it any more
-  });
-  const choose = () => page.locator("input[type=file]").setInputFiles(photoFile(person.email));
-  const cancel = page.getByRole("button", { name: "Cancel upload" });
-  await choose();
-  await uploaded.promise;
-  await cancel.click();
-  answered.resolve();
-  await page.getByRole("button", { name: "Choose image" }).waitFor();
-  await page.unrouteAll({ behavior: "wait" });
-
-  const saved = Promise.withResolvers<void>();
-  await page.route(`**/projects/${projectId}`, async (route) => {
-    if (route.request().method() === "PATCH") await saved.promise;
-    await route.continue();
-  });
-  await choose();
-  await until("it cannot be canceled", async () => (await cancel.getAttribute("aria-disabled")) === "true");
-  expect(changes).toHaveLength(1);
-  saved.resolve();
-  await page.getByRole("button", { name: "Replace" }).waitFor();
 });
 
 test("the prompt is changed and not saved, and a step is generated → it is saved first, and the step uses it", async () => {
@@ -530,14 +615,9 @@ test("a video is started elsewhere → the open page asks again by itself and sh
     asked += 1;
     return route.continue();
   });
-  const become = (state: "hidden" | "visible") =>
-    page.evaluate((visibilityState) => {
-      Object.defineProperty(document, "visibilityState", { value: visibilityState, configurable: true });
-      dispatchEvent(new Event("visibilitychange"));
-    }, state);
-  await become("hidden");
+  await become(page, "hidden");
   await page.clock.runFor(60_000);
-  await become("visible");
+  await become(page, "visible");
   await page.clock.runFor(1_000);
   await until("it has asked, visible again", () => asked > 0);
   expect(asked).toBe(1);
@@ -551,14 +631,16 @@ test("a video is started elsewhere → the open page asks again by itself and sh
   await stepCard(page, "Video").getByText("Done").waitFor();
 });
 
-test("1280 × 800, the longest title and prompt, and the description open → every Generate button is in the window, and the title is cut", async () => {
+test("1280 × 800, the longest title and prompt, a reference image, and the description open → every Generate button is in the window, and the title is cut", async () => {
   const person = await newPerson();
   const title = "A harbour at dawn, take one, ".repeat(7).slice(0, 200);
+  const { referenceImagePath } = await person.keyframe.uploadReferenceImage(photoFile(person.email).buffer);
   const texts = { title, textPrompt: "A harbour at dawn, fog. ".repeat(160) };
   const { projectId } = await person.keyframe.createProject(texts);
+  await person.keyframe.changeProject(projectId, { referenceImagePath });
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
-  await page.locator(".mantine-Skeleton-root").first().waitFor({ state: "detached" });
+  await page.getByRole("img", { name: "Reference image" }).waitFor();
   await page.getByRole("button", { name: "Description" }).click();
   await page.getByLabel("Description", { exact: true }).waitFor();
   await untilGenerateIsInWindow(page);

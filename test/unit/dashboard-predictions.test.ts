@@ -133,17 +133,17 @@ describe("why a take is outdated", () => {
   const [replaced, last] = [at(1, "succeeded"), at(2, "succeeded")];
 
   test.each<[why: string, first: Prediction | null | undefined, last: Prediction | null, words: string]>([
-    ["another first frame is shown", replaced, shown, "Made from a first frame that is no longer shown."],
+    ["another first frame is selected", replaced, shown, "Made with another first frame than the one selected."],
     ["its last frame was deleted", shown, null, "Its last frame was deleted."],
-    ["both", replaced, null, "Made from a first frame that is no longer shown. Its last frame was deleted."],
+    ["both", replaced, null, "Made with another first frame than the one selected. Its last frame was deleted."],
     ["a frame of another project is current", { ...last, projectId: "another" }, null, "Its last frame was deleted."],
-    ["not read yet", undefined, shown, "Made from a frame that is no longer shown."],
-  ])("%s → said, with what to do", (_, first, other, words) => {
+    ["not read yet", undefined, shown, "Made with another frame than the one selected."],
+  ])("%s → said", (_, first, other, words) => {
     const frames = [
       { name: "first frame", frame: first },
       { name: "last frame", frame: other },
     ];
-    expect(outdatedWords(project, frames)).toBe(`${words} Generate again to use the frames shown now.`);
+    expect(outdatedWords(project, frames)).toBe(words);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Model } from "../../client/index.ts";
+import type { Model, Prediction } from "../../client/index.ts";
 import {
   choicesOf,
   controlName,
@@ -8,6 +8,7 @@ import {
   maxReferences,
   modelOf,
   NO_OPTIONS,
+  optionsOf,
   type StepOptions,
   settingsOf,
   settingWords,
@@ -129,4 +130,35 @@ test.each<[what: string, given: Partial<Given>, excludes: string[], most: number
   expect(choicesOf(made, options(), given({ ...more, references }))).toEqual(
     most === 0 ? {} : { referenceImagePaths: references },
   );
+});
+
+test("inputs of which the present model takes less → the rest is set, and what is left out is named", () => {
+  const input = {
+    ...{ prompt: "A pier", negativePrompt: "Fog", firstFramePredictionId: null, firstFrameImagePath: "projects/a.png" },
+    ...{ lastFramePredictionId: null, lastFrameImagePath: "projects/z.png", referenceImagePath: null },
+    ...{ referenceImagePaths: ["projects/1.png", "projects/2.png", "projects/3.png"], aspectRatio: "21:9" },
+    ...{ resolution: "4k", durationSeconds: 6, audio: false, seed: 7 },
+  };
+  const made = { step: "video", model: "maker/gone", input } as unknown as Prediction; // the rest is not looked at
+  const now = model({
+    aspectRatio: { values: ["16:9"] },
+    resolution: RESOLUTION,
+    durationSeconds: { values: [5, 6], default: 5 },
+    referenceImages: { max: 2 },
+  });
+  expect(optionsOf(made, [now], "A pier", { firstFrame: "projects/a.png", lastFrame: "projects/z.png" })).toEqual({
+    options: options({
+      references: ["projects/1.png", "projects/2.png"],
+      firstFrame: "projects/a.png",
+      lastFrame: "projects/z.png",
+      values: { durationSeconds: 6, audio: false },
+    }),
+    aspectRatio: null,
+    leftOut: [
+      ...["the model maker/gone", "resolution 4k", "seed 7", "avoid Fog", "aspect ratio 21:9"],
+      ...["1 of its reference images", "the last frame"],
+    ],
+  });
+  const { leftOut } = optionsOf({ ...made, model: "maker/model" }, undefined, "A pier", {});
+  expect(leftOut).toEqual([]);
 });

@@ -1,5 +1,7 @@
-import { Button, Center, Stack, Text, Title } from "@mantine/core";
+import { Button } from "@mantine/core";
+import { IconAlertTriangle } from "@tabler/icons-react";
 import { Component, type ReactNode, useEffect } from "react";
+import { EmptyState } from "../ui/page-parts.tsx";
 
 /** Shows Crashed when a child throws or a lazy part fails to load. */
 export class CrashBoundary extends Component<{ children: ReactNode }, { error: Error | null }> {
@@ -31,16 +33,14 @@ function Crashed({ error }: { error: Error }) {
     return () => window.removeEventListener("online", reload);
   }, [isNotLoaded]);
   return (
-    <Center mih="50dvh" p="md">
-      <Stack align="center" role="alert">
-        <Title order={1} size="h3" ta="center">
-          {isNotLoaded ? "This page could not be loaded" : "Something went wrong"}
-        </Title>
-        <Text c="dimmed" ta="center">
-          {isNotLoaded ? "Check your connection, then reload. The dashboard may have been updated." : error.message}
-        </Text>
-        <Button onClick={() => window.location.reload()}>Reload</Button>
-      </Stack>
-    </Center>
+    <div role="alert">
+      <EmptyState
+        order={1}
+        Icon={IconAlertTriangle}
+        title={isNotLoaded ? "This page could not be loaded" : "Something went wrong"}
+        text={isNotLoaded ? "Check your connection, then reload. The dashboard may have been updated." : error.message}
+        action={<Button onClick={() => window.location.reload()}>Reload</Button>}
+      />
+    </div>
   );
 }

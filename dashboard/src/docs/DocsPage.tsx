@@ -6,8 +6,7 @@ import type { KeyframeClient, ListedProject, Step } from "../../../client/index.
 import { type CallPlatform, useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { CopyButton } from "../ui/CopyButton.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
-import { PageHead } from "../ui/page-parts.tsx";
+import { PageHead, Unread } from "../ui/page-parts.tsx";
 import { type ApiDocument, followReferences } from "./api-document.ts";
 import classes from "./docs.module.css";
 import { GUIDES } from "./guides.ts";
@@ -17,7 +16,7 @@ import { OperationPanel, Sentences } from "./OperationPanel.tsx";
 export function Component() {
   const { config, callPlatform } = useServices();
   const address = `${config.supabaseUrl}/functions/v1/api/openapi.json`;
-  const { data, error, refetch } = useQuery({
+  const read = useQuery({
     queryKey: ["openapi", address],
     queryFn: ({ signal }) => readDocument(callPlatform, signal),
     staleTime: Number.POSITIVE_INFINITY,
@@ -41,10 +40,8 @@ export function Component() {
           </Fragment>
         ))}
       </Text>
-      {error !== null && data === undefined && (
-        <ErrorNotice title="Could not load the API reference" error={error} onRetry={() => void refetch()} />
-      )}
-      {data !== undefined && <Reference document={data} />}
+      <Unread query={read} what="the API reference" heights={[]} />
+      {read.data !== undefined && <Reference document={read.data} />}
     </>
   );
 }

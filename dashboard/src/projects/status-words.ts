@@ -62,7 +62,7 @@ export function statusWords({ status, queuePosition, progress }: Prediction): st
 /** A frame of a take: null when it is deleted, undefined until it is read. */
 type FrameOfTake = { name: string; frame: Prediction | null | undefined };
 
-/** Why a take is outdated, and what to do. */
+/** Why a take is outdated. */
 export function outdatedWords(
   { projectId, takes }: Pick<ProjectWithPredictions, "projectId" | "takes">,
   frames: FrameOfTake[],
@@ -71,10 +71,9 @@ export function outdatedWords(
   const reasons = frames.flatMap(({ name, frame }) => {
     if (frame === null) return [`Its ${name} was deleted.`];
     const isReplaced = frame?.projectId === projectId && !shown.includes(frame.predictionId);
-    return isReplaced ? [`Made from a ${name} that is no longer shown.`] : [];
+    return isReplaced ? [`Made with another ${name} than the one selected.`] : [];
   });
-  const why = reasons.length === 0 ? "Made from a frame that is no longer shown." : reasons.join(" ");
-  return `${why} Generate again to use the frames shown now.`;
+  return reasons.join(" ") || "Made with another frame than the one selected.";
 }
 
 /** Errors whose message already says what to do. */

@@ -1,4 +1,5 @@
 import { Group, Text } from "@mantine/core";
+import { useForceUpdate, useInterval } from "@mantine/hooks";
 import {
   type Icon,
   IconAlertTriangle,
@@ -8,7 +9,6 @@ import {
   IconLoader2,
   IconX,
 } from "@tabler/icons-react";
-import { useEffect, useState } from "react";
 import type { Prediction, PredictionStatus, Step } from "../../../client/index.ts";
 import { clockTime } from "../ui/format-time.ts";
 import { costWords } from "../ui/money.ts";
@@ -65,7 +65,7 @@ export function PredictionState({ prediction, take = null, isCanceling }: Props)
       </Text>
       {timed !== null && (
         <Text span size="sm" c="dimmed">
-          · <PredictionClock prediction={timed} />
+          · <PredictionClock key={timed.predictionId} prediction={timed} />
           {timed.cost !== null && ` · ${costWords(timed.cost)}`}
         </Text>
       )}
@@ -75,24 +75,12 @@ export function PredictionState({ prediction, take = null, isCanceling }: Props)
 
 /** Time since the start. Not announced to screen readers: it changes every second. */
 function PredictionClock({ prediction: { createdAt, completedAt } }: { prediction: Prediction }) {
-  const now = useNow(completedAt === null);
-  const end = completedAt === null ? now : Date.parse(completedAt);
+  useInterval(useForceUpdate(), 1_000, { autoInvoke: completedAt === null });
+  const end = completedAt === null ? Date.now() : Date.parse(completedAt);
   const length = clockTime(end - Date.parse(createdAt));
   return (
     <span style={{ fontVariantNumeric: "tabular-nums" }} role="timer" aria-live="off">
       {completedAt === null ? length : `took ${length}`}
     </span>
   );
-}
-
-/** The time in ms, updated each second while `isTicking`. */
-function useNow(isTicking: boolean): number {
-  const [now, setNow] = useState(() => Date.now());
-  useEffect(() => {
-    if (!isTicking) return;
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), 1000);
-    return () => clearInterval(timer);
-  }, [isTicking]);
-  return now;
 }

@@ -1,7 +1,7 @@
 import { Anchor, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { type ReactNode, useEffect, useRef } from "react";
-import { Link } from "react-router";
+import { FormLink } from "./SessionForm.tsx";
 import { useServices } from "../services.ts";
 
 /** Replaces the form after an email was sent. */
@@ -24,9 +24,7 @@ export function MailSent({ text, children }: { text: string; children?: ReactNod
         </Text>
       )}
       {children}
-      <Anchor component={Link} to="/sign-in" size="sm">
-        Back to sign-in
-      </Anchor>
+      <FormLink to="/sign-in">Back to sign-in</FormLink>
     </Stack>
   );
 }

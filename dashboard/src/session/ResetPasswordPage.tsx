@@ -1,9 +1,8 @@
-import { Anchor, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useState } from "react";
-import { Link } from "react-router";
 import { useServices } from "../services.ts";
 import { MailSent, pageAddress } from "./MailSent.tsx";
-import { EmailField, SessionForm } from "./SessionForm.tsx";
+import { EmailField, FormLink, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, useAuthForm } from "./use-auth-form.ts";
 
 /** Does not reveal whether the account exists. */
@@ -24,11 +23,7 @@ export function Component() {
       title="Reset your password"
       submit="Send reset link"
       {...props}
-      links={
-        <Anchor component={Link} to="/sign-in" size="sm">
-          Back to sign-in
-        </Anchor>
-      }
+      links={<FormLink to="/sign-in">Back to sign-in</FormLink>}
     >
       <Text size="sm" c="dimmed">
         We email you a link to set a new password.

@@ -1,5 +1,6 @@
 import {
   Alert,
+  Anchor,
   PasswordInput,
   type PasswordInputProps,
   Stack,
@@ -10,6 +11,7 @@ import {
 import type { UseFormReturnType } from "@mantine/form";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { FormEventHandler, ReactNode } from "react";
+import { Link } from "react-router";
 import type { AuthProblem } from "./use-auth-form.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 
@@ -34,11 +36,7 @@ export function SessionForm({ title, submit, problem, isBusy, onSubmit, children
           {title}
         </Title>
         {children}
-        {problem !== null && (
-          <Alert key={problem.id} color="red" role="alert">
-            {problem.sentence}
-          </Alert>
-        )}
+        <AuthAlert problem={problem} />
         <BusyButton type="submit" isBusy={isBusy} fullWidth>
           {submit}
         </BusyButton>
@@ -47,6 +45,19 @@ export function SessionForm({ title, submit, problem, isBusy, onSubmit, children
     </form>
   );
 }
+
+export const AuthAlert = ({ problem }: { problem: AuthProblem | null }) =>
+  problem !== null && (
+    <Alert key={problem.id} color="red" role="alert">
+      {problem.sentence}
+    </Alert>
+  );
+
+export const FormLink = ({ to, children }: { to: string; children: string }) => (
+  <Anchor component={Link} to={to} size="sm">
+    {children}
+  </Anchor>
+);
 
 export type Credentials = { email: string; password: string };
 export const NOTHING: Credentials = { email: "", password: "" };

@@ -1,7 +1,7 @@
-import { Anchor, Divider, Group } from "@mantine/core";
-import { Link, useLocation } from "react-router";
+import { Divider, Group } from "@mantine/core";
+import { useLocation } from "react-router";
 import { useServices } from "../services.ts";
-import { CredentialFields, type Credentials, NOTHING, SessionForm } from "./SessionForm.tsx";
+import { CredentialFields, type Credentials, FormLink, NOTHING, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkPassword, useAuthForm } from "./use-auth-form.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 
@@ -21,12 +21,8 @@ export function Component() {
       links={
         <>
           <Group justify="space-between">
-            <Anchor component={Link} to={`/sign-up${search}`} size="sm">
-              Create an account
-            </Anchor>
-            <Anchor component={Link} to="/reset-password" size="sm">
-              Forgot your password?
-            </Anchor>
+            <FormLink to={`/sign-up${search}`}>Create an account</FormLink>
+            <FormLink to="/reset-password">Forgot your password?</FormLink>
           </Group>
           {demoUser !== null && (
             <>

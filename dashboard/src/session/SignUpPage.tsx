@@ -1,9 +1,9 @@
-import { Alert, Anchor } from "@mantine/core";
+import { Alert } from "@mantine/core";
 import { useState } from "react";
-import { Link, useLocation } from "react-router";
+import { useLocation } from "react-router";
 import { useServices } from "../services.ts";
 import { MailSent, pageAddress } from "./MailSent.tsx";
-import { CredentialFields, type Credentials, NOTHING, SessionForm } from "./SessionForm.tsx";
+import { AuthAlert, CredentialFields, type Credentials, FormLink, NOTHING, SessionForm } from "./SessionForm.tsx";
 import { checkEmail, checkNewPassword, useAuthCall, useAuthForm } from "./use-auth-form.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 
@@ -26,11 +26,7 @@ export function Component() {
       title="Create an account"
       submit="Create account"
       {...props}
-      links={
-        <Anchor component={Link} to={`/sign-in${search}`} size="sm">
-          Already have an account? Sign in
-        </Anchor>
-      }
+      links={<FormLink to={`/sign-in${search}`}>Already have an account? Sign in</FormLink>}
     >
       <CredentialFields form={form} isNew />
     </SessionForm>
@@ -49,11 +45,7 @@ function ConfirmAddress({ email }: { email: string }) {
   });
   return (
     <MailSent text={`We sent an email to ${email}. Open its link to confirm your address.`}>
-      {problem !== null && (
-        <Alert key={problem.id} color="red" role="alert">
-          {problem.sentence}
-        </Alert>
-      )}
+      <AuthAlert problem={problem} />
       {isSentAgain && problem === null && (
         <Alert color="green" role="status">
           Email sent again. Check your spam folder too.

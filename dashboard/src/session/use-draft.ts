@@ -1,20 +1,20 @@
-import { useSessionStorage } from "@mantine/hooks";
+import { useLocalStorage } from "@mantine/hooks";
 import { useSession } from "./use-session.ts";
 
 const PREFIX = "keyframe-draft";
 const keyOf = (userId: string, name: string) => [PREFIX, userId, name].join(" ");
 
-/** What a user typed and has not saved: stays through a reload and an expired session. `initial` must be a constant. */
+/** What a user typed and has not saved: stays through a reload and an expired session, in all tabs. `initial` must be a constant. */
 export function useDraft<Draft>(name: string, initial: Draft) {
   const { session } = useSession();
   const key = keyOf(session?.user.id ?? "", name);
-  return useSessionStorage<Draft>({ key, defaultValue: initial, getInitialValueInEffect: false });
+  return useLocalStorage<Draft>({ key, defaultValue: initial, getInitialValueInEffect: false });
 }
 
-/** Drops the drafts of all other users of this tab; without `userId`, all. */
+/** Drops the drafts of all other users; without `userId`, all. */
 export function keepDraftsOf(userId: string | undefined): void {
-  for (const key of Object.keys(sessionStorage)) {
+  for (const key of Object.keys(localStorage)) {
     const isOther = userId === undefined || !key.startsWith(keyOf(userId, ""));
-    if (key.startsWith(PREFIX) && isOther) sessionStorage.removeItem(key);
+    if (key.startsWith(PREFIX) && isOther) localStorage.removeItem(key);
   }
 }

@@ -1,13 +1,16 @@
+import { useMediaQuery } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useState } from "react";
+import { lazy, Suspense } from "react";
+import { useSearchParams } from "react-router";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { useFrameBefore } from "../films/film-queries.ts";
-import { isRunning, selectionOf } from "../projects/prediction-cache.ts";
+import { isRunning, projectKeys, selectionOf } from "../projects/prediction-cache.ts";
 import { useChangeProject } from "../projects/project-queries.ts";
-import { nounOf, STEP_NAME } from "../projects/status-words.ts";
+import { FILM_ORDER, nounOf, STEP_NAME } from "../projects/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { useServices } from "../services.ts";
 import { useReferenceAddress } from "./reference-image.ts";
+import type { Look } from "./AboutTake.tsx";
 import { Sources } from "./Sources.tsx";
 import { StepCard } from "./StepCard.tsx";
 import {
@@ -25,8 +28,9 @@ import { useModels } from "./use-models.ts";
 import { predictionQuery, type Take, usePrediction, useTake } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
+import { useLast } from "../ui/window-focus.ts";
 
-const HistoryDrawer = lazy(() => import("./HistoryDrawer.tsx"));
+const TakeWindows = lazy(() => import("./TakeWindows.tsx"));
 
 export function FilmStrip({ project, texts }: { project: ProjectWithPredictions; texts: TextsState }) {
   const models = useModels();
@@ -45,9 +49,20 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
   const queries = useQueryClient();
   const [options, setOptions] = useDraft(`settings ${project.projectId}`, NO_SETTINGS);
   const select = useChangeProject(project.projectId);
-  // Keeps its step while the drawer slides out.
-  const [{ step: historyOf, isOpen }, setHistory] = useState<{ step: Step | null; isOpen: boolean }>(CLOSED);
-  const closeHistory = () => setHistory({ step: historyOf, isOpen: false });
+  const [address, setAddress] = useSearchParams();
+  /** What is looked at is in the address, for a reload and a second tab. */
+  const look: Look = (at) => {
+    const others = Object.fromEntries(address);
+    const given = Object.entries({ ...others, ...at }).filter((entry): entry is [string, string] => entry[1] !== null);
+    setAddress(given, { replace: true });
+  };
+  const [history, enlarged] = [address.get("history"), address.get("take")];
+  const wasOpened = useLast(history ?? enlarged) !== null;
+  const enlarge = (...shown: Prediction[]) => {
+    for (const take of shown) queries.setQueryData(projectKeys.prediction(take.predictionId), take); // without another read
+    look({ take: shown.map(({ predictionId }) => predictionId).join() });
+  };
+  const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });
   const optionsFor = (step: Step): StepOptions => ({ ...NO_OPTIONS, ...options[step] });
   const card = (step: Step) => ({
     project,
@@ -58,7 +73,11 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
     options: optionsFor(step),
     onOptions: (next: StepOptions) => setOptions({ ...options, [step]: next }),
     startsOn: step === "first-frame" ? null : startsOn,
-    onHistory: () => setHistory({ step, isOpen: true }),
+    isLookedAt: !isWide && address.get("step") === step,
+    onLook: () => address.get("step") !== step && look({ step }),
+    onHistory: () => look({ step, history: step }),
+    onEnlarge: enlarge,
+    onReuse,
     onUseLatest: () => select.mutate({ change: { selected: { [step]: null } } }),
   });
   /** Sets what a prediction was made with for the next one of its step. */
@@ -89,18 +108,21 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
       }
       named.push(name);
     }
-    const { aspectRatio } = input;
+    const { options: made, aspectRatio, leftOut } = optionsOf(prediction, models[step], texts.texts.textPrompt, ofStep);
     select.mutate(
       { change: { ...(aspectRatio === null ? {} : { aspectRatio }), selected } },
       {
         onSuccess: () => {
-          setOptions({ ...options, [step]: optionsOf(prediction, models[step], texts.texts.textPrompt, ofStep) });
-          closeHistory();
-          notify(reusedWords(nounOf(step), named, deleted));
+          setOptions({ ...options, [step]: made });
+          look({ history: null, take: null });
+          notify(
+            reusedWords(nounOf(step), named, [...deleted.map((name) => `its ${name}, which is deleted`), ...leftOut]),
+          );
         },
       },
     );
   };
+  const onReuse = (prediction: Prediction) => void reuse(prediction);
   const forVideo = optionsFor("video");
   const endsAtLast = takesLastFrame(modelOf(models.video, forVideo), forVideo);
   const firstSource =
@@ -111,43 +133,46 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
   return (
     <>
       <section className={classes.strip} aria-label="Steps">
-        <StepCard {...card("first-frame")} />
-        <StepCard
-          {...card("video")}
-          poster={posterFrame?.output?.url ?? posterImage.data ?? undefined}
-          notYet={
-            forVideo.firstFrame === null && startsOn === null
-              ? whyNotYet(project.predictions["first-frame"], first)
-              : null
-          }
-        >
-          {firstSource.frame !== null && (
-            <Sources
-              project={project}
-              label="Next video from"
-              sources={endsAtLast ? [firstSource, lastSource] : [firstSource]}
-              more={lastSource.frame === null ? "Add a last frame to set how it ends." : undefined}
-            />
-          )}
-        </StepCard>
-        <StepCard {...card("last-frame")} />
+        {(isWide ? FILM_ORDER : MAKING_ORDER).map((step) =>
+          step === "video" ? (
+            <StepCard
+              key={step}
+              {...card(step)}
+              poster={posterFrame?.output?.url ?? posterImage.data ?? undefined}
+              notYet={
+                forVideo.firstFrame === null && startsOn === null
+                  ? whyNotYet(project.predictions["first-frame"], first)
+                  : null
+              }
+            >
+              {firstSource.frame !== null && (
+                <Sources
+                  project={project}
+                  label="Next video from"
+                  sources={endsAtLast ? [firstSource, lastSource] : [firstSource]}
+                  more={lastSource.frame === null ? "Add a last frame to set how it ends." : undefined}
+                />
+              )}
+            </StepCard>
+          ) : (
+            <StepCard key={step} {...card(step)} />
+          ),
+        )}
       </section>
-      {select.error !== null && !isOpen && <ErrorNotice title="Could not change the project" error={select.error} />}
-      {historyOf !== null && (
+      {select.error !== null && history === null && enlarged === null && (
+        <ErrorNotice title="Could not change the project" error={select.error} />
+      )}
+      {wasOpened && (
         <Suspense>
-          <HistoryDrawer
-            project={project}
-            step={historyOf}
-            isOpen={isOpen}
-            onClose={closeHistory}
-            onReuse={(prediction) => void reuse(prediction)}
-            select={select}
-          />
+          <TakeWindows {...{ project, select, history, enlarged, look }} onReuse={onReuse} onEnlarge={enlarge} />
         </Suspense>
       )}
     </>
   );
 }
+
+/** On a phone, one below the other. */
+const MAKING_ORDER = ["first-frame", "last-frame", "video"] as const;
 
 const FRAMES = [
   ["firstFrame", "first-frame"],
@@ -156,18 +181,14 @@ const FRAMES = [
 
 const NO_SETTINGS: Partial<Record<Step, StepOptions>> = {};
 
-const CLOSED = { step: null, isOpen: false };
-
 const sourceOf = (name: string, chosen: string | null, { prediction, isSelected }: Take) => ({
   alt: `${chosen !== null ? "Chosen" : isSelected ? "Selected" : "Latest"} ${name}`,
   frame: chosen ?? prediction?.predictionId ?? null,
 });
 
-function reusedWords(noun: string, named: string[], deleted: string[]): string {
-  if (deleted.length > 0) {
-    const are = deleted.length > 1 ? "they are" : "it is";
-    return `The inputs are set without the ${deleted.join(" and the ")} of that ${noun}: ${are} deleted. Check what the next one is made from.`;
-  }
+function reusedWords(noun: string, named: string[], leftOut: string[]): string {
+  if (leftOut.length > 0)
+    return `The inputs of that ${noun} are set, without what can no longer be used: ${leftOut.join(", ")}.`;
   return named.length > 0
     ? `The inputs are set, with the ${named.join(" and the ")} of that ${noun}.`
     : "The inputs are set. Generate when you are ready.";

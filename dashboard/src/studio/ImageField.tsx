@@ -1,62 +1,77 @@
 import { ActionIcon, FileButton, Group, Input, Text } from "@mantine/core";
 import { IconPhotoPlus, IconX } from "@tabler/icons-react";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
+import { SmallButton } from "../ui/buttons.tsx";
 import { errorSentence } from "../ui/errors.ts";
 import { KINDS, refuseImage, useAddReference } from "./reference-image.ts";
 import { Frame } from "./Sources.tsx";
 import classes from "./screen.module.css";
-import { SmallButton } from "../ui/buttons.tsx";
 
 type Props = {
   project: ProjectWithPredictions;
   label: string;
+  description?: string;
   /** Of one image. */
   noun: string;
   addLabel: string;
   /** Paths of uploaded images, or ids of frames. */
   images: string[];
   max: number;
+  /** Of a change. */
+  error?: unknown;
   onChange: (images: string[]) => void;
   children?: ReactNode;
 };
 
-/** Images of the next prediction of a step: references, or one frame. */
-export function ImageField({ project, label, noun, addLabel, images, max, onChange, children }: Props) {
+/** Images that are chosen or dropped: references, or one frame. A single one is replaced. */
+export function ImageField({ project, label, noun, addLabel, images, max, onChange, children, ...props }: Props) {
   const [refusal, setRefusal] = useState<string | null>(null);
-  const add = useAddReference((path) => onChange([...images, path]));
-  const problem = refusal ?? (add.error === null ? null : errorSentence(add.error));
+  const button = useRef<HTMLButtonElement>(null);
+  const isOne = max === 1;
+  const add = useAddReference((path) => onChange(isOne ? [path] : [...images, path]));
+  const error = add.error ?? props.error ?? null;
+  const problem = refusal ?? (error === null ? null : errorSentence(error));
   const isFull = images.length >= max;
-  const take = (file: File | null) => {
-    if (file === null) return;
+  const take = (file: File | null | undefined) => {
+    if (file == null || add.isPending || (isFull && !isOne)) return;
     const reason = refuseImage(file);
     setRefusal(reason);
     if (reason === null) add.mutate(file);
   };
+  const remove = (image: string) => {
+    onChange(images.filter((one) => one !== image));
+    button.current?.focus(); // the one that was pressed goes
+  };
   return (
-    <Input.Wrapper label={label} labelElement="div" error={problem}>
+    <Input.Wrapper
+      label={label}
+      labelElement="div"
+      description={props.description}
+      error={problem}
+      onDragOver={(event) => event.preventDefault()} // without this the browser opens the file
+      onDrop={(event) => {
+        event.preventDefault();
+        take(event.dataTransfer.files[0]);
+      }}
+    >
       <Group gap="xs" mt={4}>
         {images.map((image, at) => {
-          const name = max === 1 ? noun : `${noun} ${at + 1}`;
+          const name = isOne ? noun : `${noun} ${at + 1}`;
           return (
             <div key={image} className={classes.reference}>
               <Frame project={project} frame={image} alt={`${name.charAt(0).toUpperCase()}${name.slice(1)}`} />
-              <ActionIcon
-                size="xs"
-                variant="default"
-                aria-label={`Remove ${name}`}
-                onClick={() => onChange(images.filter((one) => one !== image))}
-              >
+              <ActionIcon size="xs" variant="default" aria-label={`Remove ${name}`} onClick={() => remove(image)}>
                 <IconX size={12} aria-hidden />
               </ActionIcon>
             </div>
           );
         })}
-        {!isFull && (
+        {(isOne || !isFull) && (
           <FileButton accept={KINDS.join()} onChange={take}>
-            {(props) => (
-              <SmallButton {...props} isBusy={add.isPending} Icon={IconPhotoPlus}>
-                {addLabel}
+            {(given) => (
+              <SmallButton ref={button} {...given} isBusy={add.isPending} Icon={IconPhotoPlus}>
+                {isOne && isFull ? "Replace" : addLabel}
               </SmallButton>
             )}
           </FileButton>

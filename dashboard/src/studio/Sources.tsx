@@ -1,5 +1,4 @@
-import { Group, Text, Tooltip } from "@mantine/core";
-import type { ReactNode } from "react";
+import { Group, Text } from "@mantine/core";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
 import { nounOf, outdatedWords } from "../projects/status-words.ts";
 import { useRenewOutput } from "../projects/prediction-cache.ts";
@@ -15,25 +14,23 @@ type SourcesProps = {
   project: ProjectWithPredictions;
   label: string;
   sources: Source[];
-  more?: ReactNode;
+  more?: string | undefined;
 };
 
 /** Pictures that a prediction is, or will be, made from, in one line if there are two. */
 export function Sources({ project, label, sources, more }: SourcesProps) {
   return (
-    <Group gap="xs" wrap={sources.length > 2 ? "wrap" : "nowrap"} mih={36}>
+    <Group gap="xs" mih={36}>
       <Text size="sm" c="dimmed" style={{ flex: "none" }}>
         {label}
       </Text>
       {sources.map(({ alt, frame }) =>
         frame === null ? null : <Frame key={alt} project={project} frame={frame} alt={alt} />,
       )}
-      {typeof more === "string" ? (
+      {more !== undefined && (
         <Text size="sm" c="dimmed" truncate>
           {more}
         </Text>
-      ) : (
-        more
       )}
     </Group>
   );
@@ -61,39 +58,45 @@ export function Thumb({ prediction, alt }: { prediction: Prediction; alt: string
   );
 }
 
-const ALL_EVENTS = { hover: true, focus: true, touch: true };
+type TakeProps = { project: ProjectWithPredictions; prediction: Prediction };
 
-type InputProps = { project: ProjectWithPredictions; prediction: Prediction; label?: string | undefined };
+/** What of an outdated take is not what the next one would be made with. */
+export function Outdated({ project, prediction: { input, outdated } }: TakeProps) {
+  const first = usePrediction(project, input.firstFramePredictionId);
+  const last = usePrediction(project, input.lastFramePredictionId);
+  if (!outdated) return null;
+  const frames = [
+    ...(input.firstFramePredictionId === null ? [] : [{ name: "first frame", frame: first }]),
+    ...(input.lastFramePredictionId === null ? [] : [{ name: "last frame", frame: last }]),
+  ];
+  return <Text size="sm">Outdated. {outdatedWords(project, frames)}</Text>;
+}
 
 /** The frames that a prediction was made from. Nothing for a picture from text alone. */
-export function MadeFrom({ project, prediction: { step, input, outdated }, label = "Made from" }: InputProps) {
+export function MadeFrom({ label, ...take }: TakeProps & { label: string }) {
+  const { step, input } = take.prediction;
   const first = frameOf(input, "firstFrame");
-  const frames = [
-    {
-      name: "first frame",
-      id: input.firstFramePredictionId,
-      frame: usePrediction(project, input.firstFramePredictionId),
-    },
-    { name: "last frame", id: input.lastFramePredictionId, frame: usePrediction(project, input.lastFramePredictionId) },
-  ].filter(({ id }) => id !== null);
   if (first === null) return null;
   const of = `this ${nounOf(step)}`;
   const sources = [
     { alt: `First frame of ${of}`, frame: first },
     { alt: `Last frame of ${of}`, frame: frameOf(input, "lastFrame") },
   ];
-  const mark = outdated && (
-    <Tooltip label={outdatedWords(project, frames)} position="bottom" multiline maw={260} events={ALL_EVENTS}>
-      <Text size="sm" tabIndex={0} className={classes.outdated}>
-        Outdated
-      </Text>
-    </Tooltip>
+  return (
+    <div>
+      <Sources project={take.project} label={label} sources={sources} />
+      <Outdated {...take} />
+    </div>
   );
-  return <Sources project={project} label={label} sources={sources} more={mark} />;
 }
 
 /** An uploaded image, small. */
 function UploadedImage({ path, alt }: { path: string; alt: string }) {
   const { data: src } = useReferenceAddress(path);
-  return src == null ? <NoPicture alt={alt} /> : <img className={classes.thumb} src={src} alt={alt} title={alt} />;
+  if (src === null) return <Text size="xs">{alt} was removed</Text>;
+  return src === undefined ? (
+    <NoPicture alt={alt} />
+  ) : (
+    <img className={classes.thumb} src={src} alt={alt} title={alt} />
+  );
 }

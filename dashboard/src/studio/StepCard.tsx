@@ -1,17 +1,13 @@
+import { ActionIcon, Alert, Button, Code, Group, Stack, Text, Title, Tooltip } from "@mantine/core";
 import {
-  ActionIcon,
-  type ActionIconProps,
-  Alert,
-  Button,
-  Code,
-  Group,
-  Stack,
-  Text,
-  Title,
-  Tooltip,
-} from "@mantine/core";
-import { type Icon, IconAlertTriangle, IconDownload, IconHistory } from "@tabler/icons-react";
-import type { ComponentProps, ReactNode } from "react";
+  type Icon,
+  IconAlertTriangle,
+  IconDownload,
+  IconHistory,
+  IconMaximize,
+  IconRestore,
+} from "@tabler/icons-react";
+import { type ReactNode, useEffect, useRef } from "react";
 import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { isRunning } from "../projects/prediction-cache.ts";
 import { textProblem } from "../projects/project-fields.tsx";
@@ -43,7 +39,12 @@ type Props = {
   startsOn: Prediction | null;
   /** Of this step only. */
   children?: ReactNode;
+  /** The one that a phone shows after a reload. */
+  isLookedAt: boolean;
+  onLook: () => void;
   onHistory: () => void;
+  onEnlarge: (prediction: Prediction) => void;
+  onReuse: (prediction: Prediction) => void;
   onUseLatest: () => void;
 };
 
@@ -64,8 +65,19 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
     hasFirstFrame: project.takes["first-frame"] !== null || options.firstFrame !== null,
     hasLastFrame: isVideo && (project.takes["last-frame"] !== null || options.lastFrame !== null),
   };
+  const card = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
+  useEffect(() => {
+    if (props.isLookedAt) card.current?.scrollIntoView();
+  }, []);
   return (
-    <article className={classes.step} data-step={step} aria-labelledby={`step-${step}`}>
+    <article
+      ref={card}
+      className={classes.step}
+      data-step={step}
+      aria-labelledby={`step-${step}`}
+      onFocus={props.onLook}
+    >
       <div className={classes.film}>
         <StepScreen
           step={step}
@@ -81,7 +93,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           <Title order={2} size="h4" id={`step-${step}`}>
             {STEP_NAME[step]}
           </Title>
-          <StepTools step={step} shown={shown} title={title} hasHistory={latest !== null} onHistory={props.onHistory} />
+          <StepTools step={step} shown={shown} title={title} hasHistory={latest !== null} {...props} />
         </Group>
         <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
         <StepActions
@@ -119,7 +131,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           <MadeFrom
             project={project}
             prediction={shown}
-            label={isEarlier(latest, shown) ? `Shown ${nounOf(step)} made from` : undefined}
+            label={isEarlier(latest, shown) ? `Shown ${nounOf(step)} made from` : "Made from"}
           />
         )}
         {props.children}
@@ -153,34 +165,32 @@ function PredictionFailure({ error, step }: { error: NonNullable<Prediction["err
   );
 }
 
-type StepToolsProps = {
-  step: Step;
+type StepToolsProps = Pick<Props, "step" | "onHistory" | "onEnlarge" | "onReuse"> & {
   shown: Prediction | null;
   title: string;
   hasHistory: boolean;
-  onHistory: () => void;
 };
 
-function StepTools({ step, shown, title, hasHistory, onHistory }: StepToolsProps) {
+function StepTools({ step, shown, title, hasHistory, ...props }: StepToolsProps) {
   const download = useDownload(title);
   const name = STEP_NAME[step].toLowerCase();
-  const tool = (label: string, Mark: Icon, button: ActionIconProps & ComponentProps<"button">) => (
+  const tool = (label: string, Mark: Icon, onClick: () => void, opens?: "dialog") => (
     <Tooltip label={label}>
-      <ActionIcon
-        variant="default"
-        size="lg"
-        aria-label={`${label} ${label === "History" ? "of " : ""}the ${name}`}
-        {...button}
-      >
+      <ActionIcon variant="default" size="lg" aria-label={label} aria-haspopup={opens} onClick={onClick}>
         <Mark size={18} aria-hidden />
       </ActionIcon>
     </Tooltip>
   );
-  const save = () => shown !== null && !download.isPending && download.mutate(shown);
   return (
     <ActionIcon.Group>
-      {shown !== null && tool("Download", IconDownload, { onClick: save })}
-      {hasHistory && tool("History", IconHistory, { onClick: onHistory, "aria-haspopup": "dialog" })}
+      {shown !== null && (
+        <>
+          {tool(`Enlarge the ${name}`, IconMaximize, () => props.onEnlarge(shown), "dialog")}
+          {tool(`Use the inputs of the ${name}`, IconRestore, () => props.onReuse(shown))}
+          {tool(`Download the ${name}`, IconDownload, () => !download.isPending && download.mutate(shown))}
+        </>
+      )}
+      {hasHistory && tool(`History of the ${name}`, IconHistory, props.onHistory, "dialog")}
     </ActionIcon.Group>
   );
 }

@@ -23,13 +23,7 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
   const alt = `${STEP_NAME[step]}: ${prompt}`;
   return (
     <div className={classes.screen}>
-      {shown !== null &&
-        output !== null &&
-        (step === "video" ? (
-          <FilmVideo key={output.path} prediction={shown} output={output} label={alt} poster={poster} />
-        ) : (
-          <FrameImage key={output.path} prediction={shown} output={output} alt={alt} />
-        ))}
+      {shown !== null && <TakeMedia prediction={shown} label={alt} poster={poster} />}
       {output === null && <EmptyScreen step={step} text={running ? statusWords(running) : emptyWords(latest, shown)} />}
       {output !== null && (
         <div className={classes.chips}>
@@ -38,7 +32,13 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
           {running === null && !isSelected && isEarlier(latest, shown) && <span>Earlier {nounOf(step)}</span>}
         </div>
       )}
-      {running !== null && <ProgressLine prediction={running} />}
+      {running !== null && (
+        <progress
+          className={classes.line}
+          aria-label={`Progress of the ${STEP_NAME[step].toLowerCase()}`}
+          value={running.progress ?? undefined}
+        />
+      )}
     </div>
   );
 }
@@ -60,14 +60,27 @@ function EmptyScreen({ step, text }: { step: Step; text: string }) {
   );
 }
 
-type FilmVideoProps = Pick<ComponentProps<"video">, "poster" | "autoPlay" | "onEnded"> & {
-  prediction: Prediction;
-  output: Output;
-  label: string;
-};
+type PlayerProps = Pick<ComponentProps<"video">, "poster" | "autoPlay" | "onEnded" | "controls" | "muted">;
+type MediaProps = PlayerProps & { prediction: Prediction; label: string };
+
+/** The picture or the video of a take; nothing without a file. */
+export function TakeMedia({ prediction, label, ...player }: MediaProps) {
+  const { step, output } = prediction;
+  if (output === null) return null;
+  return step === "video" ? (
+    <FilmVideo key={output.path} prediction={prediction} output={output} label={label} {...player} />
+  ) : (
+    <FrameImage key={output.path} prediction={prediction} output={output} alt={label} />
+  );
+}
 
 /** A fresh URL is used only while the video is paused; playback continues at the same time. */
-export function FilmVideo({ prediction, output: { url, width, height }, label, ...player }: FilmVideoProps) {
+export function FilmVideo({
+  prediction,
+  output: { url, width, height },
+  label,
+  ...player
+}: MediaProps & { output: Output }) {
   const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
   const [address, setAddress] = useState(url);
   const element = useRef<HTMLVideoElement>(null);
@@ -93,10 +106,10 @@ export function FilmVideo({ prediction, output: { url, width, height }, label, .
       ref={element}
       className={classes.media}
       src={address}
+      controls
       {...player}
       width={width}
       height={height}
-      controls
       playsInline
       preload="metadata"
       aria-label={label}
@@ -141,27 +154,6 @@ function BrokenMedia({ onRetry }: { onRetry: () => void }) {
       <Button size="compact-sm" variant="white" onClick={onRetry}>
         Try again
       </Button>
-    </div>
-  );
-}
-
-/** A progress bar; indeterminate without a figure. */
-function ProgressLine({ prediction: { step, progress } }: { prediction: Prediction }) {
-  const percent = progress === null ? undefined : Math.floor(progress * 100);
-  return (
-    <div
-      className={classes.line}
-      role="progressbar"
-      aria-label={`Progress of the ${STEP_NAME[step].toLowerCase()}`}
-      aria-valuemin={0}
-      aria-valuemax={100}
-      aria-valuenow={percent}
-    >
-      <div
-        className={classes.lineFilled}
-        data-unknown={percent === undefined || undefined}
-        style={percent === undefined ? undefined : { width: `${percent}%` }}
-      />
     </div>
   );
 }

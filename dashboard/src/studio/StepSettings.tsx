@@ -128,7 +128,7 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
         />
       ))}
       {given.step === "video" && (
-        <Group grow align="flex-start">
+        <Group align="flex-start">
           {ownFrame("firstFrame")}
           {(model.controls.lastFrame !== undefined || options.lastFrame !== null) && ownFrame("lastFrame")}
         </Group>

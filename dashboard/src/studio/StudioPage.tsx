@@ -13,7 +13,8 @@ import { errorSentence, isGone } from "../ui/errors.ts";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
 import { FilmStrip } from "./FilmStrip.tsx";
-import { ReferencePanel } from "./ReferencePanel.tsx";
+import { ImageField } from "./ImageField.tsx";
+import screen from "./screen.module.css";
 import classes from "./studio.module.css";
 import { TextsPanel } from "./texts/TextsPanel.tsx";
 import { MONEY_KEY } from "../usage/use-usage.ts";
@@ -69,7 +70,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
             <AspectRatio project={project} />
           </TextsPanel>
         </div>
-        <ReferencePanel project={project} />
+        <ReferenceImage project={project} />
       </div>
       <FilmStrip project={project} texts={texts} />
       {filmId !== null && isNext && (
@@ -82,6 +83,29 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
         <Watch key={one.predictionId} prediction={one} />
       ))}
     </>
+  );
+}
+
+/** The project's image. */
+function ReferenceImage({ project }: { project: ProjectWithPredictions }) {
+  const { projectId, referenceImagePath: path } = project;
+  const change = useChangeProject(projectId);
+  return (
+    <section aria-label="Reference image" className={screen.preview}>
+      <ImageField
+        project={project}
+        label="Reference image"
+        {...(path === null && {
+          description: "Frames follow its look. Drop or choose a PNG, JPEG or WebP of at most 10 MiB.",
+        })}
+        noun="reference image"
+        addLabel="Choose image"
+        images={path === null ? [] : [path]}
+        max={1}
+        error={change.error}
+        onChange={([image = null]) => change.mutate({ change: { referenceImagePath: image } })}
+      />
+    </section>
   );
 }
 

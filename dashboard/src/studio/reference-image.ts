@@ -1,7 +1,5 @@
-import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
-import { useChangeProject } from "../projects/project-queries.ts";
-import { useServices } from "../services.ts";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useKeyframe, useServices } from "../services.ts";
 
 const LIFE_S = 3600;
 const referenceKey = (path: string) => ["reference", path] as const;
@@ -23,57 +21,18 @@ export function useReferenceAddress(path: string | null) {
   });
 }
 
-/** Shows a new upload from the local file. */
-function showUploaded(queries: QueryClient, path: string, file: Blob): void {
-  queries.setQueryData(referenceKey(path), URL.createObjectURL(file)); // refers to the file, and does not copy it
-}
-
-/** Uploads an image for one step. */
-export function useAddReference(onAdded: (path: string) => void) {
-  const { keyframe } = useServices();
+/** Uploads an image, which is shown from the local file. */
+export function useAddReference(onAdded: (path: string) => unknown) {
+  const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
     mutationFn: async (file: Blob) => {
       const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
-      showUploaded(queries, referenceImagePath, file);
+      queries.setQueryData(referenceKey(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
       return referenceImagePath;
     },
     onSuccess: onAdded,
   });
-}
-
-/** Uploads with progress, then makes it the project's image. A new upload or leaving the page aborts the previous one. */
-export function useUploadReference(projectId: string) {
-  const { keyframeUploading } = useServices();
-  const queries = useQueryClient();
-  const change = useChangeProject(projectId);
-  const running = useRef<AbortController | null>(null);
-  const [fraction, setFraction] = useState(0);
-  useEffect(() => () => running.current?.abort(), []);
-  const mutation = useMutation({
-    mutationFn: async (file: Blob) => {
-      running.current?.abort();
-      const controller = new AbortController();
-      running.current = controller;
-      const { signal } = controller;
-      setFraction(0);
-      const keyframe = keyframeUploading((gone) => !signal.aborted && setFraction(gone));
-      const uploaded = await keyframe.uploadReferenceImage(file, { signal });
-      showUploaded(queries, uploaded.referenceImagePath, file);
-      await change.mutateAsync({ change: uploaded });
-    },
-  });
-  return {
-    ...mutation,
-    /** Uploaded fraction, 0 to 1. */
-    fraction,
-    /** False once the image is stored and becomes the project's: that could happen after the stop. */
-    canStop: !change.isPending,
-    stop: () => {
-      running.current?.abort();
-      mutation.reset();
-    },
-  };
 }
 
 /** The service checks the bytes itself. */

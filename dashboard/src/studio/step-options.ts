@@ -51,17 +51,21 @@ const ELSEWHERE = new Set(["prompt", "firstFrame", "lastFrame", "referenceImages
 /** As people think of them; others come after these. */
 const ORDER = ["resolution", "durationSeconds", "audio", "seed", "negativePrompt"];
 const placeOf = (name: string): number => (ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length);
+const byPlace = ([one]: [string, unknown], [other]: [string, unknown]): number => placeOf(one) - placeOf(other);
 
 export const settingsOf = ({ controls }: Model): [name: string, ModelControl][] =>
   Object.entries(controls)
     .filter(([name]) => !ELSEWHERE.has(name))
-    .toSorted(([one], [other]) => placeOf(one) - placeOf(other));
+    .toSorted(byPlace);
 
 /** What a project has for the next prediction of a step. */
 export type Given = { step: Step; references: string[]; hasFirstFrame: boolean; hasLastFrame: boolean };
 
 /** How many reference images can be chosen. A video always has a first frame; for a last frame, that is one of the references. */
-export function maxReferences({ controls }: Model, { step, hasFirstFrame }: Given): number {
+export function maxReferences(
+  { controls }: Model,
+  { step, hasFirstFrame }: Pick<Given, "step" | "hasFirstFrame">,
+): number {
   const { max = 0, excludes = [] } = controls.referenceImages ?? {};
   if (step === "last-frame" && hasFirstFrame) return Math.max(0, max - 1);
   return step === "video" && excludes.includes("firstFrame") ? 0 : max;
@@ -120,61 +124,96 @@ export function choicesOf(model: Model | undefined, options: StepOptions, given:
 export const takesLastFrame = (model: Model | undefined, { usesLastFrame }: StepOptions): boolean =>
   usesLastFrame && (model === undefined || model.controls.lastFrame !== undefined);
 
-/** The settings that repeat a prediction. `projectPrompt` is what an empty prompt stands for; `frames` are not the project's. */
+/**
+ * The settings that repeat a prediction, without what the present models do not take, which `leftOut` names. `projectPrompt` is
+ * what an empty prompt stands for; `frames` are not the project's. `aspectRatio`: for the project; null: as it is.
+ */
 export function optionsOf(
-  { input, ...made }: Prediction,
+  { step, input, model }: Prediction,
   models: Model[] | undefined,
   projectPrompt: string,
   frames: Partial<Pick<StepOptions, FrameRole>>,
-): StepOptions {
-  const { prompt, referenceImagePaths } = input;
-  const wanted = made.requestedModel ?? made.model;
-  return {
-    model: models?.find((one) => one.model === wanted)?.isDefault === false ? wanted : null,
+): { options: StepOptions; aspectRatio: string | null; leftOut: string[] } {
+  const { prompt, referenceImagePaths, aspectRatio } = input;
+  const same = models?.find((one) => one.model === model);
+  const withLastFrame = frameOf(input, "lastFrame") !== null;
+  const options: StepOptions = {
+    ...NO_OPTIONS,
+    model: same?.isDefault === false ? model : null,
     prompt: prompt === projectPrompt ? "" : prompt,
     references: referenceImagePaths,
-    firstFrame: null,
-    lastFrame: null,
     ...frames,
-    usesLastFrame: frameOf(input, "lastFrame") !== null,
+    usesLastFrame: withLastFrame,
     values: Object.fromEntries(valuesOf(input)),
   };
+  const now = modelOf(models, options);
+  if (now === undefined) return { options, aspectRatio, leftOut: [] };
+  const isTaken = (name: string, value: Value) => {
+    const control = now.controls[name];
+    return control === undefined ? value === false : takes(control, value);
+  };
+  const most = maxReferences(now, { step, hasFirstFrame: frameOf(input, "firstFrame") !== null });
+  const others = valuesOf(input).filter(([name, value]) => !isTaken(name, value));
+  const isRatioTaken =
+    aspectRatio === null || now.controls.aspectRatio === undefined || isTaken("aspectRatio", aspectRatio);
+  const leftOut = [
+    same === undefined && `the model ${model}`,
+    ...others.map(([name, value]) => `${controlName(name).toLowerCase()} ${valueWords(name, value)}`),
+    !isRatioTaken && `aspect ratio ${aspectRatio}`,
+    referenceImagePaths.length > most && `${referenceImagePaths.length - most} of its reference images`,
+    withLastFrame && !takesLastFrame(now, options) && "the last frame",
+  ].filter((words) => words !== false);
+  for (const [name] of others) delete options.values[name];
+  options.references = referenceImagePaths.slice(0, most);
+  return { options, aspectRatio: isRatioTaken ? aspectRatio : null, leftOut };
 }
 
 const OF_IMAGE = /(PredictionId|ImagePaths?)$/;
 
 /** What a prediction was made with, beside its prompt, its ratio and its images. */
 const valuesOf = (input: Prediction["input"]): [string, Value][] =>
-  Object.entries(input).flatMap(([name, value]) =>
-    value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGE.test(name) ? [] : [[name, value]],
-  );
+  Object.entries(input)
+    .flatMap(([name, value]): [string, Value][] =>
+      value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGE.test(name) ? [] : [[name, value]],
+    )
+    .toSorted(byPlace);
 
 const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };
 
 /** A name for people. A control that this page does not know has its own. */
 export const controlName = (name: string): string => NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 
-const WORDS: Record<string, (value: Value) => string> = {
-  durationSeconds: (value) => `${value} s`,
-  audio: (value) => (value === true ? "sound" : "no sound"),
-  seed: (value) => `seed ${value}`,
-};
-
-export const valueWords = (name: string, value: Value): string => WORDS[name]?.(value) ?? String(value);
+export const valueWords = (name: string, value: Value): string =>
+  typeof value === "boolean" ? (value ? "on" : "off") : name === "durationSeconds" ? `${value} s` : String(value);
 
 /** In one line: the settings of the next prediction. */
 export function settingWords(model: Model, options: StepOptions, withLastFrame: boolean): string[] {
   const forced = forcedValues(model, options, withLastFrame);
   const values = settingsOf(model).flatMap(([name]) => {
     const value = forced[name] ?? chosenValue(model, name, options.values);
-    return value === undefined || value === false || name === "negativePrompt" ? [] : [valueWords(name, value)];
+    if (value === undefined || value === false || name === "negativePrompt") return [];
+    const label = controlName(name).toLowerCase();
+    return value === true ? label : name === "seed" ? `${label} ${value}` : valueWords(name, value);
   });
   return [model.label, ...values];
 }
 
-/** In one line: what a prediction was made with. */
-export const inputWords = (input: Prediction["input"]): string =>
-  valuesOf(input)
-    .filter(([name, value]) => value !== false && name !== "negativePrompt")
-    .map(([name, value]) => valueWords(name, value))
-    .join(" · ");
+/** `frames`: paths or ids, as StepOptions has them, in place of words. */
+export type Fact = { name: string; words: string; frames?: string[] };
+
+/** All that a prediction was made with. */
+export function factsOf({ input, model, requestedModel }: Prediction): Fact[] {
+  const images = (name: string, frames: (string | null)[]): Fact[] => {
+    const given = frames.filter((frame) => frame !== null);
+    return given.length === 0 ? [] : [{ name, words: given.join(), frames: given }];
+  };
+  return [
+    { name: "Model", words: requestedModel === null ? model : `${model} instead of ${requestedModel}` },
+    ...(input.aspectRatio === null ? [] : [{ name: "Ratio", words: input.aspectRatio }]),
+    ...valuesOf(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
+    { name: "Prompt", words: input.prompt },
+    ...images("First frame", [frameOf(input, "firstFrame")]),
+    ...images("Last frame", [frameOf(input, "lastFrame")]),
+    ...images("References", input.referenceImagePaths),
+  ];
+}

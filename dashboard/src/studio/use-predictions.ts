@@ -50,6 +50,7 @@ export function usePrediction(
     ...predictionQuery(services, predictionId ?? ""),
     enabled: predictionId !== null && known == null,
     refetchInterval: RENEW_MS,
+    refetchOnWindowFocus: "always", // another tab may have deleted it
   });
   return predictionId === null ? null : (known ?? data);
 }

@@ -1,9 +1,10 @@
 import { Anchor, Button, Card, Group, Skeleton, Stack, Text, Title, VisuallyHidden } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { type Icon, IconArrowLeft, IconMapSearch } from "@tabler/icons-react";
-import { type ReactNode, useId } from "react";
+import { Fragment, type ReactNode, useId } from "react";
 import { Link } from "react-router";
 import { BusyButton } from "./buttons.tsx";
+import classes from "./facts.module.css";
 import { ErrorNotice } from "./notices.tsx";
 
 type Props = { title: string; text?: string; actions?: ReactNode };
@@ -69,6 +70,21 @@ export function Panel({ title, actions, children }: { title: string; actions?: R
     </Card>
   );
 }
+
+/** Names with their values, without those that are null. */
+export const Facts = ({ of }: { of: Record<string, ReactNode> }) => (
+  <dl className={classes.facts}>
+    {Object.entries(of).map(
+      ([name, value]) =>
+        value !== null && (
+          <Fragment key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </Fragment>
+        ),
+    )}
+  </dl>
+);
 
 type MissingProps = { title: string; text?: string; to: string; label: string };
 

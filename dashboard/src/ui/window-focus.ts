@@ -19,3 +19,10 @@ export function useOpened(isOpen: boolean): boolean {
   useEffect(() => setOpened(isOpen), [isOpen]);
   return opened;
 }
+
+/** The last value that was not null: a window keeps what it shows while it closes. */
+export function useLast<Value>(value: Value | null): Value | null {
+  const [last, setLast] = useState(value);
+  if (value !== null && value !== last) setLast(value);
+  return value ?? last;
+}

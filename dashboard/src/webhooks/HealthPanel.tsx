@@ -1,6 +1,6 @@
-import { Center, Skeleton, Stack, Text, VisuallyHidden } from "@mantine/core";
+import { Center, Skeleton, Stack, Text } from "@mantine/core";
 import type { Webhook } from "../../../client/index.ts";
-import { Panel } from "../ui/page-parts.tsx";
+import { Panel, Unread } from "../ui/page-parts.tsx";
 import { Time } from "../ui/Time.tsx";
 import { attemptWords } from "./deliveries/delivery.ts";
 import { EndpointState, OutcomeIcon } from "./EndpointState.tsx";
@@ -15,21 +15,19 @@ import {
   sumHours,
   useHealth,
 } from "./health.ts";
-import { ErrorNotice } from "../ui/notices.tsx";
 
 const CHART_HEIGHT = 200;
 
 export function HealthPanel({ webhook }: { webhook: Webhook }) {
-  const { data, error, refetch } = useHealth(webhook.webhookId);
+  const health = useHealth(webhook.webhookId);
+  const { data, error } = health;
   const known = data?.endpoints[0];
   const hours = data === undefined ? undefined : fillHours(data.since, known?.hours ?? []);
   const isEmpty = known !== undefined && known.hours.length === 0;
   return (
     <Panel title="Last 24 hours" actions={<EndpointState webhook={webhook} sums={known && sumHours(known.hours)} />}>
       <Stack>
-        {error !== null && (
-          <ErrorNotice title="Could not load the last 24 hours" error={error} onRetry={() => void refetch()} />
-        )}
+        <Unread query={health} what="the last 24 hours" heights={[]} />
         <HealthNumbers sums={hours ? sumHours(hours) : error === null ? undefined : null} />
         {isEmpty ? (
           <Center h={CHART_HEIGHT}>
@@ -40,7 +38,6 @@ export function HealthPanel({ webhook }: { webhook: Webhook }) {
         ) : (
           <HourChart hours={hours} />
         )}
-        {hours !== undefined && !isEmpty && <HourTable hours={hours} />}
         <LastSent last={data === undefined ? undefined : (known?.last ?? null)} />
       </Stack>
     </Panel>
@@ -72,15 +69,20 @@ const total = (hour: HealthHour): number => hour.delivered + hour.retrying + hou
 
 const most = (hours: HealthHour[]): number => Math.max(1, ...hours.map(total));
 
+const barWords = (hour: HealthHour): string =>
+  [hourWords(hour.hour), ...OUTCOMES.map(({ kind, label }) => `${label} ${hour[kind]}`)].join("\n");
+
 const HOURS_APART = 3;
 
-/** The bars with their scale and hours. Hidden from screen readers: HourTable says the same. */
+/** The bars with their scale and hours. */
 function HourChart({ hours }: { hours: HealthHour[] }) {
   return (
-    <div aria-hidden className={classes.chart} style={{ height: CHART_HEIGHT }}>
-      <span className={classes.scale}>{NUMBER.format(most(hours))}</span>
-      <HourBars hours={hours} />
-      <div className={classes.hours}>
+    <div className={classes.chart} style={{ height: CHART_HEIGHT }}>
+      <span aria-hidden className={classes.scale}>
+        {NUMBER.format(most(hours))}
+      </span>
+      <HourBars hours={hours} isRead />
+      <div aria-hidden className={classes.hours}>
         {/* Counted back from the current hour, which always has a label. */}
         {hours.map(({ hour }, at) => (
           <span key={hour}>{(hours.length - 1 - at) % HOURS_APART === 0 && hourWords(hour)}</span>
@@ -90,56 +92,26 @@ function HourChart({ hours }: { hours: HealthHour[] }) {
   );
 }
 
-/** Decorative: the numbers beside the bars say the same. */
-export function HourBars({ hours }: { hours: HealthHour[] }) {
+/** Decorative unless `isRead`: then a screen reader reads each hour with deliveries. */
+export function HourBars({ hours, isRead = false }: { hours: HealthHour[]; isRead?: boolean }) {
   return (
-    <div className={classes.bars} aria-hidden>
+    <div className={classes.bars} aria-hidden={!isRead}>
       {hours.map((hour) => (
         <div
           key={hour.hour}
+          role="img"
+          aria-hidden={total(hour) === 0}
+          aria-label={barWords(hour)}
           className={classes.bar}
           style={{ height: `${(total(hour) / most(hours)) * 100}%` }}
-          title={[hourWords(hour.hour), ...OUTCOMES.map(({ kind, label }) => `${label} ${hour[kind]}`)].join("\n")}
+          title={barWords(hour)}
         >
           {OUTCOMES.map(({ kind }) => (
-            <span key={kind} className={classes[kind]} style={{ flexGrow: sumHours([hour])[kind], flexBasis: 0 }} />
+            <span key={kind} className={classes[kind]} style={{ flexGrow: hour[kind], flexBasis: 0 }} />
           ))}
         </div>
       ))}
     </div>
-  );
-}
-
-/** The chart as a table for screen readers: hours with deliveries. */
-function HourTable({ hours }: { hours: HealthHour[] }) {
-  return (
-    <VisuallyHidden>
-      <table>
-        <caption>Deliveries of the last 24 hours, by the hour of their last attempt</caption>
-        <thead>
-          <tr>
-            <th scope="col">Hour</th>
-            {OUTCOMES.map(({ kind, label }) => (
-              <th key={kind} scope="col">
-                {label}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {hours
-            .filter(({ delivered, retrying, exhausted }) => delivered + retrying + exhausted > 0)
-            .map((hour) => (
-              <tr key={hour.hour}>
-                <th scope="row">{hourWords(hour.hour)}</th>
-                {OUTCOMES.map(({ kind }) => (
-                  <td key={kind}>{sumHours([hour])[kind]}</td>
-                ))}
-              </tr>
-            ))}
-        </tbody>
-      </table>
-    </VisuallyHidden>
   );
 }
 

@@ -45,11 +45,10 @@ export function fillHours(since: string, known: HealthHour[]): HealthHour[] {
 
 export type HealthSums = Pick<HealthHour, "delivered" | "retrying" | "exhausted">;
 
-export const sumHours = (hours: HealthHour[]): HealthSums => ({
-  delivered: hours.reduce((sum, { delivered }) => sum + delivered, 0),
-  retrying: hours.reduce((sum, { retrying }) => sum + retrying, 0),
-  exhausted: hours.reduce((sum, { exhausted }) => sum + exhausted, 0),
-});
+export function sumHours(hours: HealthHour[]): HealthSums {
+  const sumOf = (kind: keyof HealthSums) => hours.reduce((sum, hour) => sum + hour[kind], 0);
+  return { delivered: sumOf("delivered"), retrying: sumOf("retrying"), exhausted: sumOf("exhausted") };
+}
 
 const HOUR = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 

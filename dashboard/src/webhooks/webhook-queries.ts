@@ -7,7 +7,10 @@ import { useKeyframe, useRepeatKey } from "../services.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 
 /** Which deliveries are listed; without a field, all. */
-export type DeliveryFilter = { status?: Delivery["status"]; eventType?: QueryOf<"listDeliveries">["eventType"] };
+export type DeliveryFilter = {
+  status?: Delivery["status"] | undefined;
+  eventType?: QueryOf<"listDeliveries">["eventType"] | undefined;
+};
 
 /** Query keys. Keys with the same beginning are invalidated together. */
 export const webhookKeys = {

@@ -75,20 +75,19 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             fullWidth
             data={STATUSES}
             value={filter.status ?? "all"}
-            onChange={(value) => {
-              const { status: _, ...others } = filter;
-              show(value === "all" ? others : { ...others, status: value as NonNullable<DeliveryFilter["status"]> }); // one of STATUSES
-            }}
+            onChange={
+              (value) => show({ ...filter, status: value === "all" ? undefined : (value as DeliveryFilter["status"]) }) // one of STATUSES
+            }
           />
           <NativeSelect
             aria-label="Filter by event"
             size="xs"
             data={EVENTS}
             value={filter.eventType ?? ""}
-            onChange={({ currentTarget: { value } }) => {
-              const { eventType: _, ...others } = filter;
-              show(value === "" ? others : { ...others, eventType: value as NonNullable<DeliveryFilter["eventType"]> }); // one of EVENTS
-            }}
+            onChange={
+              ({ currentTarget: { value } }) =>
+                show({ ...filter, eventType: (value || undefined) as DeliveryFilter["eventType"] }) // one of EVENTS
+            }
           />
         </div>
         <Unread query={deliveries} what="deliveries" heights={[52, 52, 52, 52, 52]} />

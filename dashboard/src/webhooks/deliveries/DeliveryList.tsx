@@ -1,6 +1,6 @@
 import { Accordion, Anchor, Group, Stack, Text } from "@mantine/core";
 import { IconRepeat } from "@tabler/icons-react";
-import type { ReactNode, Ref } from "react";
+import type { Ref } from "react";
 import { Link } from "react-router";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { OutcomeIcon } from "../EndpointState.tsx";
@@ -10,6 +10,7 @@ import { useRedeliver, useWatchDelivery } from "./delivery-queries.ts";
 import { aboutWords, attemptWords, deliveryState, formatDuration } from "./delivery.ts";
 import { CopyButton } from "../../ui/CopyButton.tsx";
 import { SmallButton } from "../../ui/buttons.tsx";
+import { Facts } from "../../ui/page-parts.tsx";
 import { ErrorNotice, notify } from "../../ui/notices.tsx";
 
 type Props = {
@@ -118,6 +119,11 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
           webhook.enabled ? "Sending again. The answer appears here." : "It will be sent when the endpoint is enabled.",
         ),
     });
+  const project = (
+    <Anchor inherit underline="always" component={Link} to={`/projects/${projectId}`}>
+      {projectTitle}
+    </Anchor>
+  );
   return (
     <Stack gap="md">
       <Group>
@@ -126,34 +132,16 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
         </SmallButton>
       </Group>
       {redeliver.error !== null && <ErrorNotice title="Could not send again" error={redeliver.error} />}
-      <dl className={classes.facts}>
-        <Fact name="webhook-id">
-          <code>{eventId}</code>
-        </Fact>
-        {projectId !== null && (
-          <Fact name="Project">
-            {projectTitle === null ? (
-              "deleted"
-            ) : (
-              <Anchor inherit underline="always" component={Link} to={`/projects/${projectId}`}>
-                {projectTitle}
-              </Anchor>
-            )}
-          </Fact>
-        )}
-        {predictionId !== null && (
-          <Fact name="Prediction">
-            <code>{predictionId}</code>
-          </Fact>
-        )}
-        <Fact name="Created">
-          <Time iso={createdAt} />
-        </Fact>
-        <Fact name="Next attempt">
-          {nextAttemptAt === null && "none"}
-          {nextAttemptAt !== null && (webhook.enabled ? <Time iso={nextAttemptAt} /> : "when the endpoint is enabled")}
-        </Fact>
-      </dl>
+      <Facts
+        of={{
+          "webhook-id": <code>{eventId}</code>,
+          Project: projectId && (projectTitle === null ? "deleted" : project),
+          Prediction: predictionId && <code>{predictionId}</code>,
+          Created: <Time iso={createdAt} />,
+          "Next attempt":
+            nextAttemptAt === null ? "none" : webhook.enabled ? <Time iso={nextAttemptAt} /> : WHEN_ENABLED,
+        }}
+      />
       <AttemptList attempts={attemptLog} />
       <Stack gap={6}>
         <Group justify="space-between">
@@ -176,12 +164,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
   );
 }
 
-const Fact = ({ name, children }: { name: string; children: ReactNode }) => (
-  <>
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </>
-);
+const WHEN_ENABLED = "when the endpoint is enabled";
 
 /** The response is shown as plain text. */
 export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) {

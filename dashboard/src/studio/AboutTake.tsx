@@ -1,0 +1,102 @@
+import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
+import { IconCheck, IconRestore } from "@tabler/icons-react";
+import { useQueryClient } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { hasEnded, type Prediction, type ProjectWithPredictions } from "../../../client/index.ts";
+import { projectKeys, selectionOf } from "../projects/prediction-cache.ts";
+import type { useChangeProject } from "../projects/project-queries.ts";
+import { PredictionState } from "../projects/status.tsx";
+import { nounOf, USE } from "../projects/status-words.ts";
+import { SmallButton } from "../ui/buttons.tsx";
+import { Facts } from "../ui/page-parts.tsx";
+import { Time } from "../ui/Time.tsx";
+import { Frame, Outdated } from "./Sources.tsx";
+import { type Fact, factsOf } from "./step-options.ts";
+import { TakeMenu } from "./TakeMenu.tsx";
+
+/** Changes what is looked at, as the address has it. */
+export type Look = (at: Partial<Record<"step" | "history" | "take", string | null>>) => void;
+
+export type TakesProps = {
+  project: ProjectWithPredictions;
+  select: ReturnType<typeof useChangeProject>;
+  onReuse: (prediction: Prediction) => void;
+};
+
+type Props = TakesProps & {
+  prediction: Prediction;
+  /** The one that it is compared with: the inputs that differ are marked. */
+  other?: Prediction | undefined;
+  /** More of a text are cut. */
+  lines?: number | undefined;
+  /** More buttons. */
+  children?: ReactNode;
+};
+
+/** What a prediction was made with and what became of it. A take can be selected, hidden and deleted, and its inputs used again. */
+export function AboutTake({ project, prediction, other, lines, select, onReuse, children }: Props) {
+  const queries = useQueryClient();
+  const { step, predictionId, output, error, createdAt } = prediction;
+  const isChosen = predictionId === (project.selected[step] ?? project.takes[step]?.predictionId);
+  const choose = () => {
+    if (isChosen) return;
+    queries.setQueryData(projectKeys.prediction(predictionId), prediction); // shown without another read
+    select.mutate({ change: { selected: selectionOf(project, prediction) } });
+  };
+  const others = other && factsOf(other);
+  const facts: Record<string, ReactNode> = {};
+  for (const fact of factsOf(prediction)) {
+    const isDifferent = others !== undefined && others.find(({ name }) => name === fact.name)?.words !== fact.words;
+    facts[fact.name] = <FactValue {...{ project, fact, isDifferent, lines }} noun={nounOf(step)} />;
+  }
+  return (
+    <Stack gap={4} miw={0}>
+      <PredictionState prediction={prediction} isCanceling={false} />
+      <Text size="xs" c="dimmed">
+        <Time iso={createdAt} />
+      </Text>
+      {error !== null && <Text size="xs">{error.message}</Text>}
+      <Facts of={facts} />
+      <Outdated project={project} prediction={prediction} />
+      <Group gap="xs" mt={4}>
+        {output !== null && (
+          <SmallButton
+            size="compact-sm"
+            variant={isChosen ? "light" : "default"}
+            aria-pressed={isChosen}
+            {...(isChosen && { Icon: IconCheck })}
+            onClick={choose}
+          >
+            {(isChosen ? "Used " : "Use ") + USE[step]}
+          </SmallButton>
+        )}
+        <SmallButton size="compact-sm" Icon={IconRestore} onClick={() => onReuse(prediction)}>
+          Use these inputs
+        </SmallButton>
+        {children}
+        {hasEnded(prediction) && <TakeMenu prediction={prediction} title={project.title} />}
+      </Group>
+    </Stack>
+  );
+}
+
+type FactValueProps = Pick<Props, "project" | "lines"> & { fact: Fact; isDifferent: boolean; noun: string };
+
+function FactValue({ project, fact: { name, words, frames }, isDifferent, lines, noun }: FactValueProps) {
+  const pictures = frames?.map((frame, at) => {
+    const alt = name === "References" ? `Reference ${at + 1}` : `${name} of this ${noun}`;
+    return <Frame key={frame} project={project} frame={frame} alt={alt} />;
+  });
+  const value = pictures === undefined ? words : <Group gap="xs">{pictures}</Group>;
+  return (
+    <Text
+      size="sm"
+      component={isDifferent ? "mark" : "div"}
+      display="block"
+      {...(lines && { lineClamp: lines, title: words })}
+    >
+      {isDifferent && <VisuallyHidden>Different: </VisuallyHidden>}
+      {value}
+    </Text>
+  );
+}

@@ -1,0 +1,37 @@
+import type { Prediction } from "../../../client/index.ts";
+import { FILM_ORDER } from "../projects/status-words.ts";
+import { useLast } from "../ui/window-focus.ts";
+import type { Look, TakesProps } from "./AboutTake.tsx";
+import { HistoryDrawer } from "./HistoryDrawer.tsx";
+import { TakeWindow } from "./TakeWindow.tsx";
+
+type Props = TakesProps & {
+  /** As the address has them. */
+  history: string | null;
+  enlarged: string | null;
+  look: Look;
+  onEnlarge: (...takes: Prediction[]) => void;
+};
+
+/** The history of a step, and above it the take that is looked at. */
+export default function TakeWindows({ history, enlarged, look, onEnlarge, ...about }: Props) {
+  const step = useLast(FILM_ORDER.find((one) => one === history) ?? null);
+  const ids = useLast(enlarged);
+  return (
+    <>
+      {step !== null && (
+        <HistoryDrawer
+          {...about}
+          step={step}
+          isOpen={history !== null}
+          isCovered={enlarged !== null}
+          onClose={() => look({ history: null })}
+          onEnlarge={onEnlarge}
+        />
+      )}
+      {ids !== null && (
+        <TakeWindow {...about} ids={ids.split(",")} isOpen={enlarged !== null} onClose={() => look({ take: null })} />
+      )}
+    </>
+  );
+}
