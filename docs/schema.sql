@@ -2139,7 +2139,7 @@ create table keyframe_private.daily_costs (
   unknown_submits integer not null default 0,
   constraint daily_costs_pkey PRIMARY KEY (id)
 ) with (fillfactor=50);
-comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
+comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Triggers on provider_submits keep it: correct a row there. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
 comment on column keyframe_private.daily_costs.predictions is 'How many predictions were started.';
 comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';
@@ -2240,6 +2240,8 @@ CREATE INDEX provider_submits_search_due_at_idx ON keyframe_private.provider_sub
 CREATE INDEX provider_submits_cancel_due_at_idx ON keyframe_private.provider_submits USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
 CREATE INDEX provider_submits_text_idx ON keyframe_private.provider_submits USING btree (submitted_at, text_hash) WHERE (text_hash IS NOT NULL);
 alter table keyframe_private.provider_submits enable row level security;
+CREATE TRIGGER _100_keep_changed BEFORE UPDATE OF owner_id, project_id, prediction_id, attempt, step, model, created_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.owner_id IS DISTINCT FROM new.owner_id OR old.project_id IS DISTINCT FROM new.project_id OR old.prediction_id IS DISTINCT FROM new.prediction_id OR old.attempt IS DISTINCT FROM new.attempt OR old.step IS DISTINCT FROM new.step OR old.model IS DISTINCT FROM new.model OR old.created_at IS DISTINCT FROM new.created_at) EXECUTE FUNCTION keyframe_private.keep_submit();
+CREATE TRIGGER _100_keep_deleted BEFORE DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.created_at > (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.keep_submit();
 CREATE TRIGGER _200_settle BEFORE UPDATE OF outcome ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome) EXECUTE FUNCTION keyframe_private.settle_ended();
 CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits REFERENCING NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.count_costs();
 CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.count_costs();
@@ -4465,6 +4467,17 @@ begin
     new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
   end if;
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_submit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  raise exception 'A submit stays in the ledger for 13 months, with its owner, prediction, step, model and day. If it was not billed, set cost_state = ''released''; if it has cost something else, set cost_micros.'
+    using errcode = 'check_violation', constraint = 'submit_stays_in_the_ledger', hint = 'docs/costs.md: Settle one.';
 end
 $function$;
 

@@ -15,7 +15,7 @@ create table keyframe_private.daily_costs (
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0
 ) with (fillfactor = 50);
-comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
+comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Triggers on provider_submits keep it: correct a row there. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
 comment on column keyframe_private.daily_costs.predictions is 'How many predictions were started.';
 comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';

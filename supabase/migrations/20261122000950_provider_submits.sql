@@ -68,6 +68,25 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
+-- The sums by day count a submit where it was added, and the provider's invoice names it. prune deletes it after 13 months.
+create function keyframe_private.keep_submit()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  raise exception 'A submit stays in the ledger for 13 months, with its owner, prediction, step, model and day. If it was not billed, set cost_state = ''released''; if it has cost something else, set cost_micros.'
+    using errcode = 'check_violation', constraint = 'submit_stays_in_the_ledger', hint = 'docs/costs.md: Settle one.';
+end
+$$;
+create trigger _100_keep_changed before update of owner_id, project_id, prediction_id, attempt, step, model, created_at on keyframe_private.provider_submits
+  for each row when ((old.owner_id, old.project_id, old.prediction_id, old.attempt, old.step, old.model, old.created_at)
+    is distinct from (new.owner_id, new.project_id, new.prediction_id, new.attempt, new.step, new.model, new.created_at))
+  execute function keyframe_private.keep_submit();
+create trigger _100_keep_deleted before delete on keyframe_private.provider_submits
+  for each row when (old.created_at > now() - interval '13 months') execute function keyframe_private.keep_submit();
+
 -- Adds the next submit of a prediction, which holds the most that it can cost at the prices of now. One in the place of another that was
 -- released counts on the day of that one, and needs budget only if it can cost more. Where a price counts the megapixels of the input, they
 -- are kept: its images may be deleted before it ends.

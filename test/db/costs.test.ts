@@ -53,6 +53,15 @@ const cost = (state: string, amountMicros: number | null, atMostMicros = amountM
   ...{ amountMicros, atMostMicros, currency: "USD", state },
 });
 
+/** The rows of the last statement, run as the SQL editor of Studio does. */
+async function asAdministrator(text: string): Promise<Row[]> {
+  const { results } = await db.sql.begin(async (transaction) => {
+    await transaction.unsafe("set local role postgres");
+    return { results: await runStatements(transaction, text) };
+  });
+  return (results.at(-1)?.rows ?? []) as Row[];
+}
+
 /** The budget that a start is refused for. */
 async function refusedBudget(whose = world): Promise<Record<string, unknown>> {
   const answer = await start(db, whose);
@@ -175,6 +184,25 @@ describe("what a prediction costs", () => {
     await db.sql`update keyframe_private.provider_submits set cost_state = 'settled', cost_micros = 1000 where prediction_id = ${id}`;
     expect(await sums()).toEqual({ predictions: 1, held: 0, settled: 1000, unknown: 0 });
   });
+
+  test.each([
+    ["deletes a submit", "delete from keyframe_private.provider_submits"],
+    ["gives a submit to another owner", "update keyframe_private.provider_submits set owner_id = gen_random_uuid()"],
+    [
+      "moves a submit to another day",
+      "update keyframe_private.provider_submits set created_at = created_at - interval '1 day'",
+    ],
+    ["gives a submit another model", "update keyframe_private.provider_submits set model = 'google/veo-3.1'"],
+  ])(
+    "an administrator %s → refused with what to do instead, and the sums stay the ledger's",
+    async (_what, statement) => {
+      await submitted();
+      const refusal = await refusalOf(asAdministrator(statement));
+      expect(refusal).toMatchObject({ sqlstate: "23514", constraint: "submit_stays_in_the_ledger" });
+      expect(refusal.message).toMatch(/cost_state = 'released'.*cost_micros/);
+      expect(await sums(world.owner)).toEqual({ predictions: 1, held: FRAME, settled: 0, unknown: 0 });
+    },
+  );
 });
 
 describe("budgets", () => {
@@ -389,8 +417,10 @@ describe("days and months, by UTC", () => {
   test("a submit is refused by the provider after midnight → the next one counts on the day of the start, so today's budget is not exceeded", async () => {
     await budget(null, FRAME);
     const { id, lease } = await submitted();
-    await db.sql`update keyframe_private.provider_submits set created_at = created_at - interval '1 day'`;
-    await db.sql`update keyframe_private.daily_costs set day = day - 1`;
+    await db.sql.unsafe(`
+      set local session_replication_role = replica;
+      update keyframe_private.provider_submits set created_at = created_at - interval '1 day';
+      update keyframe_private.daily_costs set day = day - 1`);
     await start(db, world);
     await retryLater(db.sql, id, lease);
     const days = await db.sql`
@@ -567,14 +597,7 @@ describe("docs/costs.md, as an administrator does it in Studio", () => {
   });
 
   test.each(recipes)("$title → what the page says", async ({ title, sql }) => {
-    await EFFECTS[title]?.(async (values = {}) => {
-      const text = fillIn(sql, values);
-      const { results } = await db.sql.begin(async (transaction) => {
-        await transaction.unsafe("set local role postgres");
-        return { results: await runStatements(transaction, text) };
-      });
-      return (results.at(-1)?.rows ?? []) as Row[];
-    });
+    await EFFECTS[title]?.((values = {}) => asAdministrator(fillIn(sql, values)));
   });
 });
 

@@ -200,7 +200,9 @@ test("past 13 months → pruned, unless it has not ended", async () => {
   const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
   const open = await seedPrediction(db.sql, world, { status: "processing" });
   const age = (interval: string) =>
-    db.sql`update keyframe_private.provider_submits set created_at = now() - ${interval}::interval`;
+    db.sql.unsafe(`
+      set local session_replication_role = replica;
+      update keyframe_private.provider_submits set created_at = now() - interval '${interval}'`);
   await age("394 days");
   await prune();
   expect(await submitsOf(db.sql, id)).toHaveLength(1);
