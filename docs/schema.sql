@@ -2543,9 +2543,9 @@ create view keyframe_private.admin_costs with (security_invoker=true) as
     step,
     model,
     sum(predictions) AS predictions,
-    sum(settled_micros) / '1000000'::numeric AS settled_usd,
-    sum(held_micros) / '1000000'::numeric AS held_usd,
-    sum(unknown_micros) / '1000000'::numeric AS unknown_usd
+    round(sum(settled_micros) / '1000000'::numeric, 6) AS settled_usd,
+    round(sum(held_micros) / '1000000'::numeric, 6) AS held_usd,
+    round(sum(unknown_micros) / '1000000'::numeric, 6) AS unknown_usd
    FROM keyframe_private.daily_costs c
   WHERE owner_id <> '00000000-0000-0000-0000-000000000000'::uuid
   GROUP BY day, owner_id, step, model;

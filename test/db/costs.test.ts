@@ -1,7 +1,6 @@
 import postgres from "postgres";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { runStatements } from "../../tools/sql/run-statements.ts";
-import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
+import { asAdministrator, fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 import { claim, complete, makeDue, providerSays, readRow, retryLater, submitsOf } from "../support/database/calls.ts";
 import { providerState } from "../../shared/replicate/provider-prediction.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
@@ -52,15 +51,6 @@ async function costOf(id: string) {
 const cost = (state: string, amountMicros: number | null, atMostMicros = amountMicros) => ({
   ...{ amountMicros, atMostMicros, currency: "USD", state },
 });
-
-/** The rows of the last statement, run as the SQL editor of Studio does. */
-async function asAdministrator(text: string): Promise<Row[]> {
-  const { results } = await db.sql.begin(async (transaction) => {
-    await transaction.unsafe("set local role postgres");
-    return { results: await runStatements(transaction, text) };
-  });
-  return (results.at(-1)?.rows ?? []) as Row[];
-}
 
 /** The budget that a start is refused for. */
 async function refusedBudget(whose = world): Promise<Record<string, unknown>> {
@@ -197,7 +187,7 @@ describe("what a prediction costs", () => {
     "an administrator %s → refused with what to do instead, and the sums stay the ledger's",
     async (_what, statement) => {
       await submitted();
-      const refusal = await refusalOf(asAdministrator(statement));
+      const refusal = await refusalOf(asAdministrator(db.sql, statement));
       expect(refusal).toMatchObject({ sqlstate: "23514", constraint: "submit_stays_in_the_ledger" });
       expect(refusal.message).toMatch(/cost_state = 'released'.*cost_micros/);
       expect(await sums(world.owner)).toEqual({ predictions: 1, held: FRAME, settled: 0, unknown: 0 });
@@ -553,7 +543,7 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     const [most, ...rest] = await run();
     expect(rest).toHaveLength(1);
     expect(most).toMatchObject({ email: `${world.owner}@keyframe.local`, owner_id: world.owner, predictions: "2" });
-    expect([most?.settled_usd, most?.held_usd, most?.unknown_usd].map(Number)).toEqual([0, 0.067, 0.067]);
+    expect([most?.settled_usd, most?.held_usd, most?.unknown_usd]).toEqual(["0.000000", "0.067000", "0.067000"]);
   },
   "Find what has an unknown cost": async (run) => {
     await submitted();
@@ -597,7 +587,7 @@ describe("docs/costs.md, as an administrator does it in Studio", () => {
   });
 
   test.each(recipes)("$title → what the page says", async ({ title, sql }) => {
-    await EFFECTS[title]?.((values = {}) => asAdministrator(fillIn(sql, values)));
+    await EFFECTS[title]?.((values = {}) => asAdministrator(db.sql, fillIn(sql, values)));
   });
 });
 
