@@ -762,14 +762,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
   end if;
   if group_by = 'project' then
-    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
-      select s.project_id::text as key, count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
-        coalesce(sum(s.cost_micros), 0) as "settledMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
-      from keyframe_private.provider_submits s
-      where s.owner_id = auth.uid() and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
-      group by 1 order by 3 desc, 1 limit 1000) g;
+    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
@@ -5610,6 +5603,28 @@ begin
   if auth.uid() is null then
     perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
   end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+ SET plan_cache_mode TO 'force_custom_plan'
+AS $function$
+begin
+  return (
+    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
+      select s.project_id as key, count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
+        coalesce(sum(s.cost_micros), 0) as "settledMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
+      from keyframe_private.provider_submits s
+      where s.owner_id = owner and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      group by 1 order by 3 desc, 1 limit 1000) g);
+exception when query_canceled then
+  perform keyframe_private.raise_error('invalid_request', 'These days have more predictions than can be added up by project in time. Ask for fewer days, or group by day.');
 end
 $function$;
 

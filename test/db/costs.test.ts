@@ -13,6 +13,7 @@ import {
   type World,
 } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { addReference, liftRateLimits, start } from "../support/database/user.ts";
 
 // What submits hold and cost, and budgets. A first frame by the default model costs 67,000 micro-dollars.
@@ -347,6 +348,21 @@ describe("what a prediction costs, in rare orders", () => {
       return row?.usage;
     });
     expect(usage.groups).toMatchObject([{ key: world.project, predictions: 1, settledMicros: 2 * FRAME }]);
+  });
+
+  test("usage by project is cancelled because it takes too long → invalid_request, and to ask for fewer days", async () => {
+    await db.sql.begin(async (open) => {
+      await open`lock table keyframe_private.provider_submits`;
+      const asked = refusalOf(
+        db.as(
+          { role: "authenticated", sub: world.owner },
+          (sql) => sql`select keyframe.read_usage(group_by => 'project')`,
+        ),
+      );
+      await untilSomebodyWaits(db.sql);
+      await open`select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+      expect(await asked).toMatchObject({ message: "invalid_request", detail: expect.stringMatching(/fewer days/) });
+    });
   });
 
   test("another's prediction → its cost is not told", async () => {
