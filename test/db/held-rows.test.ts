@@ -365,9 +365,7 @@ describe("what one row or one kind raises", () => {
       await db.sql`truncate keyframe_private.file_removals`;
       await db.sql`
         update keyframe_private.provider_submits set cancel_due_at = null where prediction_id <> ${ids.searched}`;
-      await db.sql.unsafe(`
-        set local session_replication_role = replica;
-        delete from keyframe_private.provider_submits where search_task = '{}'`);
+      await db.sql`delete from keyframe_private.provider_submits where search_task = '{}'`;
       await db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', 'unused')`;
       let tasks: string[] = [];
       const warnings = await withFailing(table, condition, async (sql) => {

@@ -174,8 +174,8 @@ test("20,000 submits that have ended → claims, jobs and what is recorded of on
   const { id } = await seedUnanswered({ lease_token: null });
   const text = await seedUnanswered({ lease_token: null });
   await db.sql`
-    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, text_hash)
-    select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', i
+    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, text_hash)
+    select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', i
     from generate_series(1, 20000) i`;
   await db.sql`analyze keyframe_private.provider_submits`;
   const plans = await plansOf(db.url, async (sql) => {
@@ -200,9 +200,7 @@ test("past 13 months → pruned, unless it has not ended", async () => {
   const { id } = await seedPrediction(db.sql, world, { status: "succeeded" });
   const open = await seedPrediction(db.sql, world, { status: "processing" });
   const age = (interval: string) =>
-    db.sql.unsafe(`
-      set local session_replication_role = replica;
-      update keyframe_private.provider_submits set created_at = now() - interval '${interval}'`);
+    db.sql`update keyframe_private.provider_submits set created_at = now() - ${interval}::interval`;
   await age("394 days");
   await prune();
   expect(await submitsOf(db.sql, id)).toHaveLength(1);
@@ -218,8 +216,8 @@ test("sums of costs past 13 months → pruned, those that somebody holds later, 
         select (now() at time zone 'UTC')::date - day as age from keyframe_private.daily_costs where model = 'm' order by 1`
     ).map(({ age }) => age);
   await db.sql`
-    insert into keyframe_private.daily_costs (owner_id, day, step, model)
-    select ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm' from unnest(array[394, 398, 399]) age`;
+    insert into keyframe_private.daily_costs (owner_id, day, step, model, is_merged)
+    select ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm', true from unnest(array[394, 398, 399]) age`;
   await db.sql.begin(async (open) => {
     await open`select from keyframe_private.daily_costs where model = 'm' order by day limit 1 for update`;
     await prune();

@@ -60,9 +60,7 @@ describe("an administrator inserts a prediction with an id", () => {
   const forget = async () => {
     await db.sql`delete from keyframe_private.file_removals`;
     await db.sql`select keyframe_private.end_submit(id, 'lost') from keyframe_private.provider_submits`;
-    await db.sql.unsafe(`
-      set local session_replication_role = replica;
-      update keyframe_private.provider_submits set created_at = now() - interval '14 months'`);
+    await db.sql`update keyframe_private.provider_submits set created_at = now() - interval '14 months'`;
     await db.sql`update keyframe.webhook_events set created_at = now() - interval '31 days'`;
     await db.sql`select keyframe_private.prune()`;
   };
@@ -103,7 +101,7 @@ describe("an administrator inserts a prediction with an id", () => {
     const { id } = await store();
     await db.sql`select keyframe_private.mark_canceled(${id})`;
     await remove(id);
-    await db.sql`truncate keyframe_private.provider_submits`;
+    await db.sql`delete from keyframe_private.provider_submits`;
     expect(await refusalOf(insert(id))).toMatchObject(REFUSED);
     await db.sql`delete from keyframe_private.file_removals`;
     await insert(id);
