@@ -765,14 +765,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
   end if;
   if group_by = 'project' then
-    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
-      select s.project_id::text as key, count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
-        coalesce(sum(s.cost_micros), 0) as "settledMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
-      from keyframe_private.provider_submits s
-      where s.owner_id = auth.uid() and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
-      group by 1 order by 3 desc, 1 limit 1000) g;
+    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
@@ -2587,7 +2580,7 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
     sum(attempt) AS submits
    FROM keyframe.predictions p
   GROUP BY ((created_at AT TIME ZONE 'UTC'::text)::date), (date_trunc('month'::text, (created_at AT TIME ZONE 'UTC'::text))::date), owner_id, step;
-comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
 comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';
@@ -2598,7 +2591,7 @@ comment on column keyframe_private.admin_usage.failed is 'How many failed.';
 comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
 comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
-comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted: what the provider may charge for.';
+comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
 comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
 
 create view keyframe_private.admin_costs with (security_invoker=true) as
@@ -2607,9 +2600,9 @@ create view keyframe_private.admin_costs with (security_invoker=true) as
     step,
     model,
     sum(predictions) AS predictions,
-    sum(settled_micros) / '1000000'::numeric AS settled_usd,
-    sum(held_micros) / '1000000'::numeric AS held_usd,
-    sum(unknown_micros) / '1000000'::numeric AS unknown_usd
+    round(sum(settled_micros) / '1000000'::numeric, 6) AS settled_usd,
+    round(sum(held_micros) / '1000000'::numeric, 6) AS held_usd,
+    round(sum(unknown_micros) / '1000000'::numeric, 6) AS unknown_usd
    FROM keyframe_private.costs c
   WHERE owner_id <> '00000000-0000-0000-0000-000000000000'::uuid
   GROUP BY day, owner_id, step, model;
@@ -5667,6 +5660,28 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+ SET plan_cache_mode TO 'force_custom_plan'
+AS $function$
+begin
+  return (
+    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
+      select s.project_id as key, count(*) filter (where s.is_first) as predictions,
+        coalesce(sum(s.cost_micros), 0) as "settledMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
+      from keyframe_private.provider_submits s
+      where s.owner_id = owner and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      group by 1 order by 3 desc, 1 limit 1000) g);
+exception when query_canceled then
+  perform keyframe_private.raise_error('invalid_request', 'These days have more predictions than can be added up by project in time. Ask for fewer days, or group by day.');
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(project keyframe.projects)
  RETURNS json
  LANGUAGE plpgsql
@@ -6735,6 +6750,7 @@ begin
   perform keyframe_private.fail_overdue();
   perform keyframe_private.fail_exhausted();
   perform keyframe_private.admit_all_waiting();
+  perform keyframe_private.add_submits_after_lost_leases(now(), 10000);
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;

@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { pause } from "../../shared/platform/pause.ts";
 import { retry, type User } from "./world.ts";
 
 /** A budget for about nine frames. */
@@ -6,28 +7,41 @@ const BUDGET_MICROS = 600_000;
 /** Every such user has a budget. */
 const EVERY = 3;
 
+/** How an administrator lets nothing start, and what ends that. No sum has a part in it, so every start can be checked. */
+const STOPS = {
+  spending: { on: "spending_stopped = true", off: "spending_stopped = false" },
+  budget: { on: "service_day_micros = 0", off: "service_day_micros = 1e12" },
+} as const;
+
 /**
- * Records, when it is added, each submit that takes its owner over the budget or has other prices than those in force. A
- * submit in place of one that was released may cost as much as that one. A second run of a submit exists already, so it
- * is not checked.
+ * Records, when it is added, each submit that takes its owner over the budget, has other prices than those in force, or
+ * starts although its transaction began after a stop was committed. A submit in place of one that was released may cost
+ * as much as that one. A second run of a submit exists already, so it is not checked.
  */
 export async function checkAddedSubmits(sql: postgres.Sql): Promise<void> {
   await sql.unsafe(`
     create table chaos.over_budget (broken text);
     create table chaos.wrong_prices (broken text);
+    create table chaos.started_while_stopped (broken text);
+    -- since: when it was committed; null until then.
+    create table chaos.stops (id uuid primary key, kind text, since timestamptz);
     create function chaos.check_submit() returns trigger language plpgsql security definer set search_path = '' as $$
     declare
       used bigint;
+      is_paid_for constant boolean := exists (
+        select from keyframe_private.provider_submits s
+        where s.prediction_id = new.prediction_id and s.attempt = new.attempt - 1 and s.cost_state = 'released'
+          and s.most_micros >= new.most_micros);
     begin
+      insert into chaos.started_while_stopped
+      select format('submit %s of prediction %s, %s after the stop (%s)', new.attempt, new.prediction_id, now() - x.since, x.kind) from chaos.stops x
+      where x.since < now() and case x.kind when 'spending' then new.attempt = 1 else not is_paid_for end;
       select sum(c.held_micros + c.settled_micros + c.unknown_micros) into used from keyframe_private.costs c
       where c.owner_id = new.owner_id and c.day >= date_trunc('month', new.created_at at time zone 'UTC');
       insert into chaos.over_budget
       select format('submit %s of prediction %s took owner %s to %s of %s', new.attempt, new.prediction_id, new.owner_id, used, b.month_micros)
       from keyframe_private.owner_budgets b
-      where b.owner_id = new.owner_id and used > b.month_micros and not exists (
-        select from keyframe_private.provider_submits s
-        where s.prediction_id = new.prediction_id and s.attempt = new.attempt - 1 and s.cost_state = 'released'
-          and s.most_micros >= new.most_micros);
+      where b.owner_id = new.owner_id and used > b.month_micros and not is_paid_for;
       insert into chaos.wrong_prices
       select format('submit %s of prediction %s, added %s: price %s, from %s', new.attempt, new.prediction_id, clock_timestamp(), p.id, p.valid_from)
       from keyframe_private.model_prices p
@@ -38,10 +52,75 @@ export async function checkAddedSubmits(sql: postgres.Sql): Promise<void> {
       return null;
     end $$;
     create trigger _900_chaos after insert on keyframe_private.provider_submits
-      for each row when (new.provider_prediction_id is null) execute function chaos.check_submit();`);
+      for each row when (new.provider_prediction_id is null) execute function chaos.check_submit();
+    create function chaos.check_admitted() returns trigger language plpgsql security definer set search_path = '' as $$
+    begin
+      insert into chaos.started_while_stopped
+      select format('prediction %s got a slot, %s after the stop', new.id, now() - x.since) from chaos.stops x
+      where x.since < now() and x.kind = 'spending';
+      return null;
+    end $$;
+    create trigger _900_chaos_admitted after update of admitted_at on keyframe.predictions
+      for each row when (old.admitted_at is null and new.admitted_at is not null) execute function chaos.check_admitted();`);
 }
 
-/** Gives every third user a budget. The service's is never used up. */
+/** For so long nothing may start: spending is stopped, or the service's budget is 0. Two stops may overlap. */
+export async function stopStarts(sql: postgres.Sql, kind: keyof typeof STOPS, forMs: number): Promise<void> {
+  const id = crypto.randomUUID();
+  await retry(() =>
+    sql.begin(async (transaction) => {
+      await transaction.unsafe(`update keyframe_private.settings set ${STOPS[kind].on} where only_row`);
+      await transaction`insert into chaos.stops (id, kind) values (${id}, ${kind}) on conflict do nothing`;
+    }),
+  );
+  await retry(() => sql`update chaos.stops set since = clock_timestamp() where id = ${id} and since is null`);
+  await pause(forMs);
+  await endStop(sql, kind, id);
+}
+
+const endStop = (sql: postgres.Sql, kind: keyof typeof STOPS, id: string | null): Promise<unknown> =>
+  retry(() =>
+    sql.begin(async (transaction) => {
+      await transaction`select from keyframe_private.settings for update`; // another stop of this kind begins before or after
+      await transaction`delete from chaos.stops where kind = ${kind} and id = coalesce(${id}, id)`;
+      await transaction.unsafe(`
+        update keyframe_private.settings set ${STOPS[kind].off}
+        where only_row and not exists (select from chaos.stops where kind = '${kind}')`);
+    }),
+  );
+
+/** Ends the stops that a fault could not end. */
+export async function endStops(sql: postgres.Sql): Promise<void> {
+  await endStop(sql, "spending", null);
+  await endStop(sql, "budget", null);
+}
+
+/** More than a month. */
+const MONTH_DAYS = 31;
+
+/**
+ * A month ends for all costs: each submit so far was added a month earlier, with its sums, and every budget begins anew. Not by the clock of
+ * all tables, because after hours everything would be overdue. False when the next prune would delete submits.
+ */
+export async function endMonth(sql: postgres.Sql): Promise<boolean> {
+  return await retry(() =>
+    sql.begin(async (transaction) => {
+      await transaction`select set_config('session_replication_role', 'replica', true), set_config('lock_timeout', '3s', true)`;
+      await transaction`
+        lock table keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.exhausted_budgets in share row exclusive mode`;
+      const [oldest] = await transaction<{ isOld: boolean }[]>`
+        select coalesce(min(created_at) < now() - interval '11 months', false) as "isOld" from keyframe_private.provider_submits`;
+      if (oldest?.isOld) return false;
+      await transaction.unsafe(`insert into chaos.miscounted ${MISCOUNTED_COSTS}`);
+      await transaction`update keyframe_private.provider_submits set created_at = created_at - make_interval(days => ${MONTH_DAYS})`;
+      await transaction`delete from keyframe_private.exhausted_budgets`;
+      await transaction.unsafe(RECOUNT_COSTS);
+      return true;
+    }),
+  );
+}
+
+/** Gives every third user a budget. The service's is never used up, but a fault sets it to 0 for a while. */
 export async function setBudgets(sql: postgres.Sql, users: readonly User[]): Promise<void> {
   await sql`update keyframe_private.settings set service_day_micros = 1e12, service_month_micros = 1e12`;
   for (const { userId } of users.filter((_, number) => number % EVERY === 0)) {

@@ -3,7 +3,7 @@ import type { StorageFault } from "../../local/platform/storage-faults.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
 import { exhaustConnections, makeDeadlock, shiftTime, injectErrors } from "./database-faults.ts";
-import { lowerBudgets, raisePrices } from "./costs.ts";
+import { endMonth, endStops, lowerBudgets, raisePrices, stopStarts } from "./costs.ts";
 import type { FaultName, PlannedFault } from "./plan.ts";
 import type { Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS, TOO_SLOW } from "./receivers.ts";
@@ -107,6 +107,9 @@ const APPLY: Record<FaultName, Apply> = {
   database_errors: async ({ sql }, _planned, random) => void (await injectErrors(sql, random.whole(2, 12))),
   prices_raised: ({ sql }, _planned, random) => raisePrices(sql, random.whole(2, 3)),
   budgets_lowered: ({ sql }) => lowerBudgets(sql),
+  spending_stopped: ({ sql }, { forMs }) => stopStarts(sql, "spending", forMs),
+  service_budget_zero: ({ sql }, { forMs }) => stopStarts(sql, "budget", forMs),
+  month_ended: ({ sql }) => endMonth(sql),
   deadlock: (world, { forMs }) => makeDeadlock(world, Math.max(forMs, 3_000)),
   connection_limit: (world, { forMs }) => {
     const connection = { application_name: RUNNER };
@@ -147,6 +150,7 @@ export async function endFaults({ stack, sql, storageFaultFile, receivers }: Wor
   await Deno.remove(storageFaultFile).catch(() => undefined);
   await injectErrors(sql, 0);
   await retry(() => switchJobs(sql, true));
+  await endStops(sql);
   receivers.reset();
 }
 

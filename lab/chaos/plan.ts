@@ -30,6 +30,9 @@ export const FAULT_NAMES = [
   "deadlock",
   "prices_raised",
   "budgets_lowered",
+  "spending_stopped",
+  "service_budget_zero",
+  "month_ended",
   "connection_limit",
   "receivers_misbehave",
 ] as const;

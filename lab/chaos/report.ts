@@ -78,6 +78,8 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select coalesce(sum(most_micros), 0)::float from keyframe_private.provider_submits where cost_state = 'unknown')
           as "micro-dollars that these cost at most",
         (select count(*)::int from chaos.starts where refusal = 'budget_exceeded') as "starts refused for a budget",
+        (select count(*)::int from chaos.starts where refusal = 'spending_stopped') as "starts refused while spending was stopped",
+        (select count(*)::int from keyframe.webhook_events where type = 'budget.exhausted') as "budgets exhausted",
         (select count(*)::int from chaos.deleted_projects d
           where not exists (select from keyframe.projects p where p.id = d.project_id)) as "deleted projects",
         (select count(*)::int from chaos.deleted_takes d

@@ -74,8 +74,8 @@ begin
 end
 $$;
 
--- Adds the next submit of predictions whose worker died while it submitted, among those that are due first. One that cannot be added now is
--- added by a later claim.
+-- Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later
+-- ones move up. What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
 create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
 returns void
 language plpgsql

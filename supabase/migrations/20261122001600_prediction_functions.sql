@@ -343,7 +343,31 @@ end
 $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- The caller's predictions and their costs from one day to another, both included; by project they are read from the ledger.
+-- What the projects of an owner cost: the thousand dearest. Sums by project would cost every start another row, so each submit of these days
+-- is read. Planned for the days of each call: a plan for any days reads 100,000 rows one by one, in 5 s instead of 0.5 s.
+create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+returns json
+language plpgsql
+stable
+set search_path = ''
+set plan_cache_mode = 'force_custom_plan'
+as $$
+begin
+  return (
+    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
+      select s.project_id as key, count(*) filter (where s.is_first) as predictions,
+        coalesce(sum(s.cost_micros), 0) as "settledMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
+        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
+      from keyframe_private.provider_submits s
+      where s.owner_id = owner and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      group by 1 order by 3 desc, 1 limit 1000) g);
+exception when query_canceled then
+  perform keyframe_private.raise_error('invalid_request', 'These days have more predictions than can be added up by project in time. Ask for fewer days, or group by day.');
+end
+$$;
+
+-- The caller's predictions and their costs from one day to another, both included.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
 returns json
 language plpgsql
@@ -363,14 +387,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
   end if;
   if group_by = 'project' then
-    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) into groups from (
-      select s.project_id::text as key, count(distinct s.prediction_id) filter (where s.attempt = 1) as predictions,
-        coalesce(sum(s.cost_micros), 0) as "settledMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
-      from keyframe_private.provider_submits s
-      where s.owner_id = auth.uid() and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
-      group by 1 order by 3 desc, 1 limit 1000) g;
+    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
   else
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,

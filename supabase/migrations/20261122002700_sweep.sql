@@ -184,6 +184,7 @@ begin
   perform keyframe_private.fail_overdue();
   perform keyframe_private.fail_exhausted();
   perform keyframe_private.admit_all_waiting();
+  perform keyframe_private.add_submits_after_lost_leases(now(), 10000);
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;

@@ -113,7 +113,7 @@ select
   sum(p.attempt) as submits
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created_at at time zone 'UTC'))::date, p.owner_id, p.step;
-comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted.';
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
 comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';
@@ -124,12 +124,12 @@ comment on column keyframe_private.admin_usage.failed is 'How many failed.';
 comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
 comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
-comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted: what the provider may charge for.';
+comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
 comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
 
 create view keyframe_private.admin_costs with (security_invoker = true) as
 select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
-  sum(c.settled_micros) / 1e6 as settled_usd, sum(c.held_micros) / 1e6 as held_usd, sum(c.unknown_micros) / 1e6 as unknown_usd
+  round(sum(c.settled_micros) / 1e6, 6) as settled_usd, round(sum(c.held_micros) / 1e6, 6) as held_usd, round(sum(c.unknown_micros) / 1e6, 6) as unknown_usd
 from keyframe_private.costs c
 where c.owner_id <> '00000000-0000-0000-0000-000000000000'
 group by c.day, c.owner_id, c.step, c.model;

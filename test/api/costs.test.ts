@@ -95,11 +95,14 @@ describe("over the budget", () => {
     expect(await estimate()).toMatchObject({ availableMicros: FRAME, withinBudget: true });
   });
 
-  test("an insert by the Data API → refused too, and nothing is kept", async () => {
+  test("an insert by the Data API → refused too, and nothing is kept, no event either; the API's next refusal sends it", async () => {
     await budget(FRAME - 1);
     const { error } = await user.supabase.from("predictions").insert({ project_id: projectId, step: "first-frame" });
     expect(error).toMatchObject({ code: "KEYFR", message: "budget_exceeded" });
     expect((await readUsage()).groups).toEqual([]);
+    expect(await eventsOf("budget.exhausted")).toEqual([]);
+    expect((await startFrame()).status).toBe(402);
+    expect(await eventsOf("budget.exhausted")).toHaveLength(1);
   });
 
   test("a server that acts for the user → spends the user's budget, and is refused like the user", async () => {

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { runStatements } from "../../tools/sql/run-statements.ts";
-import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
+import { asAdministrator, fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, readRow, runsToCancel, submitsOf } from "../support/database/calls.ts";
 import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
@@ -33,12 +32,7 @@ beforeAll(async () => {
 async function run(title: string, values: Record<string, string> = {}): Promise<Row[]> {
   const recipe = recipes.find((one) => one.title === title);
   if (!recipe) throw new Error(`There is no recipe ${title}.`);
-  const text = fillIn(recipe.sql, values);
-  const { results } = await db.sql.begin(async (sql) => {
-    await sql.unsafe("set local role postgres");
-    return { results: await runStatements(sql, text) };
-  });
-  return (results.at(-1)?.rows ?? []) as Row[];
+  return await asAdministrator(db.sql, fillIn(recipe.sql, values));
 }
 
 /** Kicks that pg_net is to send to a function; the queue is emptied before each look. */

@@ -1,7 +1,6 @@
 import postgres from "postgres";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { runStatements } from "../../tools/sql/run-statements.ts";
-import { fillIn, readRecipes } from "../support/database/admin-recipes.ts";
+import { asAdministrator, fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 import { claim, complete, makeDue, providerSays, readRow, retryLater, submitsOf } from "../support/database/calls.ts";
 import { providerState } from "../../shared/replicate/provider-prediction.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
@@ -14,6 +13,7 @@ import {
   type World,
 } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { addReference, liftRateLimits, start } from "../support/database/user.ts";
 
 // What submits hold and cost, and budgets. A first frame by the default model costs 67,000 micro-dollars.
@@ -331,6 +331,21 @@ describe("what a prediction costs, in rare orders", () => {
     expect(usage.groups).toMatchObject([{ key: world.project, predictions: 1, settledMicros: 2 * FRAME }]);
   });
 
+  test("usage by project is cancelled because it takes too long → invalid_request, and to ask for fewer days", async () => {
+    await db.sql.begin(async (open) => {
+      await open`lock table keyframe_private.provider_submits`;
+      const asked = refusalOf(
+        db.as(
+          { role: "authenticated", sub: world.owner },
+          (sql) => sql`select keyframe.read_usage(group_by => 'project')`,
+        ),
+      );
+      await untilSomebodyWaits(db.sql);
+      await open`select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`;
+      expect(await asked).toMatchObject({ message: "invalid_request", detail: expect.stringMatching(/fewer days/) });
+    });
+  });
+
   test("another's prediction → its cost is not told", async () => {
     const { id } = await submitted();
     const ask = (sub: string) =>
@@ -522,7 +537,7 @@ const EFFECTS: Record<string, (run: (values?: Record<string, string>) => Promise
     const [most, ...rest] = await run();
     expect(rest).toHaveLength(1);
     expect(most).toMatchObject({ email: `${world.owner}@keyframe.local`, owner_id: world.owner, predictions: "2" });
-    expect([most?.settled_usd, most?.held_usd, most?.unknown_usd].map(Number)).toEqual([0, 0.067, 0.067]);
+    expect([most?.settled_usd, most?.held_usd, most?.unknown_usd]).toEqual(["0.000000", "0.067000", "0.067000"]);
   },
   "Find what has an unknown cost": async (run) => {
     await submitted();
@@ -566,14 +581,7 @@ describe("docs/costs.md, as an administrator does it in Studio", () => {
   });
 
   test.each(recipes)("$title → what the page says", async ({ title, sql }) => {
-    await EFFECTS[title]?.(async (values = {}) => {
-      const text = fillIn(sql, values);
-      const { results } = await db.sql.begin(async (transaction) => {
-        await transaction.unsafe("set local role postgres");
-        return { results: await runStatements(transaction, text) };
-      });
-      return (results.at(-1)?.rows ?? []) as Row[];
-    });
+    await EFFECTS[title]?.((values = {}) => asAdministrator(db.sql, fillIn(sql, values)));
   });
 });
 

@@ -173,6 +173,21 @@ test("the rows of twenty waiting submits are held → claims leave them out and 
   expect(await claim(db.sql, 100)).toHaveLength(20);
 });
 
+test("a worker died while it submitted, and more than a hundred held rows are due before → the next sweep adds its submit", async () => {
+  await clear();
+  const [held, others] = [await addWorld(db), await addWorld(db)];
+  await db.sql.begin(async (sql) => {
+    for (let count = 0; count < 110; count++) await seedPrediction(sql, held, { columns: { lease_token: null } });
+  });
+  const { id } = await seedPrediction(db.sql, others, { columns: { next_attempt_at: ago(0.5) } });
+  await db.sql.begin(async (open) => {
+    await open`select from keyframe.predictions where owner_id = ${held.owner} for update`;
+    expect((await bounded((sql) => claim(sql, 10))).value).toEqual([]);
+    await bounded((sql) => sql`select keyframe_private.sweep()`);
+    expect((await bounded((sql) => claim(sql, 10))).value).toMatchObject([{ task: "submit", id }]);
+  });
+});
+
 describe("a worker records a result while somebody holds what it needs", () => {
   const lockPrediction: Hold = (sql, { owner }) =>
     sql`select from keyframe.predictions where owner_id = ${owner} for update`;

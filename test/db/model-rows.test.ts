@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { modelList } from "../../shared/contract/models.ts";
-import { runStatements } from "../../tools/sql/run-statements.ts";
-import { readRecipes } from "../support/database/admin-recipes.ts";
+import { asAdministrator, readRecipes } from "../support/database/admin-recipes.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 
@@ -291,13 +290,7 @@ test("a model whose end is announced → listed with the day and the first that 
 
 test("docs/models.md, done in its order → the switch, the value and the new model are listed, without a deploy", async () => {
   const recipes = await readRecipes("models");
-  const run = async (title: string) => {
-    const { sql = "" } = recipes.find((one) => one.title === title) ?? {};
-    await db.sql.begin(async (transaction) => {
-      await transaction.unsafe("set local role postgres");
-      await runStatements(transaction, sql);
-    });
-  };
+  const run = (title: string) => asAdministrator(db.sql, recipes.find((one) => one.title === title)?.sql ?? "");
   expect(recipes.map(({ title }) => title)).toEqual([
     ...["Switch the model of a step", "Offer another value", "Add a model", "Offer a model", "When a model goes away"],
   ]);

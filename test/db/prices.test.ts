@@ -1,6 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { runStatements } from "../../tools/sql/run-statements.ts";
-import { readRecipes } from "../support/database/admin-recipes.ts";
+import { asAdministrator, readRecipes } from "../support/database/admin-recipes.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
@@ -383,13 +382,7 @@ describe("docs/costs.md, as an administrator does it in Studio", () => {
   beforeAll(async () => {
     recipes = await readRecipes("costs");
   });
-  const run = async (title: string) => {
-    const { sql = "" } = recipes.find((one) => one.title === title) ?? {};
-    await db.sql.begin(async (transaction) => {
-      await transaction.unsafe("set local role postgres");
-      await runStatements(transaction, sql);
-    });
-  };
+  const run = (title: string) => asAdministrator(db.sql, recipes.find((one) => one.title === title)?.sql ?? "");
 
   test("→ the price changes from now on, or on its day; the ceiling and what is billed are set", async () => {
     // Those of budgets: costs.test.ts.

@@ -52,12 +52,18 @@ export const costInvariants = {
       from keyframe_private.provider_submits where cost_state = 'held' or ended_at is null`,
   },
   sums_are_the_ledgers: {
-    sentence: "the sums of each owner and of everybody equal the ledger's, now and before each jump of the clock",
+    sentence:
+      "the sums of each owner and of everybody equal the ledger's, now, at each end of a month and before each jump of the clock",
     broken: `${MISCOUNTED_COSTS} union all select broken from chaos.miscounted where broken like 'owner %'`,
   },
   budgets_hold: {
     sentence: "no submit took its owner over the budget of the moment",
     broken: "select broken from chaos.over_budget",
+  },
+  stops_hold: {
+    sentence:
+      "while spending was stopped nothing started or got a slot, and while the service's budget was 0 nothing was submitted that costs more",
+    broken: "select broken from chaos.started_while_stopped",
   },
   submits_have_their_prices: {
     sentence: "each submit has the prices that held when it was added",

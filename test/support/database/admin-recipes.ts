@@ -1,3 +1,7 @@
+import type postgres from "postgres";
+import { runStatements } from "../../../tools/sql/run-statements.ts";
+import type { Row } from "./predictions.ts";
+
 /** The SQL of one recipe: the ```sql blocks under a ### heading, joined. */
 export type Recipe = { title: string; sql: string };
 
@@ -24,4 +28,13 @@ export function fillIn(sql: string, values: Record<string, string>): string {
   const left = /<[a-z_]+>/.exec(filled);
   if (left) throw new Error(`Nothing was given for ${left[0]}.`);
   return filled;
+}
+
+/** Runs statements as `npm run sql` and the SQL editor of Studio do: as postgres, all in one go. Gives the rows of the last. */
+export async function asAdministrator(sql: postgres.Sql, text: string): Promise<Row[]> {
+  const { results } = await sql.begin(async (transaction) => {
+    await transaction.unsafe("set local role postgres");
+    return { results: await runStatements(transaction, text) };
+  });
+  return (results.at(-1)?.rows ?? []) as Row[]; // what postgres.js makes of these columns
 }
