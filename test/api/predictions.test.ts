@@ -86,22 +86,6 @@ describe("starting and reading", () => {
     }
   });
 
-  test("a frame that is not there, of another ratio or of two kinds → 404, 422, 400, before any charge", async () => {
-    const own = await user.createProject();
-    const refused = async (body: object) => {
-      const { status, error } = await user.post("/api/projects/generate/video", { projectId: own, ...body });
-      return [status, error?.code];
-    };
-    const firstFrameImagePath = await user.upload(await drawImage());
-    expect(await refused({ firstFrameImagePath: `projects/${crypto.randomUUID()}.png` })).toEqual([404, "not_found"]);
-    expect(await refused({ firstFrameImagePath, aspectRatio: "9:16" })).toEqual([422, "unsupported_input"]);
-    const firstFramePredictionId = crypto.randomUUID();
-    expect(await refused({ firstFrameImagePath, firstFramePredictionId })).toEqual([400, "invalid_request"]);
-    const name = `${crypto.randomUUID()}.png`;
-    await user.supabase.storage.from("projects").upload(name, await drawImage(), { contentType: "image/png" });
-    expect(await refused({ firstFrameImagePath: `projects/${name}` })).toEqual([422, "unsupported_input"]);
-  });
-
   test("reads in a row → the same signed address, valid for an hour at first; an altered one is refused", async () => {
     const done = await user.finish(await startFrame());
     const again = await user.read("first-frame", projectId, done.predictionId);

@@ -20,16 +20,6 @@ test("--help → the benchmarks, each with a block for its tables in docs/benchm
   expect(replaceBlock(await readPage("scale.md"), "costs", "new")).toContain("\nnew\n");
 });
 
-test.each([
-  [["speed"], 'There is no benchmark "speed".'],
-  [["--fast"], "--fast"],
-  [["--quick", "--write"], "--quick measures too little"],
-])("%j → one line that says why; exit 1", async (args, why) => {
-  const { code, output } = await runBench(args).ended;
-  expect([code, output]).toEqual([1, expect.stringMatching(/^[^\n]+\n$/)]);
-  expect(output).toContain(why);
-});
-
 test("--quick and two names → their tables, nothing written; exit 0", async () => {
   const before = await readPage("benchmarks.md");
   const { code, output } = await runBench(["--quick", "flow", "cold"]).ended;
