@@ -233,11 +233,11 @@ create table keyframe.predictions (
   constraint attempt_and_failures_are_at_most_a_million CHECK ((((attempt >= 0) AND (attempt <= 1000000)) AND ((failures >= 0) AND (failures <= 1000000)))),
   constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (NOT is_active))),
   constraint deadline_if_and_only_if_admitted CHECK (((deadline_at IS NULL) = (admitted_at IS NULL))),
-  constraint error_if_and_only_if_failed CHECK (
+  constraint error_if_and_only_if_failed CHECK ((num_nonnulls(error_code, error_message, error_retryable) =
 CASE
-    WHEN (status = 'failed'::keyframe.prediction_status) THEN (num_nonnulls(error_code, error_message, error_retryable) = 3)
-    ELSE (num_nonnulls(error_code, error_message, error_retryable) = 0)
-END),
+    WHEN (status = 'failed'::keyframe.prediction_status) THEN 3
+    ELSE 0
+END)),
   constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
   constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NULL))),
   constraint frames_are_predictions CHECK ((((input ->> 'firstFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text) AND ((input ->> 'lastFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))),
@@ -245,13 +245,16 @@ END),
   constraint negative_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'negativePrompt'::text))),
   constraint negative_prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'negativePrompt'::text))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
-  constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
-  constraint output_has_audio_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
-  constraint output_if_and_only_if_succeeded CHECK (
+  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded CHECK ((num_nonnulls(output_duration_seconds, output_has_audio) =
 CASE
-    WHEN (status = 'succeeded'::keyframe.prediction_status) THEN (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6)
-    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio) = 0)
-END),
+    WHEN ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)) THEN 2
+    ELSE 0
+END)),
+  constraint output_if_and_only_if_succeeded CHECK ((num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) =
+CASE
+    WHEN (status = 'succeeded'::keyframe.prediction_status) THEN 6
+    ELSE 0
+END)),
   constraint output_path_is_its_own CHECK (starts_with(output_path, (((((owner_id || '/'::text) || project_id) || '/'::text) || id) || '.'::text))),
   constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
   constraint prompt_has_1_to_4000_characters CHECK (((COALESCE(char_length((input ->> 'prompt'::text)), 0) >= 1) AND (COALESCE(char_length((input ->> 'prompt'::text)), 0) <= 4000))),
@@ -774,7 +777,7 @@ begin
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
         sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros", sum(c.unknown_micros) as "unknownMicros"
-      from keyframe_private.daily_costs c
+      from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
   end if;
@@ -2126,60 +2129,13 @@ create table keyframe_private.prediction_moves (
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
 alter table keyframe_private.prediction_moves enable row level security;
 
-create table keyframe_private.daily_costs (
-  id bigint not null generated always as identity,
-  owner_id uuid not null,
-  day date not null,
-  step keyframe.generation_step not null,
-  model text not null,
-  predictions integer not null default 0,
-  held_micros bigint not null default 0,
-  settled_micros bigint not null default 0,
-  unknown_micros bigint not null default 0,
-  unknown_submits integer not null default 0,
-  constraint daily_costs_pkey PRIMARY KEY (id)
-) with (fillfactor=50);
-comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
-comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
-comment on column keyframe_private.daily_costs.predictions is 'How many predictions were started.';
-comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';
-comment on column keyframe_private.daily_costs.settled_micros is 'What the others have cost.';
-comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
-comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
-CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING btree (owner_id, day, step, model);
-CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
-alter table keyframe_private.daily_costs enable row level security;
-
-create table keyframe_private.owner_budgets (
-  owner_id uuid not null,
-  day_micros bigint,
-  month_micros bigint,
-  note text,
-  constraint owner_budgets_pkey PRIMARY KEY (owner_id),
-  constraint owner_budgets_day_micros_check CHECK (((day_micros >= 0) AND (day_micros <= '9007199254740991'::bigint))),
-  constraint owner_budgets_month_micros_check CHECK (((month_micros >= 0) AND (month_micros <= '9007199254740991'::bigint)))
-);
-comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
-alter table keyframe_private.owner_budgets enable row level security;
-
-create table keyframe_private.exhausted_budgets (
-  owner_id uuid not null,
-  period text not null,
-  resets_at timestamp with time zone not null,
-  limit_micros bigint not null,
-  refused_at timestamp with time zone not null default now(),
-  constraint exhausted_budgets_pkey PRIMARY KEY (owner_id, period, resets_at)
-);
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
-alter table keyframe_private.exhausted_budgets enable row level security;
-CREATE TRIGGER _700_emit_exhausted AFTER INSERT ON keyframe_private.exhausted_budgets FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_budget_exhausted();
-
 create table keyframe_private.provider_submits (
   id bigint not null generated always as identity,
   owner_id uuid not null,
   project_id uuid not null,
   prediction_id uuid not null,
   attempt integer not null,
+  is_first boolean not null default false,
   step keyframe.generation_step not null,
   model text not null,
   created_at timestamp with time zone not null default now(),
@@ -2214,6 +2170,7 @@ create table keyframe_private.provider_submits (
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';
+comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
 comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
 comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
@@ -2239,11 +2196,62 @@ CREATE INDEX provider_submits_created_at_idx ON keyframe_private.provider_submit
 CREATE INDEX provider_submits_search_due_at_idx ON keyframe_private.provider_submits USING btree (search_due_at) WHERE (search_due_at IS NOT NULL);
 CREATE INDEX provider_submits_cancel_due_at_idx ON keyframe_private.provider_submits USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
 CREATE INDEX provider_submits_text_idx ON keyframe_private.provider_submits USING btree (submitted_at, text_hash) WHERE (text_hash IS NOT NULL);
+CREATE INDEX provider_submits_held_idx ON keyframe_private.provider_submits USING btree (owner_id) WHERE (cost_state = 'held'::text);
 alter table keyframe_private.provider_submits enable row level security;
 CREATE TRIGGER _200_settle BEFORE UPDATE OF outcome ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome) EXECUTE FUNCTION keyframe_private.settle_ended();
-CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits REFERENCING NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.count_costs();
-CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits REFERENCING OLD TABLE AS changed_from NEW TABLE AS changed_to FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.count_costs();
+CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW WHEN (new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text OR new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_removed AFTER DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text AND old.created_at >= (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.count_cost();
 CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
+
+create table keyframe_private.daily_costs (
+  id bigint not null generated always as identity,
+  owner_id uuid not null,
+  day date not null,
+  step keyframe.generation_step not null,
+  model text not null,
+  predictions integer not null default 0,
+  settled_micros bigint not null default 0,
+  unknown_micros bigint not null default 0,
+  unknown_submits integer not null default 0,
+  is_merged boolean not null default false,
+  constraint daily_costs_pkey PRIMARY KEY (id)
+);
+comment on table keyframe_private.daily_costs is 'What the submits cost that have ended, by owner, day, step and model. Read the view costs, which has the others too. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
+CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING btree (owner_id, day, step, model);
+CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
+CREATE INDEX daily_costs_to_merge_idx ON keyframe_private.daily_costs USING btree (id) WHERE (NOT is_merged);
+alter table keyframe_private.daily_costs enable row level security;
+
+create table keyframe_private.owner_budgets (
+  owner_id uuid not null,
+  day_micros bigint,
+  month_micros bigint,
+  note text,
+  constraint owner_budgets_pkey PRIMARY KEY (owner_id),
+  constraint owner_budgets_day_micros_check CHECK (((day_micros >= 0) AND (day_micros <= '9007199254740991'::bigint))),
+  constraint owner_budgets_month_micros_check CHECK (((month_micros >= 0) AND (month_micros <= '9007199254740991'::bigint)))
+);
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+alter table keyframe_private.owner_budgets enable row level security;
+
+create table keyframe_private.exhausted_budgets (
+  owner_id uuid not null,
+  period text not null,
+  resets_at timestamp with time zone not null,
+  limit_micros bigint not null,
+  refused_at timestamp with time zone not null default now(),
+  constraint exhausted_budgets_pkey PRIMARY KEY (owner_id, period, resets_at)
+);
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
+alter table keyframe_private.exhausted_budgets enable row level security;
+CREATE TRIGGER _700_emit_exhausted AFTER INSERT ON keyframe_private.exhausted_budgets FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_budget_exhausted();
 
 create table keyframe_private.provider_callbacks (
   callback_id text not null,
@@ -2377,6 +2385,64 @@ create table keyframe_private.lane_arrivals (
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
 comment on table keyframe_private.lane_arrivals is 'Lanes that have got something to send, until the next claim reads them.';
 alter table keyframe_private.lane_arrivals enable row level security;
+
+create view keyframe_private.costs with (security_invoker=true) as
+ SELECT c.owner_id,
+    c.day,
+    c.step,
+    c.model,
+    c.predictions,
+    0 AS held_micros,
+    c.settled_micros,
+    c.unknown_micros,
+    c.unknown_submits
+   FROM keyframe_private.daily_costs c
+UNION ALL
+ SELECT keyframe_private.everybody() AS owner_id,
+    c.day,
+    c.step,
+    c.model,
+    c.predictions,
+    0 AS held_micros,
+    c.settled_micros,
+    c.unknown_micros,
+    c.unknown_submits
+   FROM keyframe_private.daily_costs c
+  WHERE NOT c.is_merged
+UNION ALL
+ SELECT s.owner_id,
+    (s.created_at AT TIME ZONE 'UTC'::text)::date AS day,
+    s.step,
+    s.model,
+    s.is_first::integer AS predictions,
+    COALESCE(s.most_micros, 0::bigint) AS held_micros,
+    0 AS settled_micros,
+    0 AS unknown_micros,
+    0 AS unknown_submits
+   FROM keyframe_private.provider_submits s
+  WHERE s.cost_state = 'held'::text
+UNION ALL
+ SELECT keyframe_private.everybody() AS owner_id,
+    (s.created_at AT TIME ZONE 'UTC'::text)::date AS day,
+    s.step,
+    s.model,
+    s.is_first::integer AS predictions,
+    COALESCE(s.most_micros, 0::bigint) AS held_micros,
+    0 AS settled_micros,
+    0 AS unknown_micros,
+    0 AS unknown_submits
+   FROM keyframe_private.provider_submits s
+  WHERE s.cost_state = 'held'::text;
+comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. The identifier of zeros has what everybody''s cost.';
+comment on column keyframe_private.costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
+comment on column keyframe_private.costs.step is 'What they make.';
+comment on column keyframe_private.costs.model is 'Which model makes it.';
+comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
+comment on column keyframe_private.costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
 
 create view keyframe_private.admin_queue with (security_invoker=true) as
  SELECT p.id AS prediction_id,
@@ -2544,7 +2610,7 @@ create view keyframe_private.admin_costs with (security_invoker=true) as
     sum(settled_micros) / '1000000'::numeric AS settled_usd,
     sum(held_micros) / '1000000'::numeric AS held_usd,
     sum(unknown_micros) / '1000000'::numeric AS unknown_usd
-   FROM keyframe_private.daily_costs c
+   FROM keyframe_private.costs c
   WHERE owner_id <> '00000000-0000-0000-0000-000000000000'::uuid
   GROUP BY day, owner_id, step, model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
@@ -2743,18 +2809,21 @@ CREATE OR REPLACE FUNCTION keyframe_private.rate_state(route_class text)
 AS $function$
 declare
   caller uuid := auth.uid();
+  rate keyframe_private.rate_limits;
+  tokens double precision;
 begin
-  return (
-    select jsonb_build_object(
-      'policy', l.route_class,
-      'limit', l.capacity,
-      'remaining', floor(coalesce(b.tokens, l.capacity)),
-      'reset_seconds', ceil((l.capacity - coalesce(b.tokens, l.capacity)) / l.per_second),
-      'window_seconds', ceil(l.capacity / l.per_second)
-    )
-    from keyframe_private.rate_limits l
-    left join keyframe_private.rate_buckets b on b.route_class = l.route_class and b.owner_id = caller
-    where l.route_class = rate_state.route_class and caller is not null
+  select l.* into rate from keyframe_private.rate_limits l where l.route_class = rate_state.route_class and caller is not null;
+  if not found then
+    return null;
+  end if;
+  select b.tokens into tokens from keyframe_private.rate_buckets b where b.owner_id = caller and b.route_class = rate_state.route_class;
+  tokens := coalesce(tokens, rate.capacity);
+  return jsonb_build_object(
+    'policy', rate.route_class,
+    'limit', rate.capacity,
+    'remaining', floor(tokens),
+    'reset_seconds', ceil((rate.capacity - tokens) / rate.per_second),
+    'window_seconds', ceil(rate.capacity / rate.per_second)
   );
 end
 $function$;
@@ -3798,86 +3867,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.everybody()
- RETURNS uuid
- LANGUAGE sql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-  select '00000000-0000-0000-0000-000000000000'::uuid
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.budgets_of(owner uuid, at timestamp with time zone)
- RETURNS TABLE(scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamp with time zone)
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-#variable_conflict use_column
-declare
-  today constant date := (budgets_of.at at time zone 'UTC')::date;
-  month constant date := date_trunc('month', today)::date;
-begin
-  return query
-  select b.scope, b.period, b.limit_micros, u.settled, u.held, greatest(0, b.limit_micros - u.settled - u.held), b.ends::timestamp at time zone 'UTC'
-  from keyframe_private.settings s
-  left join keyframe_private.owner_budgets o on o.owner_id = owner
-  cross join lateral (values
-    ('owner', 'day', owner, today, today + 1, case when o.owner_id is null then s.owner_day_micros else o.day_micros end),
-    ('owner', 'month', owner, month, (month + interval '1 month')::date, case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
-    ('service', 'day', keyframe_private.everybody(), today, today + 1, s.service_day_micros),
-    ('service', 'month', keyframe_private.everybody(), month, (month + interval '1 month')::date, s.service_month_micros)
-  ) b (scope, period, owner_id, begins, ends, limit_micros)
-  cross join lateral (
-    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as settled, coalesce(sum(c.held_micros), 0)::bigint as held
-    from keyframe_private.daily_costs c where c.owner_id = b.owner_id and c.day >= b.begins) u
-  where b.limit_micros is not null;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamp with time zone)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  budget record;
-begin
-  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
-    if most_micros is null then
-      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
-    elsif most_micros > budget.available_micros then
-      perform keyframe_private.raise_error('budget_exceeded',
-        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
-          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
-        -- What others have spent is not the caller's to know.
-        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
-          || case when budget.scope = 'owner' then jsonb_build_object(
-            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
-            'availableMicros', budget.available_micros) else '{}' end)::text);
-    end if;
-  end loop;
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.note_exhausted(owner uuid, most_micros bigint)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-  select e.whose, e.period, e.resets_at, e.limit_micros
-  from (
-    select case b.scope when 'owner' then owner else keyframe_private.everybody() end as whose, b.*
-    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros) e
-  where not exists (
-    select from keyframe_private.exhausted_budgets x where x.owner_id = e.whose and x.period = e.period and x.resets_at = e.resets_at)
-    and pg_try_advisory_xact_lock(hashtextextended(concat('keyframe exhausted ', e.whose, e.period, e.resets_at), 0))
-  on conflict do nothing;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
  RETURNS uuid
  LANGUAGE plpgsql
@@ -4468,40 +4457,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits DEFAULT NULL::keyframe_private.provider_submits)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
-begin
-  if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
-  end if;
-  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
-    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.add_first_submit()
- RETURNS trigger
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  if (select s.spending_stopped from keyframe_private.settings s) then
-    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
-  end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1);
-  return null;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.end_submit(submit bigint, how text, measured jsonb DEFAULT NULL::jsonb)
  RETURNS void
  LANGUAGE plpgsql
@@ -4610,69 +4565,180 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.sums_of(s keyframe_private.provider_submits, OUT held bigint, OUT settled bigint, OUT unknown bigint, OUT unknowns integer)
- RETURNS record
- LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION keyframe_private.everybody()
+ RETURNS uuid
+ LANGUAGE sql
  IMMUTABLE
  SET search_path TO ''
 AS $function$
+  select '00000000-0000-0000-0000-000000000000'::uuid
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
 begin
-  held := case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end;
-  settled := coalesce(s.cost_micros, 0);
-  unknown := case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end;
-  unknowns := (s.cost_state = 'unknown')::integer;
+  with added as (
+    delete from keyframe_private.daily_costs c where c.id = any (array(
+      select o.id from keyframe_private.daily_costs o where not o.is_merged order by o.id limit max_rows for update skip locked))
+    returning c.*
+  ), counted as (
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    union all
+    select keyframe_private.everybody(), a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+  ), before as (
+    delete from keyframe_private.daily_costs c where c.id = any (array(
+      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from counted c) k
+      join keyframe_private.daily_costs o using (owner_id, day, step, model)
+      where o.is_merged for update of o skip locked))
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.settled_micros, c.unknown_micros, c.unknown_submits
+  )
+  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
+  select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.settled_micros), sum(c.unknown_micros), sum(c.unknown_submits), true
+  from (table counted union all table before) c
+  group by c.owner_id, c.day, c.step, c.model;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_to_sums(owner uuid, at timestamp with time zone, wanted_step keyframe.generation_step, wanted_model text, started bigint, held bigint, settled bigint, unknown bigint, unknowns bigint)
+CREATE OR REPLACE FUNCTION keyframe_private.budgets_of(owner uuid, at timestamp with time zone)
+ RETURNS TABLE(scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamp with time zone)
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+#variable_conflict use_column
+declare
+  today constant date := (budgets_of.at at time zone 'UTC')::date;
+  month constant date := date_trunc('month', today)::date;
+begin
+  return query
+  select b.scope, b.period, b.limit_micros, u.settled, u.held, greatest(0, b.limit_micros - u.settled - u.held), b.ends::timestamp at time zone 'UTC'
+  from keyframe_private.settings s
+  left join keyframe_private.owner_budgets o on o.owner_id = owner
+  cross join lateral (values
+    ('owner', 'day', owner, today, today + 1, case when o.owner_id is null then s.owner_day_micros else o.day_micros end),
+    ('owner', 'month', owner, month, (month + interval '1 month')::date, case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
+    ('service', 'day', keyframe_private.everybody(), today, today + 1, s.service_day_micros),
+    ('service', 'month', keyframe_private.everybody(), month, (month + interval '1 month')::date, s.service_month_micros)
+  ) b (scope, period, owner_id, begins, ends, limit_micros)
+  cross join lateral (
+    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as settled, coalesce(sum(c.held_micros), 0)::bigint as held
+    from keyframe_private.costs c where c.owner_id = b.owner_id and c.day >= b.begins) u
+  where b.limit_micros is not null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  today constant date := (at at time zone 'UTC')::date;
-  whose uuid;
+  budget record;
 begin
-  foreach whose in array array[owner, keyframe_private.everybody()] loop
-    update keyframe_private.daily_costs c
-    set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
-        unknown_micros = c.unknown_micros + unknown, unknown_submits = c.unknown_submits + unknowns
-    where c.id = (
-      select o.id from keyframe_private.daily_costs o
-      where o.owner_id = whose and o.day = today and o.step = wanted_step and o.model = wanted_model
-      limit 1 for update skip locked);
-    if not found then
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
-      values (whose, today, wanted_step, wanted_model, started, held, settled, unknown, unknowns);
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
+    if most_micros is null then
+      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+    elsif most_micros > budget.available_micros then
+      perform keyframe_private.raise_error('budget_exceeded',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+        -- What others have spent is not the caller's to know.
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
+          || case when budget.scope = 'owner' then jsonb_build_object(
+            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
+            'availableMicros', budget.available_micros) else '{}' end)::text);
     end if;
   end loop;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.count_costs()
+CREATE OR REPLACE FUNCTION keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+  select e.whose, e.period, e.resets_at, e.limit_micros
+  from (
+    select case b.scope when 'owner' then owner else keyframe_private.everybody() end as whose, b.*
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros) e
+  where not exists (
+    select from keyframe_private.exhausted_budgets x where x.owner_id = e.whose and x.period = e.period and x.resets_at = e.resets_at)
+    and pg_try_advisory_xact_lock(hashtextextended(concat('keyframe exhausted ', e.whose, e.period, e.resets_at), 0))
+  on conflict do nothing;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits DEFAULT NULL::keyframe_private.provider_submits)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+begin
+  if (cost.most_micros <= released.most_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
+  end if;
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.add_first_submit()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 begin
-  if tg_op = 'INSERT' then
-    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, c.started, c.held, c.settled, c.unknown, c.unknowns) from (
-      select n.owner_id, min(n.created_at) as at, n.step, n.model,
-        count(*) filter (where n.attempt = 1 and n.provider_prediction_id is null) as started, -- a second run of a submit is no second prediction
-        sum(m.held)::bigint as held, sum(m.settled)::bigint as settled, sum(m.unknown)::bigint as unknown, sum(m.unknowns) as unknowns
-      from changed_to n cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
-      group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
-  else
-    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, 0, c.held, c.settled, c.unknown, c.unknowns) from (
-      select n.owner_id, min(n.created_at) as at, n.step, n.model,
-        sum(m.held - w.held)::bigint as held, sum(m.settled - w.settled)::bigint as settled, sum(m.unknown - w.unknown)::bigint as unknown,
-        sum(m.unknowns - w.unknowns) as unknowns
-      from changed_to n join changed_from o using (id)
-      cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
-      cross join lateral keyframe_private.sums_of(o::keyframe_private.provider_submits) w
-      where (n.cost_state, n.cost_micros, n.most_micros) is distinct from (o.cost_state, o.cost_micros, o.most_micros)
-      group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
+  if (select s.spending_stopped from keyframe_private.settings s) then
+    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
+  end if;
+  perform keyframe_private.add_submit(new, new.attempt + 1);
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if s.cost_state <> 'held' then
+    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits)
+    values (
+      s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, times * s.is_first::integer, times * coalesce(s.cost_micros, 0),
+      case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    is not distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    perform keyframe_private.add_cost(old, -1);
+  end if;
+  if tg_op <> 'DELETE' then
+    perform keyframe_private.add_cost(new, 1);
   end if;
   return null;
 end
@@ -5548,7 +5614,7 @@ declare
   frames constant uuid[] := array_remove(
     array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null);
 begin
-  if prediction.status <> 'succeeded' or frames = '{}' then
+  if frames = '{}' then
     return false;
   end if;
   shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
@@ -5579,7 +5645,8 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction, shown),
+    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
@@ -6636,6 +6703,7 @@ begin
   delete from keyframe_private.daily_costs c where c.id = any (array(
     select o.id from keyframe_private.daily_costs o
     where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
+  perform keyframe_private.merge_costs(max_rows);
   delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
     select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
@@ -6939,7 +7007,7 @@ AS $function$
       select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
-      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.daily_costs c
+      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
       where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
@@ -6951,7 +7019,7 @@ AS $function$
     from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
     cross join lateral (
       select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
-      from keyframe_private.daily_costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+      from keyframe_private.costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
   ) f
 $function$;
 

@@ -19,8 +19,7 @@ export async function checkAddedSubmits(sql: postgres.Sql): Promise<void> {
     declare
       used bigint;
     begin
-      -- Its own hold is not in the sums yet: those follow at the end of the statement.
-      select coalesce(sum(c.held_micros + c.settled_micros + c.unknown_micros), 0) + coalesce(new.most_micros, 0) into used from keyframe_private.daily_costs c
+      select sum(c.held_micros + c.settled_micros + c.unknown_micros) into used from keyframe_private.costs c
       where c.owner_id = new.owner_id and c.day >= date_trunc('month', new.created_at at time zone 'UTC');
       insert into chaos.over_budget
       select format('submit %s of prediction %s took owner %s to %s of %s', new.attempt, new.prediction_id, new.owner_id, used, b.month_micros)
@@ -95,7 +94,7 @@ const ACTUAL_COSTS = `
   cross join lateral (values (s.owner_id), (keyframe_private.everybody())) o (owner_id)
   group by 1, 2, 3, 4`;
 
-/** A row for each sum in keyframe_private.daily_costs that differs from the ledger. */
+/** A row for each sum in keyframe_private.costs that differs from the ledger. */
 export const MISCOUNTED_COSTS = `
   select format('owner %s, %s, %s by %s: counted %s, held %s, settled %s, unknown %s of %s; the ledger has %s, %s, %s, %s of %s', owner_id, day, step, model,
     c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits,
@@ -103,7 +102,7 @@ export const MISCOUNTED_COSTS = `
   from (
     select owner_id, day, step, model, sum(predictions) as predictions, sum(held_micros) as held_micros, sum(settled_micros) as settled_micros,
       sum(unknown_micros) as unknown_micros, sum(unknown_submits) as unknown_submits
-    from keyframe_private.daily_costs group by 1, 2, 3, 4
+    from keyframe_private.costs group by 1, 2, 3, 4
   ) c
   full join (${ACTUAL_COSTS}) t using (owner_id, day, step, model)
   where (coalesce(c.predictions, 0), coalesce(c.held_micros, 0), coalesce(c.settled_micros, 0), coalesce(c.unknown_micros, 0), coalesce(c.unknown_submits, 0))
@@ -112,5 +111,4 @@ export const MISCOUNTED_COSTS = `
 /** Counts again, once times have been moved: some are in another day. */
 export const RECOUNT_COSTS = `
   delete from keyframe_private.daily_costs;
-  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
-  select owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits from (${ACTUAL_COSTS}) t`;
+  select keyframe_private.add_cost(s, 1) from keyframe_private.provider_submits s`;

@@ -8,6 +8,7 @@ create table keyframe_private.provider_submits (
   project_id uuid not null,
   prediction_id uuid not null,
   attempt integer not null,
+  is_first boolean not null default false,
   step keyframe.generation_step not null,
   model text not null,
   created_at timestamptz not null default now(),
@@ -41,6 +42,7 @@ create table keyframe_private.provider_submits (
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';
+comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
 comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
 comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
@@ -67,50 +69,6 @@ create index provider_submits_search_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
-
--- Adds the next submit of a prediction, which holds the most that it can cost at the prices of now. One in the place of another that was
--- released counts on the day of that one, and needs budget only if it can cost more. Where a price counts the megapixels of the input, they
--- are kept: its images may be deleted before it ends.
-create function keyframe_private.add_submit(
-  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null
-)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
-  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
-begin
-  if (cost.most_micros <= released.most_micros) is not true then
-    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
-  end if;
-  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics)
-  values (p.owner_id, p.project_id, p.id, next_attempt, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
-    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
-     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
-end
-$$;
-
--- The first submit of a new prediction. The lock of _400_admit makes the budget exact.
-create function keyframe_private.add_first_submit()
-returns trigger
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  if (select s.spending_stopped from keyframe_private.settings s) then
-    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
-  end if;
-  perform keyframe_private.add_submit(new, new.attempt + 1);
-  return null;
-end
-$$;
-create trigger _350_add_first_submit after insert on keyframe.predictions
-  for each row execute function keyframe_private.add_first_submit();
 
 -- Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)

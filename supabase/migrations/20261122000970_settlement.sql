@@ -1,54 +1,25 @@
 -- What a submit has cost once it has ended, and the sums of it.
 
--- What a submit adds to the sums of its day.
-create function keyframe_private.sums_of(
-  s keyframe_private.provider_submits, out held bigint, out settled bigint, out unknown bigint, out unknowns integer
-)
-language plpgsql
-immutable
-set search_path = ''
-as $$
-begin
-  held := case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end;
-  settled := coalesce(s.cost_micros, 0);
-  unknown := case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end;
-  unknowns := (s.cost_state = 'unknown')::integer;
-end
-$$;
-
--- Adds to the sums of an owner's day and to everybody's.
-create function keyframe_private.add_to_sums(
-  owner uuid, at timestamptz, wanted_step keyframe.generation_step, wanted_model text, started bigint, held bigint, settled bigint, unknown bigint,
-  unknowns bigint
-)
+-- Adds what a submit that has ended costs to the sums of its day, or takes it back with -1.
+create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
-declare
-  today constant date := (at at time zone 'UTC')::date;
-  whose uuid;
 begin
-  foreach whose in array array[owner, keyframe_private.everybody()] loop
-    update keyframe_private.daily_costs c
-    set predictions = c.predictions + started, held_micros = c.held_micros + held, settled_micros = c.settled_micros + settled,
-        unknown_micros = c.unknown_micros + unknown, unknown_submits = c.unknown_submits + unknowns
-    where c.id = (
-      select o.id from keyframe_private.daily_costs o
-      where o.owner_id = whose and o.day = today and o.step = wanted_step and o.model = wanted_model
-      limit 1 for update skip locked);
-    if not found then
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
-      values (whose, today, wanted_step, wanted_model, started, held, settled, unknown, unknowns);
-    end if;
-  end loop;
+  if s.cost_state <> 'held' then
+    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits)
+    values (
+      s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, times * s.is_first::integer, times * coalesce(s.cost_micros, 0),
+      case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
+  end if;
 end
 $$;
 
--- Keeps the sums: whatever changes what submits hold or have cost, a worker or an administrator. Once for each statement: each further
--- update of one row within a transaction takes longer.
-create function keyframe_private.count_costs()
+-- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. Postgres reads the conditions of the
+-- triggers anew for each update, so they are short.
+create function keyframe_private.count_cost()
 returns trigger
 language plpgsql
 volatile
@@ -56,33 +27,27 @@ security definer
 set search_path = ''
 as $$
 begin
-  if tg_op = 'INSERT' then
-    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, c.started, c.held, c.settled, c.unknown, c.unknowns) from (
-      select n.owner_id, min(n.created_at) as at, n.step, n.model,
-        count(*) filter (where n.attempt = 1 and n.provider_prediction_id is null) as started, -- a second run of a submit is no second prediction
-        sum(m.held)::bigint as held, sum(m.settled)::bigint as settled, sum(m.unknown)::bigint as unknown, sum(m.unknowns) as unknowns
-      from changed_to n cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
-      group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
-  else
-    perform keyframe_private.add_to_sums(c.owner_id, c.at, c.step, c.model, 0, c.held, c.settled, c.unknown, c.unknowns) from (
-      select n.owner_id, min(n.created_at) as at, n.step, n.model,
-        sum(m.held - w.held)::bigint as held, sum(m.settled - w.settled)::bigint as settled, sum(m.unknown - w.unknown)::bigint as unknown,
-        sum(m.unknowns - w.unknowns) as unknowns
-      from changed_to n join changed_from o using (id)
-      cross join lateral keyframe_private.sums_of(n::keyframe_private.provider_submits) m
-      cross join lateral keyframe_private.sums_of(o::keyframe_private.provider_submits) w
-      where (n.cost_state, n.cost_micros, n.most_micros) is distinct from (o.cost_state, o.cost_micros, o.most_micros)
-      group by n.owner_id, (n.created_at at time zone 'UTC')::date, n.step, n.model) c;
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    is not distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    perform keyframe_private.add_cost(old, -1);
+  end if;
+  if tg_op <> 'DELETE' then
+    perform keyframe_private.add_cost(new, 1);
   end if;
   return null;
 end
 $$;
 create trigger _300_count_added after insert on keyframe_private.provider_submits
-  referencing new table as changed_to
-  for each statement execute function keyframe_private.count_costs();
+  for each row when (new.cost_state <> 'held') execute function keyframe_private.count_cost();
 create trigger _300_count_changed after update on keyframe_private.provider_submits
-  referencing old table as changed_from new table as changed_to
-  for each statement execute function keyframe_private.count_costs();
+  for each row when (old.cost_state <> 'held' or new.cost_state <> 'held') execute function keyframe_private.count_cost();
+-- Its sums are deleted with it when both are 13 months old.
+create trigger _300_count_removed after delete on keyframe_private.provider_submits
+  for each row when (old.cost_state <> 'held' and old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
 
 -- The end of a submit releases what it holds: it is settled by what the provider counted, released where the provider does not bill it,
 -- or unknown. A success without figures of the provider holds until its prediction ends, because the file may tell them.

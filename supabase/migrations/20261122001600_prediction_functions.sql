@@ -1,7 +1,7 @@
 -- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
 -- checks the owner.
 
--- Whether a take was made with a frame that is deleted, or that no longer stands for its step in the same project. A frame of another
+-- Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project. A frame of another
 -- project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
 returns boolean
@@ -14,7 +14,7 @@ declare
   frames constant uuid[] := array_remove(
     array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null);
 begin
-  if prediction.status <> 'succeeded' or frames = '{}' then
+  if frames = '{}' then
     return false;
   end if;
   shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
@@ -49,7 +49,8 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden, 'outdated', keyframe_private.is_outdated(prediction, shown),
+    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
@@ -374,7 +375,7 @@ begin
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
         sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros", sum(c.unknown_micros) as "unknownMicros"
-      from keyframe_private.daily_costs c
+      from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
   end if;

@@ -130,7 +130,7 @@ comment on column keyframe_private.admin_usage.submits is 'How often they were s
 create view keyframe_private.admin_costs with (security_invoker = true) as
 select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
   sum(c.settled_micros) / 1e6 as settled_usd, sum(c.held_micros) / 1e6 as held_usd, sum(c.unknown_micros) / 1e6 as unknown_usd
-from keyframe_private.daily_costs c
+from keyframe_private.costs c
 where c.owner_id <> '00000000-0000-0000-0000-000000000000'
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';

@@ -283,7 +283,7 @@ as $$
       select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
-      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.daily_costs c
+      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
       where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
@@ -295,7 +295,7 @@ as $$
     from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
     cross join lateral (
       select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
-      from keyframe_private.daily_costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+      from keyframe_private.costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
   ) f
 $$;
 

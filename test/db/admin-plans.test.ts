@@ -38,8 +38,8 @@ beforeAll(async () => {
       select gen_random_uuid(), endpoint_id, owner_id, event_type, status, attempts, last_attempt_at - i * interval '10 minutes', completed_at
       from keyframe.webhook_deliveries, generate_series(1, ${MANY}::int) i where id = ${delivery}`;
     await sql`
-      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, provider_prediction_id)
-      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'many-' || i from generate_series(1, ${MANY}::int) i`;
+      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, answered_at, ended_at, outcome, cost_state, provider_prediction_id)
+      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), now(), 'failed', 'released', 'many-' || i from generate_series(1, ${MANY}::int) i`;
     await sql`
       insert into cron.job_run_details (jobid, status, start_time, end_time)
       select jobid, 'succeeded', now() - i * interval '5 seconds', now() - i * interval '5 seconds'

@@ -40,7 +40,7 @@ async function sums(owner = "00000000-0000-0000-0000-000000000000") {
     select sum(predictions)::integer as predictions, sum(held_micros)::integer as held, sum(settled_micros)::integer as settled,
       sum(unknown_micros)::integer as unknown,
       sum(unknown_submits)::integer as "unknownSubmits"
-    from keyframe_private.daily_costs where owner_id = ${owner}`;
+    from keyframe_private.costs where owner_id = ${owner}`;
   const { unknownSubmits, ...micros } = row ?? {};
   expect(unknownSubmits > 0).toBe(micros.unknown > 0);
   return micros;
@@ -344,12 +344,11 @@ describe("days and months, by UTC", () => {
     await budget(null, FRAME);
     const { id, lease } = await submitted();
     await db.sql`update keyframe_private.provider_submits set created_at = created_at - interval '1 day'`;
-    await db.sql`update keyframe_private.daily_costs set day = day - 1`;
     await start(db, world);
     await retryLater(db.sql, id, lease);
     const days = await db.sql`
       select (day - (now() at time zone 'UTC')::date) as day, sum(held_micros)::integer as held
-      from keyframe_private.daily_costs where owner_id = ${world.owner} group by 1 order by 1`;
+      from keyframe_private.costs where owner_id = ${world.owner} group by 1 order by 1`;
     expect([...days]).toEqual([
       { day: -1, held: FRAME },
       { day: 0, held: FRAME },
@@ -414,7 +413,7 @@ describe("budgets at the same moment", () => {
         select pg_terminate_backend(pid) from pg_stat_activity where application_name = ${name} and xact_start is not null order by random() limit 1`;
       ended += killed.count;
       const [row] =
-        await db.sql`select coalesce(sum(held_micros), 0)::integer as held from keyframe_private.daily_costs where owner_id = ${world.owner}`;
+        await db.sql`select coalesce(sum(held_micros), 0)::integer as held from keyframe_private.costs where owner_id = ${world.owner}`;
       expect(row?.held).toBeLessThanOrEqual(10 * FRAME);
     }
     const answers = await starts;
@@ -638,9 +637,50 @@ describe("attacked", () => {
     }
   });
 
-  test("sums older than 13 months → pruned with their submits, and so are budgets that were exhausted then", async () => {
+  test("merged every minute, while somebody holds some rows → the sums stay; one row for each day, step and model", async () => {
+    const end = async () => {
+      const { id } = await submitted();
+      await providerSays(db.sql, { id, run: `run-${id}`, status: "succeeded", metrics: { image_output_count: 1 } });
+    };
+    const both = async () => [await sums(), await sums(world.owner)];
+    const rows = async () => (await db.sql`select from keyframe_private.daily_costs`).count;
+    const merge = () => db.sql`select keyframe_private.prune()`;
+    await end();
+    await merge();
+    await end();
+    await end();
+    const right = { predictions: 3, held: 0, settled: 3 * FRAME, unknown: 0 };
+    expect(await both()).toEqual([right, right]);
+    await db.sql.begin(async (open) => {
+      await open`select from keyframe_private.daily_costs where is_merged or id % 2 = 0 for update`;
+      await merge();
+      expect(await both()).toEqual([right, right]);
+    });
+    await merge();
+    await end();
+    await merge();
+    const later = { predictions: 4, held: 0, settled: 4 * FRAME, unknown: 0 };
+    expect([await both(), await rows()]).toEqual([[later, later], 2]);
+  });
+
+  test("an administrator moves, corrects or deletes submits → the sums follow", async () => {
+    const other = await addWorld(db);
+    const { id } = await submitted();
+    await providerSays(db.sql, { id, run: "run-1", status: "succeeded", metrics: { image_output_count: 1 } });
     await start(db, world);
-    await db.sql`update keyframe_private.daily_costs set day = day - 500`;
+    await db.sql`select keyframe_private.prune()`;
+    await db.sql`update keyframe_private.provider_submits set owner_id = ${other.owner}`;
+    const moved = { predictions: 2, held: FRAME, settled: FRAME, unknown: 0 };
+    expect([await sums(other.owner), await sums()]).toEqual([moved, moved]);
+    const none = { predictions: 0, held: 0, settled: 0, unknown: 0 };
+    expect(await sums(world.owner)).toEqual(none);
+    await db.sql`delete from keyframe_private.provider_submits`;
+    expect([await sums(other.owner), await sums()]).toEqual([none, none]);
+  });
+
+  test("sums older than 13 months → pruned with their submits, and so are budgets that were exhausted then", async () => {
+    await db.sql`
+      insert into keyframe_private.daily_costs (owner_id, day, step, model) values (${world.owner}, current_date - 500, 'video', 'm')`;
     await db.sql`
       insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
       values (${world.owner}, 'day', now() - interval '14 months', 1)`;

@@ -397,11 +397,16 @@ test("submits of today, and older ones → what they cost all owners, today and 
   await rolledBack(db.sql, async (sql) => {
     const everybody = "00000000-0000-0000-0000-000000000000";
     await sql`
-      insert into keyframe_private.daily_costs (owner_id, day, step, model, held_micros, settled_micros, unknown_micros, unknown_submits)
-      select owner, day, 'video', 'm', 1, 10, 100, 2
-      from (values (${everybody}::uuid), (${world.owner}::uuid)) o (owner)
-      cross join lateral (select (now() at time zone 'UTC')::date as today) t
-      cross join lateral (values (today), (date_trunc('month', today)::date), (today - 40)) d (day)`;
+      with days as (
+        select day from (select (now() at time zone 'UTC')::date as today) t
+        cross join lateral (values (today), (date_trunc('month', today)::date), (today - 40)) d (day)
+      ), held as (
+        insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, created_at, most_micros)
+        select ${world.owner}, gen_random_uuid(), gen_random_uuid(), 1, 'video', 'm', day::timestamp at time zone 'UTC', 1 from days
+      )
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros, unknown_micros, unknown_submits, is_merged)
+      select owner, day, 'video', 'm', 10, 100, 2, true
+      from days cross join (values (${everybody}::uuid), (${world.owner}::uuid)) o (owner)`;
     await sql`update keyframe_private.settings set service_day_micros = 50, service_month_micros = 1000, spending_stopped = true`;
     const [row] = await sql`
       select keyframe.service_figures() -> 'costs' as costs, extract(day from now() at time zone 'UTC') = 1 as "isFirst"`;

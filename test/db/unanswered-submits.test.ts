@@ -176,8 +176,8 @@ test("20,000 submits that have ended → claims, jobs and what is recorded of on
   await db.sql.begin(async (seeding) => {
     await seeding`set local session_replication_role = replica`;
     await seeding`
-      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, text_hash)
-      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', i
+      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, text_hash)
+      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', i
       from generate_series(1, 20000) i`;
   });
   await db.sql`analyze keyframe_private.provider_submits`;
@@ -219,8 +219,8 @@ test("sums of costs past 13 months → pruned, those that somebody holds later, 
         select (now() at time zone 'UTC')::date - day as age from keyframe_private.daily_costs where model = 'm' order by 1`
     ).map(({ age }) => age);
   await db.sql`
-    insert into keyframe_private.daily_costs (owner_id, day, step, model)
-    select ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm' from unnest(array[394, 398, 399]) age`;
+    insert into keyframe_private.daily_costs (owner_id, day, step, model, is_merged)
+    select ${world.owner}, (now() at time zone 'UTC')::date - age, 'video', 'm', true from unnest(array[394, 398, 399]) age`;
   await db.sql.begin(async (open) => {
     await open`select from keyframe_private.daily_costs where model = 'm' order by day limit 1 for update`;
     await prune();

@@ -87,7 +87,10 @@ const TABLES: Record<string, TableRights> = {
   ),
   "keyframe_private.admin_costs": internal("day owner_id step model predictions settled_usd held_usd unknown_usd"),
   "keyframe_private.daily_costs": internal(
-    "id owner_id day step model predictions held_micros settled_micros unknown_micros unknown_submits",
+    "id owner_id day step model predictions settled_micros unknown_micros unknown_submits is_merged",
+  ),
+  "keyframe_private.costs": internal(
+    "owner_id day step model predictions held_micros settled_micros unknown_micros unknown_submits",
   ),
   "keyframe_private.owner_budgets": internal("owner_id day_micros month_micros note"),
   "keyframe_private.exhausted_budgets": internal("owner_id period resets_at limit_micros refused_at"),
@@ -106,7 +109,7 @@ const TABLES: Record<string, TableRights> = {
   "keyframe_private.prediction_moves": internal("from_status to_status"),
   "keyframe_private.provider_callbacks": internal("callback_id received_at"),
   "keyframe_private.provider_submits": internal(
-    "id owner_id project_id prediction_id attempt step model created_at submitted_at answered_at ended_at outcome is_unanswered " +
+    "id owner_id project_id prediction_id attempt is_first step model created_at submitted_at answered_at ended_at outcome is_unanswered " +
       "provider_prediction_id search_due_at search_task text_hash cancel_due_at cancel_failures metrics " +
       "price_ids most_micros cost_micros cost_state",
   ),

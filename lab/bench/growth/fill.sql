@@ -58,9 +58,9 @@ where input ->> 'firstFramePredictionId' is not null;
 -- step: provider_submits
 -- One for each, settled at the prices of the models; what a failed one has cost is unknown.
 insert into keyframe_private.provider_submits (
-  owner_id, project_id, prediction_id, attempt, step, model, created_at, submitted_at, answered_at, ended_at, outcome, provider_prediction_id,
+  owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, submitted_at, answered_at, ended_at, outcome, provider_prediction_id,
   price_ids, most_micros, cost_micros, cost_state)
-select p.owner_id, p.project_id, p.id, 1, p.step, p.model, p.created_at, p.created_at + interval '1 second', p.started_at, p.completed_at,
+select p.owner_id, p.project_id, p.id, 1, true, p.step, p.model, p.created_at, p.created_at + interval '1 second', p.started_at, p.completed_at,
   p.status::text, p.provider_prediction_id, c.price_ids, c.most_micros, case when p.status <> 'failed' then c.most_micros end,
   case when p.status = 'failed' then 'unknown' else 'settled' end
 from keyframe.predictions p
@@ -72,10 +72,10 @@ join (
 order by p.created_at;
 
 -- step: daily_costs
--- As the trigger adds them up.
-insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits)
+-- As they are once they are merged.
+insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
 select o.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, count(*), coalesce(sum(s.cost_micros), 0),
-  coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0), count(*) filter (where s.cost_state = 'unknown')
+  coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0), count(*) filter (where s.cost_state = 'unknown'), true
 from keyframe_private.provider_submits s
 cross join lateral (values (s.owner_id), (keyframe_private.everybody())) o (owner_id)
 group by 1, 2, 3, 4

@@ -1,8 +1,6 @@
--- Budgets, and the sums of what submits cost, by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those
--- of UTC.
+-- What submits cost by day, and budgets. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- Sums of the ledger. Several rows may have the same day, step and model: a transaction that finds a row locked writes another one, so
--- nobody waits. Whoever reads it adds them up.
+-- The submits that have ended. An end adds a row, so nobody waits; every minute the rows of a day, step and model become one.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid not null,
@@ -10,20 +8,21 @@ create table keyframe_private.daily_costs (
   step keyframe.generation_step not null,
   model text not null,
   predictions integer not null default 0,
-  held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
-  unknown_submits integer not null default 0
-) with (fillfactor = 50);
-comment on table keyframe_private.daily_costs is 'What each owner''s submits of a day cost, by step and model, and under the identifier of zeros what everybody''s do. Kept for 13 months.';
+  unknown_submits integer not null default 0,
+  is_merged boolean not null default false
+);
+comment on table keyframe_private.daily_costs is 'What the submits cost that have ended, by owner, day, step and model. Read the view costs, which has the others too. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
-comment on column keyframe_private.daily_costs.predictions is 'How many predictions were started.';
-comment on column keyframe_private.daily_costs.held_micros is 'The most that the submits can cost that have not ended.';
-comment on column keyframe_private.daily_costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
+create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
 alter table keyframe_private.daily_costs enable row level security;
 
 create function keyframe_private.everybody()
@@ -33,6 +32,64 @@ immutable
 set search_path = ''
 as $$
   select '00000000-0000-0000-0000-000000000000'::uuid
+$$;
+
+-- Finds what is held. A submit is in it until it ends, so it stays small.
+create index provider_submits_held_idx on keyframe_private.provider_submits (owner_id) where cost_state = 'held';
+
+-- What a start adds to is read from the ledger, so that it writes no sum.
+create view keyframe_private.costs with (security_invoker = true) as
+select c.owner_id, c.day, c.step, c.model, c.predictions, 0 as held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+from keyframe_private.daily_costs c
+union all
+select keyframe_private.everybody(), c.day, c.step, c.model, c.predictions, 0, c.settled_micros, c.unknown_micros, c.unknown_submits
+from keyframe_private.daily_costs c where not c.is_merged
+union all
+select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.is_first::integer, coalesce(s.most_micros, 0), 0, 0, 0
+from keyframe_private.provider_submits s where s.cost_state = 'held'
+union all
+select keyframe_private.everybody(), (s.created_at at time zone 'UTC')::date, s.step, s.model, s.is_first::integer, coalesce(s.most_micros, 0), 0, 0, 0
+from keyframe_private.provider_submits s where s.cost_state = 'held';
+comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. The identifier of zeros has what everybody''s cost.';
+comment on column keyframe_private.costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
+comment on column keyframe_private.costs.step is 'What they make.';
+comment on column keyframe_private.costs.model is 'Which model makes it.';
+comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
+comment on column keyframe_private.costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
+
+-- Makes one row of those of an owner's day, step and model, and adds them to everybody's. Leaves out what others hold: there may be
+-- several such rows.
+create function keyframe_private.merge_costs(max_rows integer)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  with added as (
+    delete from keyframe_private.daily_costs c where c.id = any (array(
+      select o.id from keyframe_private.daily_costs o where not o.is_merged order by o.id limit max_rows for update skip locked))
+    returning c.*
+  ), counted as (
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    union all
+    select keyframe_private.everybody(), a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+  ), before as (
+    delete from keyframe_private.daily_costs c where c.id = any (array(
+      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from counted c) k
+      join keyframe_private.daily_costs o using (owner_id, day, step, model)
+      where o.is_merged for update of o skip locked))
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.settled_micros, c.unknown_micros, c.unknown_submits
+  )
+  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
+  select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.settled_micros), sum(c.unknown_micros), sum(c.unknown_submits), true
+  from (table counted union all table before) c
+  group by c.owner_id, c.day, c.step, c.model;
+end
 $$;
 
 -- Budgets. Null is unlimited. The API returns them as JSON numbers, which are exact to 2^53.
@@ -81,7 +138,7 @@ begin
   ) b (scope, period, owner_id, begins, ends, limit_micros)
   cross join lateral (
     select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as settled, coalesce(sum(c.held_micros), 0)::bigint as held
-    from keyframe_private.daily_costs c where c.owner_id = b.owner_id and c.day >= b.begins) u
+    from keyframe_private.costs c where c.owner_id = b.owner_id and c.day >= b.begins) u
   where b.limit_micros is not null;
 end
 $$;
@@ -144,3 +201,47 @@ begin
   on conflict do nothing;
 end
 $$;
+
+-- Adds the next submit of a prediction, which holds the most that it can cost at the prices of now. One in the place of another that was
+-- released counts on the day of that one, and needs budget only if it can cost more. Where a price counts the megapixels of the input, they
+-- are kept: its images may be deleted before it ends.
+create function keyframe_private.add_submit(
+  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null
+)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+begin
+  if (cost.most_micros <= released.most_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
+  end if;
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+end
+$$;
+
+-- The first submit of a new prediction. The lock of _400_admit makes the budget exact.
+create function keyframe_private.add_first_submit()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if (select s.spending_stopped from keyframe_private.settings s) then
+    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
+  end if;
+  perform keyframe_private.add_submit(new, new.attempt + 1);
+  return null;
+end
+$$;
+create trigger _350_add_first_submit after insert on keyframe.predictions
+  for each row execute function keyframe_private.add_first_submit();
