@@ -1,5 +1,5 @@
 import type postgres from "postgres";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createWorker } from "../../shared/worker/worker.ts";
 import { createExchange, type ExchangeArguments } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
@@ -14,6 +14,9 @@ import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../supabase/functions/keyfr
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, tokenOf } from "../support/database/webhooks.ts";
 import { makeClock } from "../unit/worker-clock.ts";
+
+// Thousands of calls of the database, one after the other: seconds, and a minute where the machine is busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));

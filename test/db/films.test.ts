@@ -264,25 +264,6 @@ describe("deletion", () => {
     }
   });
 
-  test("of a film with its projects → all gone, no other; while one runs → generation_in_progress, and all stay", async () => {
-    const { film, ids } = await addFilmOf(3);
-    const project = ids[1] ?? "";
-    const { id } = await seedPrediction(db.sql, { owner: world.owner, project }, { status: "processing" });
-    expect(await codeOf(remove(film, true))).toBe("generation_in_progress");
-    expect(await shotsOf(film)).toEqual(ids);
-    await call(db, world.owner, "cancel_prediction", { project_id: project, prediction_id: id });
-    const { film: answer } = await remove(film, true);
-    expect(answer.project_ids).toEqual(ids);
-    expect([(await left(ids)).count, (await left([world.project])).count]).toEqual([0, 1]);
-  });
-
-  test("of a film that has changed since it was read → precondition_failed", async () => {
-    const { film } = await addFilmOf(1);
-    const versions = [await versionOf(film)];
-    await addShot(film);
-    expect(await codeOf(call(db, world.owner, "delete_film", { film_id: film, versions }))).toBe("precondition_failed");
-  });
-
   test("of the account → its films and projects are gone", async () => {
     const { film, ids } = await addFilmOf(2);
     await db.sql`delete from auth.users where id = ${world.owner}`;

@@ -324,16 +324,3 @@ test("the table of docs/models.md → every row that is shipped, in its order, w
     rows.map(({ model, first }) => [model, first]),
   );
 });
-
-test("the prices in docs/models.md → every row that is shipped, with its date and source", async () => {
-  const page = await Deno.readTextFile(new URL("../../docs/models.md", import.meta.url));
-  const shown = [
-    ...page.matchAll(/^\| \[`([^`]+)`\]\(([^)]+)\) \| (?:`(\{.+\})`|all) \| (\S+) \| (\w+) \| (\S+) \|$/gm),
-  ].map(([, model, source, applies = "{}", usd, metric, checked]) => ({
-    ...{ model, source, applies: JSON.parse(applies), usd: Number(usd), metric, checked },
-  }));
-  const rows = await db.sql`
-    select model, source, applies_to as applies, price_usd::float as usd, metric, checked_at::text as checked
-    from keyframe_private.model_prices order by id`;
-  expect(shown).toEqual([...rows]);
-});

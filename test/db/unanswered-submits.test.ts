@@ -173,10 +173,13 @@ test("unanswered for a day, and its row is locked → the pruning passes it over
 test("20,000 submits that have ended → claims, jobs and what is recorded of one read it through an index", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   const text = await seedUnanswered({ lease_token: null });
-  await db.sql`
-    insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, text_hash)
-    select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', i
-    from generate_series(1, 20000) i`;
+  await db.sql.begin(async (seeding) => {
+    await seeding`set local session_replication_role = replica`;
+    await seeding`
+      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, text_hash)
+      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', i
+      from generate_series(1, 20000) i`;
+  });
   await db.sql`analyze keyframe_private.provider_submits`;
   const plans = await plansOf(db.url, async (sql) => {
     await claim(sql, 10);

@@ -334,16 +334,16 @@ test("the example of client/README.md, with the packed client in Deno → runs a
   expect([file.status, (await file.arrayBuffer()).byteLength > 1000]).toEqual([200, true]);
 });
 
-test.each([18, 19] as const)(
-  "the example of docs/react.md, under React %s in a browser → ten lines as they stand make a film, with one read of the project for each change",
-  { timeout: 90_000 },
-  async (react) => {
-    const [component = "", root = ""] = [
-      ...(await read(`${ROOT}docs/react.md`)).matchAll(/^```tsx\n(.*?)^```$/gms),
-    ].map(([, block]) => block);
-    const lines = /^export function .+?\n(.*?)^}$/ms.exec(component)?.[1]?.trimEnd().split("\n");
-    expect(lines).toHaveLength(10);
-    const text = `${component}
+// Under React 18 and 19: test/unit/client-react.test.ts.
+test("the example of docs/react.md, in a browser → ten lines as they stand make a film, with one read of the project for each change", {
+  timeout: 90_000,
+}, async () => {
+  const [component = "", root = ""] = [...(await read(`${ROOT}docs/react.md`)).matchAll(/^```tsx\n(.*?)^```$/gms)].map(
+    ([, block]) => block,
+  );
+  const lines = /^export function .+?\n(.*?)^}$/ms.exec(component)?.[1]?.trimEnd().split("\n");
+  expect(lines).toHaveLength(10);
+  const text = `${component}
       import { createKeyframeClient } from "keyframe-client";
       import { KeyframeProvider } from "keyframe-client/react";
       import { createRoot } from "react-dom/client";
@@ -352,18 +352,17 @@ test.each([18, 19] as const)(
         const getToken = () => token;
         ${root}
       };`;
-    const { page } = await openApp(await bundle("docs/react.tsx", { react, text }));
-    const proxy = startProxy();
-    const { session } = await newPerson();
-    await page.evaluate(`start(...${JSON.stringify([proxy.url, publishableKey, session.access_token])})`);
-    await page.getByRole("button", { name: "Make a film" }).click();
-    const video = page.locator("video");
-    await video.waitFor({ timeout: 60_000 });
-    expect(await video.evaluate((element: HTMLVideoElement) => element.play())).toBeUndefined();
+  const { page } = await openApp(await bundle("docs/react.tsx", { react: 19, text }));
+  const proxy = startProxy();
+  const { session } = await newPerson();
+  await page.evaluate(`start(...${JSON.stringify([proxy.url, publishableKey, session.access_token])})`);
+  await page.getByRole("button", { name: "Make a film" }).click();
+  const video = page.locator("video");
+  await video.waitFor({ timeout: 60_000 });
+  expect(await video.evaluate((element: HTMLVideoElement) => element.play())).toBeUndefined();
 
-    const requests = proxy.passed.filter(({ method }) => method !== "OPTIONS");
-    const reads = requests.filter(({ method, path }) => method === "GET" && /\/projects\/[0-9a-f-]+$/.test(path));
-    // Shown first; after each of two starts and two ends.
-    expect(reads.length).toBeLessThanOrEqual(5);
-  },
-);
+  const requests = proxy.passed.filter(({ method }) => method !== "OPTIONS");
+  const reads = requests.filter(({ method, path }) => method === "GET" && /\/projects\/[0-9a-f-]+$/.test(path));
+  // Shown first; after each of two starts and two ends.
+  expect(reads.length).toBeLessThanOrEqual(5);
+});

@@ -424,11 +424,8 @@ async function load(page: Page, path: string, title: string): Promise<{ asked: s
 
 test.each<[string, () => string, string, boolean]>([
   ["the sign-in page", () => "/", "Sign in", false],
-  ["the projects", () => "/#/projects", "Harbour", true],
   ["a project with its film", () => `/#/projects/${belongings.projectId}`, "Harbour", true],
-  ["the films", () => "/#/films", "The pier", true],
   ["a film", () => `/#/films/${belongings.filmId}`, "The pier", true],
-  ["the endpoints", () => "/#/webhooks", "The edit suite", true],
   ["an endpoint", () => `/#/webhooks/${belongings.webhookId}`, "The edit suite", true],
   ["an operation of the API reference", () => "/#/docs?operation=startVideo", "Answers", true],
 ])(

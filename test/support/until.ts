@@ -6,7 +6,7 @@ export async function until<T>(
   what: string,
   ask: () => T | Promise<T>,
   limitMs = 20_000,
-  everyMs = 20,
+  everyMs = 40,
 ): Promise<Exclude<T, undefined | null | false>> {
   const end = performance.now() + limitMs;
   for (;;) {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { databaseStage, projectStage, replicateStage } from "../../tools/deploy/check-stages.ts";
 import { budgetsStage } from "../../tools/deploy/budgets-stage.ts";
 import { configStage } from "../../tools/deploy/config-stage.ts";
-import { migrationsStage, vaultStage } from "../../tools/deploy/database-stages.ts";
+import { extensionsStage, migrationsStage, vaultStage } from "../../tools/deploy/database-stages.ts";
 import { functionsStage, secretsStage } from "../../tools/deploy/function-stages.ts";
 import { healthStage } from "../../tools/deploy/health-stage.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
@@ -76,20 +76,19 @@ describe("a project without a deployment", () => {
   afterAll(() => scene.stop());
 
   test("--dry-run → says what would be done, and sends nothing that writes", async () => {
-    const ran = await deploy(["--dry-run"]);
-    expect(ran).toMatchObject({ code: 0, error: "" });
-    expect(ran.said).toContain(
+    const said = await scene.take(undefined, {}, undefined, { dryRun: true });
+    expect(said).toContain(
       'api.schemas: ["public","graphql_public","app"] → ["public","graphql_public","app","keyframe","keyframe_worker"]',
     );
-    expect(ran.said).toContain("20261122000100_foundation.sql");
-    expect(ran.said).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
-    expect(ran.said).toMatch(
+    expect(said).toContain("20261122000100_foundation.sql");
+    expect(said).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
+    expect(said).toMatch(
       /to set: KEYFRAME_REPLICATE_API_TOKEN, KEYFRAME_REPLICATE_WEBHOOK_SECRET, .*KEYFRAME_KICK_SECRET/,
     );
     expect(scene.platform.requests.length).toBeGreaterThan(3);
     expect(scene.platform.takeWrites()).toEqual([]);
     expect(await vaultEntries()).toEqual([]);
-    expectNoSecretShown(ran.said);
+    expectNoSecretShown(said);
   });
 
   test("no login → exit 1, what to do, nothing sent", async () => {
@@ -329,7 +328,7 @@ describe("a later deployment", () => {
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
     await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'keyframe_kick_secret'`;
     await putOldUrl();
-    const said = await scene.take(undefined, {}, impatient);
+    const said = await scene.take([projectStage, databaseStage, extensionsStage, vaultStage, secretsStage]);
     expect(said).toContain("to create: keyframe-sweep");
     expect(said).toMatch(/Vault +to correct: keyframe_functions_url/);
     expect(said).toContain(`keyframe_functions_url: ${OLD_URL} → https://${PROJECT}.supabase.co/functions/v1`);

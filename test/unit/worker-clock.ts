@@ -22,6 +22,7 @@ export function makeClock() {
   };
 
   let pending = 0;
+  let nonePending = Promise.withResolvers<void>();
   /** Work outside, as of a database: time stands still meanwhile. */
   async function outside<T>(work: PromiseLike<T>): Promise<T> {
     pending += 1;
@@ -29,13 +30,19 @@ export function makeClock() {
       return await work;
     } finally {
       pending -= 1;
+      if (pending === 0) {
+        nonePending.resolve();
+        nonePending = Promise.withResolvers<void>();
+      }
     }
   }
 
   /** Lets everything happen that needs no time. */
   async function settle(): Promise<void> {
-    do await new Promise<void>((resolve) => void setImmediate(resolve));
-    while (pending > 0);
+    do {
+      if (pending > 0) await nonePending.promise;
+      await new Promise<void>((resolve) => void setImmediate(resolve));
+    } while (pending > 0);
   }
 
   /** Moves time on, moment by moment, until the promise has settled or nobody waits for time. */

@@ -39,10 +39,13 @@ export type DeployScene = {
     stages?: Stage[],
     environment?: Record<string, string>,
     clock?: Deployment["clock"],
-    more?: Partial<Pick<Deployment, "ask"> & { budgets: Budgets }>,
+    more?: More,
   ): Promise<string>;
   stop(): Promise<void>;
 };
+
+/** Of the command line. */
+type More = Partial<Pick<Deployment, "ask"> & { budgets: Budgets; dryRun: boolean }>;
 
 const PASSWORD = "of-the-database";
 
@@ -193,12 +196,9 @@ export async function takeStages(
   platform: DeployPlatform,
   environment: Record<string, string>,
   clock: Deployment["clock"] = hastyClock(),
-  {
-    ask,
-    budgets = { user: undefined, service: undefined },
-  }: Partial<Pick<Deployment, "ask"> & { budgets: Budgets }> = {},
+  { ask, budgets = { user: undefined, service: undefined }, dryRun = false }: More = {},
 ): Promise<string> {
-  const given = { help: false, project: PROJECT, dryRun: false, budgets } as const;
+  const given = { help: false, project: PROJECT, dryRun, budgets } as const;
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {
