@@ -233,11 +233,11 @@ create table keyframe.predictions (
   constraint attempt_and_failures_are_at_most_a_million CHECK ((((attempt >= 0) AND (attempt <= 1000000)) AND ((failures >= 0) AND (failures <= 1000000)))),
   constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (NOT is_active))),
   constraint deadline_if_and_only_if_admitted CHECK (((deadline_at IS NULL) = (admitted_at IS NULL))),
-  constraint error_if_and_only_if_failed CHECK (
+  constraint error_if_and_only_if_failed CHECK ((num_nonnulls(error_code, error_message, error_retryable) =
 CASE
-    WHEN (status = 'failed'::keyframe.prediction_status) THEN (num_nonnulls(error_code, error_message, error_retryable) = 3)
-    ELSE (num_nonnulls(error_code, error_message, error_retryable) = 0)
-END),
+    WHEN (status = 'failed'::keyframe.prediction_status) THEN 3
+    ELSE 0
+END)),
   constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
   constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NULL))),
   constraint frames_are_predictions CHECK ((((input ->> 'firstFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text) AND ((input ->> 'lastFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))),
@@ -245,13 +245,16 @@ END),
   constraint negative_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'negativePrompt'::text))),
   constraint negative_prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'negativePrompt'::text))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
-  constraint output_duration_if_and_only_if_a_video_succeeded CHECK (((output_duration_seconds IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
-  constraint output_has_audio_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
-  constraint output_if_and_only_if_succeeded CHECK (
+  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded CHECK ((num_nonnulls(output_duration_seconds, output_has_audio) =
 CASE
-    WHEN (status = 'succeeded'::keyframe.prediction_status) THEN (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6)
-    ELSE (num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio) = 0)
-END),
+    WHEN ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)) THEN 2
+    ELSE 0
+END)),
+  constraint output_if_and_only_if_succeeded CHECK ((num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) =
+CASE
+    WHEN (status = 'succeeded'::keyframe.prediction_status) THEN 6
+    ELSE 0
+END)),
   constraint output_path_is_its_own CHECK (starts_with(output_path, (((((owner_id || '/'::text) || project_id) || '/'::text) || id) || '.'::text))),
   constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
   constraint prompt_has_1_to_4000_characters CHECK (((COALESCE(char_length((input ->> 'prompt'::text)), 0) >= 1) AND (COALESCE(char_length((input ->> 'prompt'::text)), 0) <= 4000))),

@@ -67,22 +67,16 @@ create table keyframe.predictions (
   constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = not is_active),
   constraint lease_only_while_active check (lease_token is null or is_active),
   constraint output_if_and_only_if_succeeded check (
-    case when status = 'succeeded'
-      then num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) = 6
-      else num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height, output_duration_seconds, output_has_audio) = 0
-    end),
+    num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
+      = case when status = 'succeeded' then 6 else 0 end),
   -- It is the input of a video and the file that its owner reads.
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
-  constraint output_duration_if_and_only_if_a_video_succeeded
-    check ((output_duration_seconds is not null) = (status = 'succeeded' and step = 'video')),
-  constraint output_has_audio_if_and_only_if_a_video_succeeded
-    check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
+  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded check (
+    num_nonnulls(output_duration_seconds, output_has_audio) = case when status = 'succeeded' and step = 'video' then 2 else 0 end),
   constraint error_stage_only_of_rejected_content
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (
-    case when status = 'failed' then num_nonnulls(error_code, error_message, error_retryable) = 3
-      else num_nonnulls(error_code, error_message, error_retryable) = 0
-    end)
+    num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
 -- About five updates in the life of a row, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue
 -- contain. Free space still keeps five of six row versions on the same page, against one of eight without it. Vacuum runs at 2 %
 -- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
