@@ -177,7 +177,14 @@ describe("another user's costs", () => {
   });
 
   test("→ the tables of costs are not in the Data API, for nobody", async () => {
-    for (const table of ["provider_submits", "daily_costs", "costs", "owner_budgets", "exhausted_budgets", "admin_costs"]) {
+    for (const table of [
+      "provider_submits",
+      "daily_costs",
+      "costs",
+      "owner_budgets",
+      "exhausted_budgets",
+      "admin_costs",
+    ]) {
       const { data, error } = await other.supabase.from(table).select("*");
       expect([table, data, error?.code]).toEqual([table, null, "PGRST205"]);
     }
