@@ -2149,7 +2149,7 @@ create table keyframe_private.provider_submits (
   cost_micros bigint,
   cost_state text not null default 'held'::text,
   constraint provider_submits_pkey PRIMARY KEY (id),
-  constraint amounts_are_not_negative CHECK (((most_micros >= 0) AND (cost_micros >= 0))),
+  constraint amounts_are_exact_in_json CHECK ((((most_micros >= 0) AND (most_micros <= '9007199254740991'::bigint)) AND ((cost_micros >= 0) AND (cost_micros <= '9007199254740991'::bigint)))),
   constraint cancel_only_a_run_that_goes_on CHECK (((cancel_due_at IS NULL) OR ((provider_prediction_id IS NOT NULL) AND (ended_at IS NULL)))),
   constraint cost_if_and_only_if_settled CHECK (((cost_micros IS NULL) = (cost_state <> 'settled'::text))),
   constraint cost_state_is_known CHECK ((cost_state = ANY (ARRAY['held'::text, 'settled'::text, 'released'::text, 'unknown'::text]))),
@@ -4862,7 +4862,7 @@ declare
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
-  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and not exists (
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
     select from keyframe_private.provider_submits o
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;

@@ -58,7 +58,8 @@ end
 $$;
 
 -- Adds the next submit of a queued prediction. After a submit that may be billed, or for a model that costs more, it needs budget: without
--- that the prediction fails.
+-- that the prediction fails. Only what was released in this transaction (ended_at = now()) is still this prediction's: what an earlier one
+-- released, another start may hold.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions)
 returns void
 language plpgsql
@@ -73,7 +74,7 @@ declare
 begin
   perform keyframe_private.lock_slots(prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
-  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and not exists (
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
     select from keyframe_private.provider_submits o
     where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
   limit 1;

@@ -304,6 +304,19 @@ describe("budgets", () => {
     await providerSays(db.sql, { id: again.id, run: "run-2", status: "failed", failure: "interrupted" });
     expect((await submitsOf(db.sql, again.id)).map(({ cost_state }) => cost_state)).toEqual(["unknown", "held"]);
   });
+
+  test("a submit was not sent, another start took what it had held, and the run in its place is interrupted → the next one needs budget", async () => {
+    await budget(2 * FRAME);
+    const { id } = await submitted();
+    await makeDue(db.sql, id);
+    expect((await claim(db.sql)).map(({ attempt }) => attempt)).toEqual([2]);
+    const run = { id, run: `found-${id}` };
+    expect(await providerSays(db.sql, { ...run, foundBy: "name", attemptWithoutRun: 2 })).toBe("recorded");
+    await start(db, world);
+    await providerSays(db.sql, { ...run, status: "failed", failure: "interrupted" });
+    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "budget_exceeded" });
+    expect(await sums(world.owner)).toEqual({ predictions: 2, held: FRAME, settled: 0, unknown: FRAME });
+  });
 });
 
 describe("what a prediction costs, in rare orders", () => {
@@ -702,13 +715,16 @@ describe("attacked", () => {
     expect(await costOf(id)).toEqual(cost("settled", FRAME));
   });
 
-  test("a budget or a ceiling that JSON cannot carry → refused", async () => {
+  test("a budget, a ceiling or an amount that JSON cannot carry → refused", async () => {
     const max = "9223372036854775807";
+    await submitted();
     for (const statement of [
       `update keyframe_private.settings set service_day_micros = ${max}`,
       `update keyframe_private.settings set owner_month_micros = ${max}`,
       `insert into keyframe_private.owner_budgets (owner_id, day_micros) values (gen_random_uuid(), ${max})`,
       `update keyframe.models set cost_ceiling_micros = ${max} where model = '${PAIR}'`,
+      `update keyframe_private.provider_submits set cost_state = 'settled', cost_micros = ${max}`,
+      `update keyframe_private.provider_submits set most_micros = ${max}`,
     ]) {
       expect((await refusalOf(db.sql.unsafe(statement))).sqlstate).toBe("23514");
     }
