@@ -37,7 +37,7 @@ $$;
 -- Finds what is held. A submit is in it until it ends, so it stays small.
 create index provider_submits_held_idx on keyframe_private.provider_submits (owner_id) where cost_state = 'held';
 
--- What a start adds to is read from the ledger, so that it writes no sum.
+-- What is held is read from the ledger: a start writes no sum.
 create view keyframe_private.costs with (security_invoker = true) as
 select c.owner_id, c.day, c.step, c.model, c.predictions, 0 as held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
 from keyframe_private.daily_costs c
@@ -61,8 +61,8 @@ comment on column keyframe_private.costs.settled_micros is 'What the others have
 comment on column keyframe_private.costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
 
--- Makes one row of those of an owner's day, step and model, and adds them to everybody's. Leaves out what others hold: there may be
--- several such rows.
+-- Merges the rows of an owner's day, step and model into one, and adds the new ones to everybody's. Leaves out rows that others have locked:
+-- then there are several for a while.
 create function keyframe_private.merge_costs(max_rows integer)
 returns void
 language plpgsql
