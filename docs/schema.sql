@@ -4605,20 +4605,27 @@ AS $function$
 declare
   today constant date := (budgets_of.at at time zone 'UTC')::date;
   month constant date := date_trunc('month', today)::date;
+  next_month constant date := (month + interval '1 month')::date;
 begin
   return query
-  select b.scope, b.period, b.limit_micros, u.settled, u.held, greatest(0, b.limit_micros - u.settled - u.held), b.ends::timestamp at time zone 'UTC'
+  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held), b.ends::timestamp at time zone 'UTC'
   from keyframe_private.settings s
   left join keyframe_private.owner_budgets o on o.owner_id = owner
   cross join lateral (values
-    ('owner', 'day', owner, today, today + 1, case when o.owner_id is null then s.owner_day_micros else o.day_micros end),
-    ('owner', 'month', owner, month, (month + interval '1 month')::date, case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
-    ('service', 'day', keyframe_private.everybody(), today, today + 1, s.service_day_micros),
-    ('service', 'month', keyframe_private.everybody(), month, (month + interval '1 month')::date, s.service_month_micros)
-  ) b (scope, period, owner_id, begins, ends, limit_micros)
-  cross join lateral (
-    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as settled, coalesce(sum(c.held_micros), 0)::bigint as held
-    from keyframe_private.costs c where c.owner_id = b.owner_id and c.day >= b.begins) u
+    ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
+      case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
+    ('service', keyframe_private.everybody(), s.service_day_micros, s.service_month_micros)
+  ) w (scope, owner_id, day_micros, month_micros)
+  cross join lateral ( -- one reading for both, because the service's reads every hold
+    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as month_settled, coalesce(sum(c.held_micros), 0)::bigint as month_held,
+      coalesce(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today), 0)::bigint as day_settled,
+      coalesce(sum(c.held_micros) filter (where c.day = today), 0)::bigint as day_held
+    from keyframe_private.costs c
+    where c.owner_id = w.owner_id and c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
+  cross join lateral (values
+    ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
+    ('month', w.month_micros, u.month_settled, u.month_held, next_month)
+  ) b (period, limit_micros, settled, held, ends)
   where b.limit_micros is not null;
 end
 $function$;

@@ -406,6 +406,10 @@ describe("days and months, by UTC", () => {
       ["day", FRAME, "2026-04-02T00"],
       ["month", 2 * FRAME, "2026-05-01T00"],
     ]);
+    expect(await left(lastMoment)).toEqual([
+      ["day", 2 * FRAME, "2026-04-01T00"],
+      ["month", 3 * FRAME, "2026-04-01T00"],
+    ]);
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
 
