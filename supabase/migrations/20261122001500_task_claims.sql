@@ -143,12 +143,11 @@ begin
     from due
     where p.id = due.id
     returning p.*, due.waiting_submit
-  ), submits as (
-    select c.*, case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end as text_hash
-    from claimed c where c.status = 'queued'
   ), submits_recorded as (
-    update keyframe_private.provider_submits s set submitted_at = at, text_hash = c.text_hash
-    from submits c where s.id = c.waiting_submit
+    update keyframe_private.provider_submits s
+    set submitted_at = at,
+        text_hash = case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end
+    from claimed c where s.id = c.waiting_submit
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
