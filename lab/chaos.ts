@@ -16,7 +16,7 @@ const HELP = `npm run chaos -- [options]   uses a throw-away stack while faults 
   KEYFRAME_DATABASE_URL   a superuser's connection string of an empty Postgres 15 to 17 to use, with its real extensions.
                           The run fills it and does not kill its server's processes; the report says what it did instead.
 
-Exit code 1 when an invariant is broken; the data are then kept, and the last lines say where. docs/chaos.md lists the invariants.`;
+Exit code 1 when an invariant is broken; the data are then kept, and the last lines say where. lab/chaos/invariants has the invariants.`;
 
 // postgres.js rejects some queries outside of any promise when Postgres is killed. The caller repeats those queries.
 for (const event of ["unhandledrejection", "error"] as const) {

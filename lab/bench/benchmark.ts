@@ -1,10 +1,10 @@
-import type { Spread } from "./measure.ts";
+import type { Ratio, Spread } from "./measure.ts";
 import type { Cpu } from "./memory/process-usage.ts";
 import type { BenchStack, StackSettings } from "./stack.ts";
 
 /** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */
 export type Benchmark = {
-  /** The command's argument, and the block of docs/benchmarks.md that gets the result. */
+  /** The command's argument, and the first column of the table in docs/benchmarks.md. */
   name: string;
   run(context: BenchContext): Promise<Result>;
 };
@@ -29,7 +29,7 @@ export type Table = {
 };
 
 /** A figure and its bound. A ratio is of two measurements in the same run. */
-export type Aim = { name: string; value: Spread; atMost?: number; atLeast?: number };
+export type Aim = { name: string; value: Spread | Ratio; atMost?: number; atLeast?: number };
 
 /** ms of processor time for one of something, for docs/scale.md. */
 export type Cost = { name: string } & Cpu;

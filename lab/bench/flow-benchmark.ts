@@ -88,12 +88,12 @@ function describe(
   const cells = (rate: number[], cpu: Cpu | null) => [spreadOf(rate), cpu?.postgres ?? null, cpu?.functions ?? null];
   const aims: Aim[] = [
     {
-      name: "one, right after another: time ÷ that of the written function",
+      name: "one, right after another: ms ÷ the written function's",
       value: ratioOf(one.awake, one.written),
       atMost: 1.5,
     },
     {
-      name: `${atOnce} at once: per second ÷ those of the written function`,
+      name: `${atOnce} at once: per second ÷ the written function's`,
       value: ratioOf(ours, theirs),
       atLeast: 0.9,
     },

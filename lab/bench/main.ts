@@ -10,7 +10,7 @@ import { flowBenchmark } from "./flow-benchmark.ts";
 import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
 import { memoryBenchmark } from "./memory/memory-benchmark.ts";
-import { blockOf, costsTable, writeBlock } from "./report.ts";
+import { blockOf, costsTable, summaryTable, writeBlock } from "./report.ts";
 import { BenchStacks } from "./stack.ts";
 
 const BENCHMARKS: Benchmark[] = [
@@ -29,7 +29,7 @@ const HELP = `npm run bench -- [NAME …] [options]   compares this project with
 Run nothing else meanwhile. Only ratios within one run say something about the code.
 
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
-  --write    writes the tables into docs/benchmarks.md and, when all have run, docs/scale.md
+  --write    runs all, then writes the aims into docs/benchmarks.md and the costs into docs/scale.md
   --quick    a little of each, to see that it works
   --json     one line of JSON last, with all figures
 
@@ -65,6 +65,7 @@ async function main(): Promise<number> {
   const unknown = positionals.find((name) => !NAMES.includes(name));
   if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". There are: ${NAMES.join(", ")}.`);
   if (values.quick && values.write) throw new Error("--quick measures too little to be written.");
+  if (values.write && positionals.length > 0) throw new Error("--write writes one table of all: name no benchmark.");
   const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
   if (databaseUrl !== undefined && positionals.length !== 1)
     throw new Error("KEYFRAME_DATABASE_URL is for one benchmark: name it, and give each an empty database.");
@@ -84,7 +85,6 @@ async function main(): Promise<number> {
       const result = await Promise.race([running, rejectionOf(signal)]);
       results[name] = result;
       console.log(`\n## ${name}\n\n${blockOf(result, machine)}\n`);
-      if (values.write) await writeBlock("benchmarks.md", name, blockOf(result, machine));
     } catch (error) {
       failed[name] = oneLine(error);
       if (!signal.aborted) console.error(error);
@@ -95,8 +95,10 @@ async function main(): Promise<number> {
 
   const costs = Object.values(results).flatMap((result) => result.costs ?? []);
   const isWhole = Object.keys(results).length === BENCHMARKS.length;
-  if (values.write && isWhole && costs.length > 0)
+  if (values.write && isWhole) {
+    await writeBlock("benchmarks.md", "aims", blockOf({ aims: [], tables: [summaryTable(results)] }, machine));
     await writeBlock("scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
+  }
   const aims = Object.values(results).flatMap((result) => result.aims);
   console.log(`${aims.filter(isMet).length} of ${aims.length} aims met.`);
   for (const [name, why] of Object.entries(failed)) console.error(`${name} failed: ${why}`);

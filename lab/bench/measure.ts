@@ -11,11 +11,15 @@ export function spreadOf(values: number[]): Spread {
   return { median: quantile(values, 0.5), min: Math.min(...values), max: Math.max(...values) };
 }
 
+/** A ratio, and the two figures that it is made of. */
+export type Ratio = Spread & { ours: number; theirs: number };
+
 /** Ours ÷ theirs, pair by pair: measurements of one index were made one after the other. */
-export function ratioOf(ours: number[], theirs: number[]): Spread {
+export function ratioOf(ours: number[], theirs: number[]): Ratio {
   if (ours.length !== theirs.length) throw new Error(`${ours.length} measurements compared with ${theirs.length}.`);
   const ratios = ours.map((value, index) => value / (theirs[index] ?? Number.NaN));
-  return { ...spreadOf(ratios), median: quantile(ours, 0.5) / quantile(theirs, 0.5) };
+  const medians = { ours: quantile(ours, 0.5), theirs: quantile(theirs, 0.5) };
+  return { ...spreadOf(ratios), median: medians.ours / medians.theirs, ...medians };
 }
 
 /** The value below which a fraction of the values lies, interpolated. NaN of nothing. */

@@ -26,10 +26,22 @@ export function blockOf({ aims, tables }: Result, { date, system, cores, process
 
 const textOf = (part: string | Table) => (typeof part === "string" ? part : markdownOf(part));
 
-const aimsTable = (aims: Aim[]): Table => ({
-  caption: "aim",
-  columns: ["bound", "measured", ""],
-  rows: aims.map((aim) => ({ name: aim.name, cells: [boundOf(aim), aim.value, isMet(aim) ? "met" : "**missed**"] })),
+const aimsTable = (aims: Aim[]): Table => ({ caption: "aim", columns: AIM_COLUMNS, rows: aims.map(rowOf) });
+
+/** All aims, for docs/benchmarks.md. */
+export const summaryTable = (results: Record<string, Result>): Table => ({
+  caption: "benchmark",
+  columns: ["aim", ...AIM_COLUMNS],
+  rows: Object.entries(results).flatMap(([benchmark, { aims }]) =>
+    aims.map(rowOf).map(({ name, cells }) => ({ name: benchmark, cells: [name, ...cells] })),
+  ),
+});
+
+const AIM_COLUMNS = ["figures", "measured", "bound", ""];
+
+const rowOf = (aim: Aim): Table["rows"][number] => ({
+  name: aim.name,
+  cells: [figuresOf(aim), aim.value, boundOf(aim), isMet(aim) ? "met" : "**missed**"],
 });
 
 function markdownOf({ caption, columns, rows }: Table): string {
@@ -66,6 +78,10 @@ function figure(value: number): string {
 /** `14.2 (11 to 19)` */
 const spreadText = ({ median, min, max }: Spread): string =>
   min === max ? figure(median) : `${figure(median)} (${figure(min)} to ${figure(max)})`;
+
+/** `4,506 ÷ 5,553` of a ratio. */
+const figuresOf = ({ value }: Aim): string =>
+  "ours" in value ? `${figure(value.ours)} ÷ ${figure(value.theirs)}` : "";
 
 /** `≥ 1.5` */
 const boundOf = ({ atMost, atLeast }: Aim): string =>

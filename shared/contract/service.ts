@@ -55,7 +55,7 @@ const costs = z.object({
   leftMicros: micros("What is left of it; null: there is none.").nullable(),
 });
 
-/** Ages are by the database's clock; null where there is nothing. docs/operate.md explains the figures. */
+/** Ages are by the database's clock; null where there is nothing. docs/operate.md has the alerts. */
 export const serviceFigures = z
   .object({
     predictions: z.object({

@@ -1,4 +1,4 @@
--- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; docs/operate.md explains them. Every
+-- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Every
 -- count reads active, pending or recent rows through an index, never a whole table.
 
 -- Seconds from a moment until now; 0 for a future one, null for none.

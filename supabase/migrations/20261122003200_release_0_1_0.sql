@@ -35,7 +35,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "webhook_health": "924db03f676c4c0a6a618f4e6eb9b1cb78a6aed8ccf558278f996b08ddd21c7f",
   "sweep": "5371ba0b3dab01efb522888d8cbda1dac3b02ae23b85c1917273d74a9c3fb4a4",
   "admin_views": "a89dc84ecaf8a49e941776cbf7cadcb4aa0909b3fa2e187361f00420547c425f",
-  "observability": "6ef563766c56f9334149f69eb213e2c2fc3d090e90ba79110ef5bb447ac905e5",
+  "observability": "ed1472d279d7d30712303376d142b787634a12c1ac24de9599142ca665670023",
   "acting_servers": "d884e5fdc003ddd4f11b99875067356535e5629e587e9d660691a7eda33612fc",
   "realtime": "05058dbac67f6b55ff731ab783a8cb5332d2d8bdf608db05768bda21858af7c8",
   "storage_policies": "2e05a2441b5e06391eabf67f5df4bcddb7a765f3f23c9952b6d856d2b88f39cd"

@@ -64,7 +64,7 @@ const nameOf = ({ operation, clients }: Measured) =>
   `${operation.name}, ${clients === 1 ? "one client" : `${clients} clients`}`;
 
 const aimOf = (one: Measured): Aim => ({
-  name: `${nameOf(one)}: p50 ÷ that of the written function`,
+  name: `${nameOf(one)}: p50 in ms ÷ the written function's`,
   value: ratioOf(one.p50.api, one.p50.written),
   atMost: one.operation.atMost,
 });

@@ -37,12 +37,17 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     ),
     one("predictions_retrying", "Predictions whose present task failed and is tried again.", predictions.retrying),
     one("provider_runs_to_cancel", "Provider runs that are not cancelled yet.", predictions.runsToCancel),
-    by("deliveries", "Webhook deliveries that have not ended; held: their endpoint is not enabled.", "state", {
-      due: deliveries.due,
-      sending: deliveries.sending,
-      pending: deliveries.pending,
-      held: deliveries.held,
-    }),
+    by(
+      "deliveries",
+      "Webhook deliveries that have not ended; pending: at enabled endpoints, due and sending included; held: at others.",
+      "state",
+      {
+        due: deliveries.due,
+        sending: deliveries.sending,
+        pending: deliveries.pending,
+        held: deliveries.held,
+      },
+    ),
     one(
       "deliveries_oldest_due_seconds",
       "How long the oldest delivery has been due.",
@@ -51,7 +56,7 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     one("webhook_endpoints_failing", "Enabled endpoints that only fail.", deliveries.failingEndpoints),
     one(
       "webhook_endpoints_oldest_failing_seconds",
-      "How long the first of them has been failing.",
+      "How long the first of them has been failing; at webhook_disable_after it is disabled.",
       deliveries.oldestFailingSeconds ?? 0,
     ),
     one(
@@ -95,14 +100,14 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     perKick("last_kick_made_seconds", "Time since it was made.", lastKicks, (kick) => kick.madeSeconds),
     perKick(
       "last_kick_acknowledged_after_seconds",
-      "How long after that the function claimed work.",
+      "How long after that the function claimed work: hundredths of a second, more when pg_net is busy or it starts.",
       lastKicks,
       (kick) => kick.acknowledgedAfterSeconds,
     ),
     perWorker("worker_claimed_seconds", "Since the worker last claimed work.", workers, (of) => of.claimedSeconds),
     perWorker(
       "worker_oldest_kick_seconds",
-      "Since the first kick that it has not acknowledged.",
+      "Since the first kick that it has not acknowledged by a claim. Over 20: it does not work.",
       workers,
       (of) => of.oldestKickSeconds ?? 0,
     ),
@@ -145,11 +150,16 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
     one("models_unavailable", "Enabled models that a start cannot use.", unavailableModels.length),
     by(
       "costs_today_micros",
-      "What the submits of today cost, by UTC, in micro-dollars.",
+      "What the submits of today cost, by UTC, in micro-dollars; held and unknown: at most.",
       "state",
       costsOf(costs.today),
     ),
-    by("costs_month_micros", "What those of this month cost.", "state", costsOf(costs.month)),
+    by(
+      "costs_month_micros",
+      "What those of this month cost, by UTC, in micro-dollars; held and unknown: at most.",
+      "state",
+      costsOf(costs.month),
+    ),
     perPeriod("budget_micros", "The service's budget; absent: none.", periods, (of) => of.budgetMicros),
     perPeriod("budget_left_micros", "What is left of it; absent: there is none.", periods, (of) => of.leftMicros),
     one(
