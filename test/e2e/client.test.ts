@@ -34,12 +34,25 @@ beforeAll(async () => {
   await installClient(app);
 });
 
-test("packed → modules with their types, README, licence; the version of the project; nothing is imported but itself, and React by its hooks", async () => {
+/** What the package imports: optional, for the apps that use these modules. */
+const FOREIGN: Record<string, string[]> = {
+  "react.js": ["react"],
+  "react.d.ts": ["react"],
+  "film-mp4.js": ["mediabunny"],
+  "film-zip.js": ["client-zip"],
+};
+
+test("packed → modules with their types, README, licence; the version of the project; nothing is imported but itself, React by its hooks, and what writes films by /film", async () => {
   const packed = JSON.parse(await read(`${installed}/package.json`));
   const { version, dependencies, peerDependencies, peerDependenciesMeta, exports } = packed;
-  expect([dependencies, Object.keys(peerDependencies)]).toEqual([undefined, ["react"]]);
-  expect(peerDependenciesMeta).toEqual({ react: { optional: true } });
-  expect(version).toBe(JSON.parse(await read(`${ROOT}package.json`)).version);
+  const project = JSON.parse(await read(`${ROOT}package.json`));
+  const { mediabunny, "client-zip": clientZip } = project.devDependencies;
+  expect([dependencies, peerDependencies]).toEqual([
+    undefined,
+    { "client-zip": `^${clientZip}`, mediabunny: `^${mediabunny}`, react: "^18.0.0 || ^19.0.0" },
+  ]);
+  expect(Object.values(peerDependenciesMeta)).toEqual(Array(3).fill({ optional: true }));
+  expect(version).toBe(project.version);
   expect(await read(`${installed}/LICENSE`)).toBe(await read(`${ROOT}LICENSE`));
   const files = (folder: string) => [...Deno.readDirSync(folder)].map(({ name }) => name).sort();
   const modules = files(`${ROOT}client`).filter((name) => name.endsWith(".ts"));
@@ -47,14 +60,14 @@ test("packed → modules with their types, README, licence; the version of the p
   expect(files(`${installed}/dist`)).toEqual(compiled);
   expect(files(installed)).toEqual(["LICENSE", "README.md", "dist", "package.json"]);
   const targets = Object.values<Record<string, string>>(exports).flatMap((entry) => Object.values(entry));
-  expect(targets).toHaveLength(4);
+  expect(targets).toHaveLength(6);
   for (const target of targets) expect(compiled).toContain(target.replace("./dist/", ""));
   expect(await read(`${installed}/dist/react.js`)).toMatch(/^"use client";/);
   for (const name of compiled) {
     const source = await read(`${installed}/dist/${name}`);
     const imported = [...source.matchAll(/(?:from|import\() ?"([^"]+)"/g)].map(([, from]) => from);
     const foreign = imported.filter((from) => !from?.startsWith("./"));
-    expect(foreign, name).toEqual(/^react\./.test(name) ? ["react"] : []);
+    expect(foreign, name).toEqual(FOREIGN[name] ?? []);
   }
 });
 
@@ -74,6 +87,19 @@ export async function film(image: Blob, onProgress: (seen: Prediction) => void):
 // @ts-expect-error a first frame has no duration: the types are not \`any\`
 void keyframe.generate("first-frame", { projectId: "", durationSeconds: 5 });
 export const isGone = (error: unknown) => error instanceof KeyframeError && error.code === "not_found";
+`;
+
+/** In a browser. Its types need neither mediabunny nor client-zip. */
+const USE_FILM = `import { FilmError, joinFilm, zipFilm } from "keyframe-client/film";
+
+export async function download(filmId: string, signal: AbortSignal): Promise<Blob> {
+  const film = await keyframe.films.read(filmId, { signal });
+  const options = { signal, onProgress: ({ share }: { share: number }) => console.log(share) };
+  return joinFilm(film, options).catch((error: unknown) => {
+    if (error instanceof FilmError && error.code === "cannot_join") return zipFilm(film, options);
+    throw error;
+  });
+}
 `;
 
 const SETTINGS = {
@@ -117,7 +143,7 @@ describe("an app's code that uses the installed package → no mistake", { timeo
   ] as const)("under TypeScript %s in %s", async (version, name) => {
     const folder = `${ROOT}${TYPESCRIPT[version]}`;
     expect(JSON.parse(await read(`${folder}/package.json`)).version).toMatch(new RegExp(`^${version}\\.`));
-    await Deno.writeTextFile(`${app}/use.ts`, USE);
+    await Deno.writeTextFile(`${app}/use.ts`, name.includes("Vite") ? USE + USE_FILM : USE);
     await Deno.writeTextFile(
       `${app}/tsconfig.json`,
       JSON.stringify({ compilerOptions: SETTINGS[name], files: ["use.ts"] }),

@@ -93,7 +93,8 @@ test("an earlier first frame is selected → it shows, marked as used, also afte
     await stepCard(one, "First frame").getByText("Used for the next video").waitFor();
     await stepCard(one, "First frame").getByText("Done, newest not used").waitFor();
     await untilShows(stepCard(one, "First frame").getByRole("img", { name: "New first frame" }), newer);
-    await untilShows(stepCard(one, "Video").getByRole("img", { name: "Selected first frame" }), older);
+    await stepCard(one, "Video").getByText("Next video from the same.").waitFor();
+    expect(await stepCard(one, "Video").getByRole("img").count()).toBe(1); // the frame that the video is from, once
   }
   await elsewhere.getByRole("link", { name: "Projects", exact: true }).first().click();
   const listed = elsewhere.getByRole("article").filter({ hasText: "Harbour" });
@@ -180,7 +181,8 @@ test("the inputs of an earlier video are used again → its prompt, its frame an
   await history.getByText("5 s").waitFor();
   await history.getByRole("button", { name: "Use these inputs" }).click();
   await page.getByText("The inputs are set, with the first frame of that video.").waitFor();
-  await untilShows(card.getByRole("img", { name: "Selected first frame" }), older);
+  await untilShows(card.getByRole("img", { name: "First frame of this video" }), older);
+  await card.getByText("Next video from the same.").waitFor();
   await untilShows(stepCard(page, "First frame").getByRole("img", { name: "New first frame" }), newer);
 
   const frame = stepCard(page, "First frame");
@@ -271,7 +273,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
   await page.getByRole("button", { name: "Choose image" }).waitFor();
 });
 
-test("another model, its values and two images are chosen → the step is made so, also after a reload and from a second tab; its inputs are used again, without what is no longer offered", async () => {
+test("another model, its values and two images are chosen → the step is made so, also after a reload and from a second tab; its images and its frame can be references later, as many as the model takes; its inputs are used again, without what is no longer offered", async () => {
   const { person, projectId } = await newFilm();
   const { steps } = await person.keyframe.models();
   const models = steps.find(({ step }) => step === "first-frame")?.models ?? [];
@@ -286,6 +288,7 @@ test("another model, its values and two images are chosen → the step is made s
   await card.getByLabel("Model").selectOption(model?.model ?? "none");
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText(String(resolution), { exact: true }).click();
   await card.getByLabel("Seed").fill("7");
+  await card.getByText("No earlier pictures yet.").waitFor();
   for (const seed of ["one", "two"]) {
     await card.locator("input[type=file]").setInputFiles(photoFile(person.email + seed));
     await card.getByRole("button", { name: `Remove reference image ${seed === "one" ? 1 : 2}` }).waitFor();
@@ -309,8 +312,25 @@ test("another model, its values and two images are chosen → the step is made s
   expect(first?.input.referenceImagePaths).toHaveLength(2);
 
   await card.getByRole("button", { name: "Settings" }).click();
+  const earlier = card.getByRole("group", { name: "Earlier pictures" });
+  const uploads = earlier.getByRole("button", { name: "Uploaded image" });
+  const frame = earlier.getByRole("button", { name: "First frame: A harbour at dawn" });
+  await frame.waitFor();
+  const ofOne = models.find(({ controls }) => controls.referenceImages?.max === 1);
+  await card.getByLabel("Model").selectOption(ofOne?.model ?? "none");
+  await card.getByText("2 of 1").waitFor();
+  expect([await frame.isDisabled(), await uploads.first().isDisabled()]).toEqual([true, false]);
   await card.getByLabel("Model").selectOption(models[0]?.model ?? "none");
-  await card.getByRole("button", { name: "Remove reference image 1" }).click();
+  await uploads.first().press("Enter");
+  await card.getByRole("button", { name: "Remove reference image 2" }).waitFor({ state: "detached" });
+  const [left] = first?.input.referenceImagePaths.slice(1) ?? [];
+  const accepted = page.waitForResponse((answer) => {
+    const { referenceImagePaths: [one, copy] = [] } = answer.request().postDataJSON() ?? {};
+    return answer.url().endsWith("/estimate") && answer.ok() && one === left && copy?.startsWith("projects/");
+  });
+  await frame.press("Enter");
+  await accepted;
+  expect(await frame.getAttribute("aria-pressed")).toBe("true");
   await card.getByRole("button", { name: "History of the first frame" }).click();
   const history = page.getByRole("dialog");
   const shown = ["Model", "Ratio", "Resolution", "Seed", "Prompt"].map((name) => inputOf(history, name).textContent());
@@ -491,8 +511,7 @@ test("a video of an uploaded image and of another project's frame → both show;
   await card.getByRole("button", { name: "History of the video" }).click();
   await page.getByRole("button", { name: "Use these inputs" }).click();
   await page.getByText("The inputs are set, with the first frame and the last frame of that video.").waitFor();
-  await loaded("Chosen first frame");
-  await untilShows(card.getByRole("img", { name: "Chosen last frame" }), shot);
+  await card.getByText("Next video from the same.").waitFor();
   await card.getByRole("button", { name: "Generate again" }).click();
   const again = await until("the second video", async () => {
     const { predictions } = await person.keyframe.listPredictions(projectId, { step: "video" });

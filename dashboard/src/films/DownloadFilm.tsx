@@ -1,12 +1,23 @@
 import { Progress, Radio, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
+import { type FilmProgress, joinFilm, missingVideos, safeFileName, zipFilm } from "../../../client/film.ts";
 import type { FilmWithShots } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
+import { saveAs } from "../studio/use-download.ts";
 import { FormWindow } from "../ui/windows.tsx";
-import { missingWords, openFile, readVideos, safeName } from "./film-files.ts";
 
-const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
+declare global {
+  // In Chromium only, so not in TypeScript.
+  interface Window {
+    showSaveFilePicker?: (options: { suggestedName: string }) => Promise<FileSystemFileHandle>;
+  }
+  interface FileSystemFileHandle {
+    remove?: () => Promise<void>;
+  }
+}
+
+const DOING = { downloading: "Downloading", joining: "Joining", packing: "Packing" };
 
 type Props = { film: FilmWithShots; isOpen: boolean; onClose: () => void };
 
@@ -14,41 +25,42 @@ type Props = { film: FilmWithShots; isOpen: boolean; onClose: () => void };
 export function DownloadFilm({ film, isOpen, onClose }: Props) {
   const keyframe = useKeyframe();
   const [format, setFormat] = useState("mp4");
-  const [progress, setProgress] = useState({ share: 0, words: "" });
+  const [progress, setProgress] = useState<FilmProgress | null>(null);
   const running = useRef<AbortController>(null);
-  const kept = useRef(new Map<string, Blob>());
+  const downloads = useRef(new Map<string, Blob>());
   useEffect(() => () => running.current?.abort(), []);
 
   const download = useMutation({
     mutationFn: async (): Promise<string | null> => {
       running.current = new AbortController();
       const { signal } = running.current;
-      const onProgress = (share: number, words: string) => setProgress({ share, words });
-      const name = `${safeName(film.title)}.${format}`;
-      // First, because a browser opens its window only just after a click.
-      const file = await openFile(name).catch(nullIfAborted);
+      setProgress(null);
+      const name = `${safeFileName(film.title)}.${format}`;
+      // First, because a browser opens its window only just after a click. Undefined: it has none.
+      const file = await window.showSaveFilePicker?.({ suggestedName: name }).catch(nullIfAborted);
       if (file === null) return null;
       try {
-        const videos = await readVideos(keyframe, film.filmId, kept.current, onProgress, signal);
-        if (videos.reduce((sum, video) => sum + video.file.size, 0) > MOST_IN_MEMORY && file.isMemory)
-          throw new Error("This browser makes files up to 1 GB, and the film is larger. Use Chrome or Edge.");
-        if (format === "mp4") await (await import("./join-film.ts")).joinFilm(videos, file, onProgress, signal);
-        else await (await import("./zip-film.ts")).zipFilm(videos, file, onProgress, signal);
-        signal.throwIfAborted();
-        await file.close();
+        const fresh = await keyframe.films.read(film.filmId, { signal }); // with URLs that are valid
+        const make = format === "mp4" ? joinFilm : zipFilm;
+        const made = await make(fresh, { file, onProgress: setProgress, signal, downloads: downloads.current });
+        if (file === undefined) {
+          const url = URL.createObjectURL(made);
+          saveAs(url, name);
+          setTimeout(() => URL.revokeObjectURL(url), 60_000);
+        }
         return name;
       } catch (error) {
-        await file.discard?.();
+        if ((await file?.getFile())?.size === 0) await file?.remove?.(); // the browser made it
         throw error;
       }
     },
   });
   const close = () => {
     running.current?.abort();
-    kept.current.clear();
+    downloads.current.clear();
     onClose();
   };
-  const missing = missingWords(film.shots);
+  const missing = missingVideos(film);
   return (
     <FormWindow
       title="Download film"
@@ -68,9 +80,11 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
         </Stack>
       </Radio.Group>
       {missing !== null && <Text size="sm">{missing}</Text>}
-      {download.isPending && (
+      {download.isPending && progress !== null && (
         <div>
-          <Text role="status">{progress.words}</Text>
+          <Text role="status">
+            {DOING[progress.doing]} shot {progress.shot} of {progress.shots}
+          </Text>
           <Progress value={100 * progress.share} aria-label="Progress of the film" />
         </div>
       )}

@@ -130,6 +130,11 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
       ? { alt: "Last frame of the shot before", frame: startsOn.predictionId }
       : sourceOf("first frame", forVideo.firstFrame, first);
   const lastSource = sourceOf("last frame", forVideo.lastFrame, last);
+  const nextFrom = endsAtLast ? [firstSource, lastSource] : [firstSource];
+  const shownInput = video.prediction?.input;
+  const isSame =
+    shownInput !== undefined &&
+    FRAMES.every(([role], at) => frameOf(shownInput, role) === (nextFrom[at]?.frame ?? null));
   return (
     <>
       <section className={classes.strip} aria-label="Steps">
@@ -148,8 +153,8 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
               {firstSource.frame !== null && (
                 <Sources
                   project={project}
-                  label="Next video from"
-                  sources={endsAtLast ? [firstSource, lastSource] : [firstSource]}
+                  label={isSame ? "Next video from the same." : "Next video from"}
+                  sources={isSame ? [] : nextFrom}
                   more={lastSource.frame === null ? "Add a last frame to set how it ends." : undefined}
                 />
               )}

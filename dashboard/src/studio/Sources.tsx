@@ -54,7 +54,16 @@ export function Thumb({ prediction, alt }: { prediction: Prediction; alt: string
   const src = prediction.output?.url;
   if (isBroken || src === undefined) return <Text size="xs">{alt} was removed</Text>;
   return (
-    <img key={round} className={classes.thumb} src={src} alt={alt} title={alt} onError={onFailed} onLoad={onLoaded} />
+    <img
+      key={round}
+      className={classes.thumb}
+      src={src}
+      alt={alt}
+      title={alt}
+      loading="lazy"
+      onError={onFailed}
+      onLoad={onLoaded}
+    />
   );
 }
 

@@ -6,6 +6,7 @@ import { textProblem } from "../projects/project-fields.tsx";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { ControlField } from "./ControlField.tsx";
+import { EarlierPictures } from "./EarlierPictures.tsx";
 import { ImageField } from "./ImageField.tsx";
 import {
   type FrameRole,
@@ -97,6 +98,7 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
   const forced = forcedValues(model, options, withLastFrame);
   const most = maxReferences(model, given);
   const projectReference = project.referenceImagePath;
+  const setReferences = (paths: string[]) => onChange({ ...options, references: paths });
   const ownFrame = (role: FrameRole) => {
     const name = STEP_NAME[role === "firstFrame" ? "first-frame" : "last-frame"];
     const frame = options[role];
@@ -144,21 +146,24 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
         />
       )}
       {most > 0 ? (
-        <ImageField
-          project={project}
-          label="Reference images"
-          noun="reference image"
-          addLabel="Add image"
-          images={references}
-          max={most}
-          onChange={(paths) => onChange({ ...options, references: paths })}
-        >
-          {projectReference !== null && !references.includes(projectReference) && (
-            <SmallButton onClick={() => onChange({ ...options, references: [projectReference, ...references] })}>
-              Use the project's
-            </SmallButton>
-          )}
-        </ImageField>
+        <>
+          <ImageField
+            project={project}
+            label="Reference images"
+            noun="reference image"
+            addLabel="Add image"
+            images={references}
+            max={most}
+            onChange={setReferences}
+          >
+            {projectReference !== null && !references.includes(projectReference) && (
+              <SmallButton onClick={() => setReferences([projectReference, ...references])}>
+                Use the project's
+              </SmallButton>
+            )}
+          </ImageField>
+          <EarlierPictures project={project} images={references} max={most} onChange={setReferences} />
+        </>
       ) : (
         references.length > 0 && (
           <Text size="xs">

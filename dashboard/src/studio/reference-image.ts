@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { useKeyframe, useServices } from "../services.ts";
 
 const LIFE_S = 3600;
@@ -21,12 +22,13 @@ export function useReferenceAddress(path: string | null) {
   });
 }
 
-/** Uploads an image, which is shown from the local file. */
+/** Uploads an image, or the file of a take. It is shown from the local file. */
 export function useAddReference(onAdded: (path: string) => unknown) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: async (file: Blob) => {
+    mutationFn: async (image: Blob | Prediction) => {
+      const file = image instanceof Blob ? image : await readTake(keyframe, image);
       const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
       queries.setQueryData(referenceKey(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
       return referenceImagePath;
@@ -35,12 +37,21 @@ export function useAddReference(onAdded: (path: string) => unknown) {
   });
 }
 
+async function readTake(keyframe: KeyframeClient, take: Prediction): Promise<Blob> {
+  const { output } = await keyframe.readPrediction(take); // its URL is valid
+  const answer = await fetch(output?.url ?? "");
+  const file = await answer.blob();
+  const refusal = answer.ok ? refuseImage(file) : `Could not read the picture: status ${answer.status}. Try again.`;
+  if (refusal !== null) throw new Error(refusal);
+  return file;
+}
+
 /** The service checks the bytes itself. */
 export const KINDS = ["image/png", "image/jpeg", "image/webp"];
 const LIMIT_BYTES = 10 * 1024 * 1024;
 
 /** Why an image cannot be uploaded; null when it can. */
-export function refuseImage({ type, size }: File): string | null {
+export function refuseImage({ type, size }: Blob): string | null {
   if (!KINDS.includes(type)) return "Not a PNG, JPEG or WebP image.";
   return size > LIMIT_BYTES ? "The image is larger than 10 MiB. Choose a smaller one." : null;
 }

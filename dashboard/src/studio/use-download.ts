@@ -1,5 +1,6 @@
 import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
+import { safeFileName } from "../../../client/film.ts";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
@@ -14,32 +15,18 @@ export function useDownload(title: string) {
   });
 }
 
-const LONGEST_TITLE = 80;
-
 /** Downloads a file under the project's title, from a freshly signed URL. */
 async function downloadOutput(keyframe: KeyframeClient, prediction: Prediction, title: string): Promise<void> {
   const { output } = await keyframe.readPrediction(prediction);
   if (output === null) throw new Error("The file has been removed from Storage.");
-  const name = fileName(title, prediction, output.path);
+  const extension = output.path.split(".").at(-1);
+  const name = `${safeFileName(title)} - ${STEP_NAME[prediction.step].toLowerCase()}.${extension}`;
   const address = new URL(output.url);
   // Storage sets the file name: browsers ignore a link's name across origins.
   address.searchParams.set("download", name);
-  const link = document.createElement("a");
-  link.href = address.href;
-  link.download = name;
-  link.click();
+  saveAs(address.href, name);
 }
 
-/** Such as "Harbour - first frame.png", without characters that file systems refuse. */
-function fileName(title: string, { step }: Prediction, path: string): string {
-  const safe = title
-    .replace(/[\p{Cc}\\/:*?"<>|]+/gu, " ")
-    .replace(/\s+/g, " ")
-    .trim();
-  const short = [...safe]
-    .slice(0, LONGEST_TITLE)
-    .join("")
-    .replace(/^\.+|[. ]+$/g, "");
-  const extension = path.split(".").at(-1) ?? "";
-  return `${short === "" ? "Keyframe" : short} - ${STEP_NAME[step].toLowerCase()}.${extension}`;
+export function saveAs(href: string, name: string): void {
+  Object.assign(document.createElement("a"), { href, download: name }).click();
 }

@@ -1,6 +1,6 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
-import type { NewFile, OnProgress, ShotVideo } from "./film-files.ts";
+import { FilmError, type ShotFile, type Sink } from "./film-shots.ts";
 
 const SOUND = { numberOfChannels: 2, sampleRate: 48_000 };
 
@@ -20,24 +20,24 @@ type Write = (shot: Track, from: number) => Promise<void>;
 type Writer<Source> = { source: Source; write: Write };
 
 const cannotJoin = (reason: string) =>
-  new Error(`This browser cannot join the shots: ${reason}. Download the zip of the shots instead.`);
+  new FilmError("cannot_join", `This browser cannot join the shots: ${reason}. Download the zip of the shots instead.`);
 
 /**
  * Joins videos to one MP4. Copies what is alike in all of them; what differs is encoded again, in the size of the first shot. A shot is as
  * long as its pictures: its sound is cut or filled with silence.
  */
-export async function joinFilm(videos: ShotVideo[], file: NewFile, onProgress: OnProgress, signal: AbortSignal) {
-  const inputs = videos.map(
-    (video) => new media.Input({ source: new media.BlobSource(video.file), formats: [media.MP4] }),
+export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, signal }: Sink): Promise<void> {
+  const inputs = files.map(({ file }) => new media.Input({ source: new media.BlobSource(file), formats: [media.MP4] }));
+  const stop = () => signal?.throwIfAborted();
+  const target = new media.StreamTarget(
+    new WritableStream<media.StreamTargetChunk>({ write: async (chunk) => void (await write(chunk)) }),
   );
-  const stop = () => signal.throwIfAborted();
-  const target = new media.StreamTarget(new WritableStream({ write: (chunk) => file.write(chunk) }));
   const output = new media.Output({
-    format: new media.Mp4OutputFormat({ fastStart: file.isMemory && "in-memory" }),
+    format: new media.Mp4OutputFormat({ fastStart: isMemory && "in-memory" }),
     target,
   });
   try {
-    const shots = await Promise.all(inputs.map((input, at) => readShot(input, videos[at]?.file ?? new Blob(), at)));
+    const shots = await Promise.all(inputs.map((input, at) => readShot(input, files[at]?.file ?? new Blob(), at)));
     const video = await videoWriter(shots, stop);
     const sound = await soundWriter(shots, stop);
     output.addVideoTrack(video.source);
@@ -45,7 +45,7 @@ export async function joinFilm(videos: ShotVideo[], file: NewFile, onProgress: O
     await output.start();
     let from = 0;
     for (const [at, shot] of shots.entries()) {
-      onProgress(0.5 + at / shots.length / 2, `Joining shot ${at + 1} of ${shots.length}`);
+      onShot(at);
       await Promise.all([video.write(shot, from), sound?.write(shot, from)]);
       from += shot.length;
     }
@@ -106,10 +106,14 @@ async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<med
   const looks = { codec: made, quality: media.QUALITY_HIGH, sizeChangeBehavior: "contain", transform } as const;
   const source = new media.VideoSampleSource(looks);
   const write: Write = async ({ track, start }, from) => {
-    for await (using sample of new media.VideoSampleSink(track).samples(start)) {
-      stop();
-      sample.setTimestamp(from + sample.timestamp - start);
-      await source.add(sample);
+    for await (const sample of new media.VideoSampleSink(track).samples(start)) {
+      try {
+        stop();
+        sample.setTimestamp(from + sample.timestamp - start);
+        await source.add(sample);
+      } finally {
+        sample.close();
+      }
     }
   };
   return { source, write };

@@ -9,7 +9,7 @@ let browser: Browser;
 let page: Page;
 beforeAll(async () => {
   const code = await bundle("test/join-film-page.ts", {
-    text: `export * from "mediabunny"; export { joinFilm } from "../dashboard/src/films/join-film.ts";`,
+    text: `export * from "mediabunny"; export { joinFilm } from "../client/film.ts";`,
   });
   browser = await launchBrowser();
   page = await browser.newPage();
@@ -47,18 +47,17 @@ async function makeShot(channels) {
     await sound.add(tone);
   }
   await output.finalize();
-  return { file: new Blob([target.buffer]) };
+  return new Blob([target.buffer]);
 }
-async function refusal(shots, onWrite = () => {}) {
-  const stopped = new AbortController();
-  const file = { isMemory: false, write: () => onWrite(stopped) };
-  return await joinFilm(await Promise.all(shots), file, () => {}, stopped.signal).then(() => "joined", ({ message }) => message);
+async function join(shots, options) {
+  const files = await Promise.all(shots);
+  const output = (path) => ({ path: String(path), url: URL.createObjectURL(files[path]) });
+  return await joinFilm({ shots: files.map((_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, options);
 }
+const refusal = (shots, options) => join(shots, options).then(() => "joined", ({ code, message }) => [code, message]);
 async function hear(shots) {
-  const parts = [];
-  const file = { isMemory: true, write: ({ data }) => void parts.push(data) };
-  await joinFilm(await Promise.all(shots.map(makeShot)), file, () => {}, new AbortController().signal);
-  const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await new Blob(parts).arrayBuffer());
+  const film = await join(shots.map(makeShot));
+  const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await film.arrayBuffer());
   const [samples, heard] = [sound.getChannelData(0), []];
   for (let at = 0; at + 4_800 <= samples.length; at += 4_800) heard.push(samples.slice(at, at + 4_800).some((one) => Math.abs(one) > 0.5));
   // The edges of a tone are within 0.1 s of the shot's.
@@ -76,13 +75,19 @@ test.each([
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
 });
 
-test("no MP4, no encoder for shots that differ, stopped while it writes → each ends with its sentence, and the first two name the zip", async () => {
-  const refused = (text: string) => page.evaluate<string>(`refusal(${text})`);
-  const reason = (words: string) =>
-    `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`;
-  const text = `[makeShot(1), { file: new Blob(["no video"]) }]`;
-  expect(await refused(text)).toBe(reason("shot 2 is no MP4 that it can read"));
-  expect(await refused(`[makeShot(2), makeShot(2)], (it) => it.abort(new Error("Stopped."))`)).toBe("Stopped.");
+test("no MP4, no encoder for shots that differ, more than memory holds, stopped while it writes → each ends with its code and its sentence", async () => {
+  const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
+  const reason = (words: string) => [
+    "cannot_join",
+    `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`,
+  ];
+  expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(reason("shot 2 is no MP4 that it can read"));
+  const [code] = await refused(`[makeShot(1)], { downloads: new Map([["0", { size: 1_000_000_001 }]]) }`);
+  expect(code).toBe("too_large");
+  const stopAtSecond = `const stopped = new AbortController();
+    const onProgress = ({ doing, shot }) => doing === "joining" && shot === 2 && stopped.abort(new Error("Stopped."));
+    refusal([makeShot(2), makeShot(2)], { onProgress, signal: stopped.signal });`;
+  expect(await page.evaluate(stopAtSecond)).toEqual([undefined, "Stopped."]);
   const unlike = `Promise.all([makeShot(1), makeShot(2)]).then((made) => ((AudioEncoder = undefined), refusal(made)))`;
-  expect(await page.evaluate(unlike)).toBe(reason("their sound differs, and it has no encoder for sound"));
+  expect(await page.evaluate(unlike)).toEqual(reason("their sound differs, and it has no encoder for sound"));
 });

@@ -1,0 +1,78 @@
+import type { FilmWithShots, Output } from "./types.ts";
+
+/**
+ * - `video_missing`: a shot has no video yet; the message names each.
+ * - `download_failed`: a video did not arrive. Try again.
+ * - `cannot_join`: this browser cannot read or encode the shots. A zip of them is the other way.
+ * - `too_large`: more than memory holds. Give a file.
+ */
+export type FilmErrorCode = "video_missing" | "download_failed" | "cannot_join" | "too_large";
+
+/** A film that cannot be made. `message` is a sentence for people. */
+export class FilmError extends Error {
+  readonly code: FilmErrorCode;
+
+  constructor(code: FilmErrorCode, message: string) {
+    super(message);
+    this.name = "FilmError";
+    this.code = code;
+  }
+}
+
+export type ShotFile = { title: string; file: Blob; output: Output };
+
+/** Where a film is written. `position` is in bytes; memory takes the chunks in their order only. */
+export type Sink = {
+  isMemory: boolean;
+  write: (chunk: { type: "write"; data: Uint8Array<ArrayBuffer>; position: number }) => unknown;
+  onShot: (at: number) => void;
+  signal: AbortSignal | undefined;
+};
+
+/** Which shots of a film have no video yet, as a sentence; null: none. */
+export function missingVideos({ shots }: FilmWithShots): string | null {
+  const missing = shots.flatMap(({ title, takes }, at) => (takes.video?.output ? [] : [`${at + 1}, “${title}”`]));
+  if (missing.length === 0) return null;
+  return `No video yet: shot ${missing.join("; shot ")}. Generate it, or take the shot out of the film.`;
+}
+
+/** The videos of a film in order. `kept` has those that were downloaded before, and keeps the others. */
+export async function downloadShots(
+  film: FilmWithShots,
+  kept: Map<string, Blob>,
+  onShot: (at: number) => void,
+  signal: AbortSignal | undefined,
+): Promise<ShotFile[]> {
+  const missing = missingVideos(film);
+  if (missing !== null) throw new FilmError("video_missing", missing);
+  const files: ShotFile[] = [];
+  for (const [at, { title, takes }] of film.shots.entries()) {
+    const output = takes.video?.output;
+    if (!output) continue;
+    onShot(at);
+    const file = kept.get(output.path) ?? (await download(output.url, `shot ${at + 1}, “${title}”`, signal));
+    kept.set(output.path, file);
+    files.push({ title, file, output });
+  }
+  return files;
+}
+
+async function download(url: string, shot: string, signal: AbortSignal | undefined): Promise<Blob> {
+  let reason = "no answer";
+  try {
+    const response = await fetch(url, { signal: signal ?? null });
+    if (response.ok) return await response.blob();
+    reason = `status ${response.status}`;
+  } catch {
+    signal?.throwIfAborted();
+  }
+  const { origin, pathname } = new URL(url); // what follows them is a secret
+  const message = `Could not download ${shot}: ${reason} from ${origin}${pathname}. Try again: the others are kept.`;
+  throw new FilmError("download_failed", message);
+}
+
+/** A title as a file name, without characters that mean something to a file system or a shell. */
+export function safeFileName(title: string): string {
+  const safe = title.replace(/[\p{Cc}\\/:*?"'<>|$%!`\s]+/gu, " ").slice(0, 80);
+  return safe.replace(/^[. ]+|[. ]+$/g, "") || "Untitled";
+}

@@ -1,0 +1,76 @@
+import { downloadShots, FilmError, type ShotFile, type Sink } from "./film-shots.ts";
+import type { FilmWithShots } from "./types.ts";
+
+export { FilmError, type FilmErrorCode, missingVideos, safeFileName } from "./film-shots.ts";
+
+export type FilmProgress = {
+  /** Of the whole, from 0 to 1. */
+  share: number;
+  doing: "downloading" | "joining" | "packing";
+  /** The shot's number, from 1. */
+  shot: number;
+  shots: number;
+};
+
+export type FilmOptions = {
+  /**
+   * What the film is written to, such as a file of `showSaveFilePicker()`. A film that fails leaves it as it was. Without it the film is
+   * made in memory, of shots with at most 1 GB together.
+   */
+  file?: FileSystemFileHandle | undefined;
+  onProgress?: ((progress: FilmProgress) => void) | undefined;
+  /** Ends it: the promise rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** The shots that were downloaded, by `output.path`. With the same map, a second attempt downloads only the others. */
+  downloads?: Map<string, Blob> | undefined;
+};
+
+/**
+ * One MP4 of a film that was read just now (`keyframe.films.read`: its URLs expire). What is alike in all shots is copied; what differs is
+ * encoded again, in the size of the first shot. A shot is as long as its pictures. Needs a browser, and the package mediabunny.
+ * Rejects with a FilmError, with what the file rejects with, or with the signal's reason.
+ */
+export const joinFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
+  makeFilm(film, options, "joining", async (...given) => await (await import("./film-mp4.ts")).writeMp4(...given));
+
+/**
+ * A zip of the shots, with the command by which ffmpeg joins them: where joinFilm rejects with `cannot_join`. Needs the package client-zip.
+ * Rejects as joinFilm does.
+ */
+export const zipFilm = (film: FilmWithShots, options: FilmOptions = {}): Promise<Blob> =>
+  makeFilm(film, options, "packing", async (...given) => await (await import("./film-zip.ts")).writeZip(...given));
+
+const TYPES = { joining: "video/mp4", packing: "application/zip" };
+const MOST_IN_MEMORY = 1_000_000_000; // two copies of more may be too much for a tab
+
+async function makeFilm(
+  film: FilmWithShots,
+  { file, onProgress, signal, downloads = new Map() }: FilmOptions,
+  doing: "joining" | "packing",
+  write: (shots: ShotFile[], sink: Sink) => Promise<void>,
+): Promise<Blob> {
+  const half = (what: FilmProgress["doing"], from: number) => (at: number) =>
+    onProgress?.({ share: from + at / film.shots.length / 2, doing: what, shot: at + 1, shots: film.shots.length });
+  const onShot = half(doing, 0.5);
+  const shots = await downloadShots(film, downloads, half("downloading", 0), signal);
+  if (file === undefined) {
+    if (shots.reduce((sum, shot) => sum + shot.file.size, 0) > MOST_IN_MEMORY) {
+      const message =
+        "In memory a film has at most 1 GB, and this one has more. Choose a file for it, in Chrome or Edge.";
+      throw new FilmError("too_large", message);
+    }
+    const parts: Uint8Array<ArrayBuffer>[] = [];
+    await write(shots, { isMemory: true, write: ({ data }) => parts.push(data), onShot, signal });
+    return new Blob(parts, { type: TYPES[doing] });
+  }
+  const opened = await file.createWritable();
+  try {
+    await write(shots, { isMemory: false, write: (chunk) => opened.write(chunk), onShot, signal });
+    signal?.throwIfAborted();
+    await opened.close();
+  } catch (error) {
+    await opened.abort();
+    throw error;
+  }
+  return await file.getFile();
+}

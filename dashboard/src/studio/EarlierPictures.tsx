@@ -1,0 +1,91 @@
+import { Group, Input, Text, UnstyledButton } from "@mantine/core";
+import { useState } from "react";
+import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
+import { STEP_NAME } from "../projects/status-words.ts";
+import { errorSentence } from "../ui/errors.ts";
+import { useAddReference } from "./reference-image.ts";
+import { Frame, Thumb } from "./Sources.tsx";
+import classes from "./screen.module.css";
+import { frameOf, isUpload } from "./step-options.ts";
+import { usePredictions } from "./use-predictions.ts";
+
+type Props = {
+  project: ProjectWithPredictions;
+  /** The paths that are chosen. */
+  images: string[];
+  max: number;
+  onChange: (images: string[]) => void;
+};
+
+/**
+ * The project's newest frames and the images that its takes were made with, to choose as references. A frame is uploaded when it is chosen,
+ * because references are uploads.
+ */
+export function EarlierPictures({ project, images, max, onChange }: Props) {
+  const newest = useNewest(project.projectId);
+  /** Of frames that were uploaded, by their ids. */
+  const [copies, setCopies] = useState<Record<string, string>>({});
+  const add = useAddReference((path) => onChange([...images, path]));
+  if (newest === undefined) return null;
+  const frames = newest.filter(({ step, output }) => step !== "video" && output !== null);
+  const given = newest.flatMap(({ input }) => [
+    ...input.referenceImagePaths,
+    frameOf(input, "firstFrame") ?? "",
+    frameOf(input, "lastFrame") ?? "",
+  ]);
+  const uploads = [...new Set(given.filter(isUpload))];
+
+  const toggle = (path: string | undefined, frame?: Prediction) => ({
+    className: classes.choice,
+    "aria-busy": add.isPending && add.variables === frame,
+    "aria-pressed": path !== undefined && images.includes(path),
+    disabled: images.length >= max && !images.includes(path ?? ""),
+    onClick: () => {
+      if (add.isPending) return;
+      if (path !== undefined) {
+        onChange(images.includes(path) ? images.filter((one) => one !== path) : [...images, path]);
+      } else if (frame) {
+        add.mutate(frame, { onSuccess: (copy) => setCopies({ ...copies, [frame.predictionId]: copy }) });
+      }
+    },
+  });
+  return (
+    <Input.Wrapper
+      label="Earlier pictures"
+      labelElement="div"
+      error={add.error && errorSentence(add.error)}
+      role="group"
+      aria-label="Earlier pictures"
+    >
+      {frames.length + uploads.length === 0 && (
+        <Text size="xs" c="dimmed">
+          No earlier pictures yet. Frames of this project and images that they were made with will be here.
+        </Text>
+      )}
+      <Group gap="xs" mt={4}>
+        {frames.map((frame) => (
+          <UnstyledButton key={frame.predictionId} {...toggle(copies[frame.predictionId], frame)}>
+            <Thumb prediction={frame} alt={`${STEP_NAME[frame.step]}: ${frame.input.prompt}`} />
+          </UnstyledButton>
+        ))}
+        {uploads.map((path) => (
+          <UnstyledButton key={path} {...toggle(path)}>
+            <Frame project={project} frame={path} alt="Uploaded image" />
+          </UnstyledButton>
+        ))}
+      </Group>
+    </Input.Wrapper>
+  );
+}
+
+/** The newest predictions of each step; undefined until all are read. */
+function useNewest(projectId: string): Prediction[] | undefined {
+  const lists = [
+    usePredictions(projectId, "first-frame", true),
+    usePredictions(projectId, "last-frame", true),
+    usePredictions(projectId, "video", true),
+  ];
+  return lists.every(({ data }) => data !== undefined)
+    ? lists.flatMap(({ data }) => data?.pages[0]?.predictions ?? [])
+    : undefined;
+}
