@@ -1,14 +1,13 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, useWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   await db.sql`delete from keyframe.predictions`;
-  world = await addWorld(db);
 });
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);

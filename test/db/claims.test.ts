@@ -1,13 +1,10 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, makeDue, readRow } from "../support/database/calls.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, type Row, seedPrediction } from "../support/database/predictions.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
 });

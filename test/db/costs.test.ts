@@ -7,26 +7,24 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import {
   addProject,
   addWorld,
+  useWorld,
   type Row,
   seedPrediction,
   seedSubmit,
-  type World,
 } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
-import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { addReference, start } from "../support/database/user.ts";
 
 // What submits hold and cost, and budgets. A first frame by the default model costs 67,000 micro-dollars.
 const db = useDatabase();
 const FRAME = 67_000;
-let world: World;
+const world = useWorld(db);
 beforeEach(async () => {
-  await liftRateLimits(db);
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.owner_budgets, keyframe_private.exhausted_budgets`;
   await db.sql`
     update keyframe_private.settings set owner_day_micros = null, owner_month_micros = null, service_day_micros = null,
       service_month_micros = null, spending_stopped = false, max_active_per_owner = 4`;
-  world = await addWorld(db);
 });
 
 const budget = (month: number | null, day: number | null = null, owner = world.owner) =>

@@ -1,16 +1,13 @@
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, makeDue, providerSays, readRow } from "../support/database/calls.ts";
 import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/database/predictions.ts";
-import { liftRateLimits, start } from "../support/database/user.ts";
+import { start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // The line as its owner meets it: test/e2e/waiting-line.
 
 const db = useDatabase();
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
 afterEach(async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
   await db.sql`delete from keyframe.predictions`;

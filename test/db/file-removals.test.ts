@@ -1,27 +1,23 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, fail, type Task } from "../support/database/calls.ts";
 import {
   addProject,
-  addWorld,
+  useWorld,
   outputPathOf,
   type Input,
   seedPrediction,
   type World,
 } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
-import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { addReference, start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
+const world = useWorld(db);
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals, keyframe_private.provider_submits`;
-  world = await addWorld(db);
 });
 
 type Removal = { file: string; seconds: number; failures: number; leased: boolean };

@@ -1,16 +1,14 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
-import { addReference, liftRateLimits, start, type Wanted } from "../support/database/user.ts";
+import { addReference, start, type Wanted } from "../support/database/user.ts";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 beforeEach(async () => {
-  await liftRateLimits(db);
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
   await db.sql`delete from keyframe.models where model like 'test/%'`;
-  world = await addWorld(db);
   await seedPrediction(db.sql, world, { status: "succeeded" });
 });
 

@@ -1,13 +1,10 @@
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, makeDue, providerSays, readRow, runsToCancel } from "../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 afterEach(async () => {
   await db.sql`truncate keyframe_private.provider_submits, keyframe_private.provider_callbacks`;
 });

@@ -1,23 +1,20 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { readRow } from "../support/database/calls.ts";
 import {
   addProject,
   addWorld,
+  useWorld,
   columnsIn,
   outputPathOf,
   seedPrediction,
-  type World,
 } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { addReference, start, type Wanted } from "../support/database/user.ts";
 
 const db = useDatabase();
-let world: World;
-beforeEach(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 type Frame = "first-frame" | "last-frame";
 const frame = (step: Frame = "first-frame", status: "succeeded" | "storing" = "succeeded", of = world) =>

@@ -2,12 +2,11 @@ import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, makeSearchesDue, providerSays, readRow } from "../support/database/calls.ts";
-import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, useWorld, type Row, type Status, seedPrediction } from "../support/database/predictions.ts";
 
-const db = useDatabase();
-let world: World;
+const db = useDatabase("shipped limits");
+const world = useWorld(db);
 beforeAll(async () => {
-  world = await addWorld(db);
   await fillVault(db.sql, {
     keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
     keyframe_kick_secret: inject("stack").kickSecret,

@@ -1,15 +1,12 @@
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { claim, makeSearchesDue, providerSays, readRow, retryLater, submitsOf } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { plansOf } from "../support/database/plans.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, type Row, seedPrediction } from "../support/database/predictions.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 beforeEach(
   () => db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`,
 );

@@ -1,24 +1,20 @@
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim } from "../support/database/calls.ts";
 import { plansOf } from "../support/database/plans.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
-import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { addWorld, useWorld, seedPrediction } from "../support/database/predictions.ts";
+import { addReference, start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // A reference image that no prediction uses has an end: a month after its upload, or with its owner's account.
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
+const world = useWorld(db);
 beforeEach(async () => {
   await db.sql.begin(async (sql) => {
     await sql`set local storage.allow_delete_query = 'true'`;
     await sql`delete from storage.objects`;
   });
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
-  world = await addWorld(db);
 });
 
 const DAY = 24 * 3_600_000;

@@ -1,18 +1,15 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, fail, providerSays, readRow } from "../support/database/calls.ts";
 import { addProject, addWorld, type World } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
-import { liftRateLimits, start } from "../support/database/user.ts";
+import { start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // Events are unique by the id of their project or prediction. One that lives a second time would get none.
 
 const db = useDatabase();
 let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
 beforeEach(async () => {
   await db.sql`truncate keyframe.projects, keyframe.webhook_events, keyframe_private.provider_submits, keyframe_private.file_removals cascade`;
   world = await addWorld(db);

@@ -1,9 +1,8 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { plansOf } from "../support/database/plans.ts";
 import { codeOf } from "../support/database/refusal.ts";
 import { addScene, makeRequest, type Scene } from "../support/database/requests.ts";
-import { liftRateLimits } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import {
   addEndpoint,
@@ -19,9 +18,6 @@ import {
 
 const db = useDatabase();
 let scene: Scene;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   scene = await addScene(db, await db.addUser());

@@ -1,6 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { liftRateLimits } from "../support/database/user.ts";
 import {
   addEndpoint,
   call,
@@ -137,7 +136,6 @@ test("two workers record for different owners at the same time → neither waits
 });
 
 test("owners resend and recover while results of the same endpoint are recorded, many at once → every change is counted", async () => {
-  await liftRateLimits(db);
   const at = new Date();
   const given_up = { status: "exhausted", attempts: 10, last_attempt_at: at, last_error: "dns", completed_at: at };
   const ended = await seedDeliveries(db.sql, endpoint, 20, given_up);

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { complete } from "../support/database/calls.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addProject, useWorld, seedPrediction } from "../support/database/predictions.ts";
 import {
   addEndpoint,
   call,
@@ -18,13 +18,12 @@ const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 let endpoint: string;
 beforeAll(async () => {
   await fillVault(db.sql, { keyframe_functions_url: FUNCTIONS_URL, keyframe_kick_secret: kickSecret });
 });
 beforeEach(async () => {
-  world = await addWorld(db);
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, world.owner);
   await db.sql`truncate keyframe_private.worker_heartbeats, net.http_request_queue`;
