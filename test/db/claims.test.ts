@@ -42,15 +42,6 @@ test("20 claims at once over 200 due predictions → never hand out one twice, a
   expect(row).toEqual({ leases: 200, attempts: 1 });
 });
 
-test("a row that another transaction has locked → the claim passes it over instead of waiting", async () => {
-  const held = await seedPrediction(db.sql, world, unclaimed());
-  const free = await seedPrediction(db.sql, world, unclaimed());
-  await db.sql.begin(async (sql) => {
-    await sql`select from keyframe.predictions where id = ${held.id} for update`;
-    expect((await claim(db.sql)).map(({ id }) => id)).toEqual([free.id]);
-  });
-});
-
 test("a claim → takes what has been due longest, no more than asked for", async () => {
   const third = await seedPrediction(db.sql, world, unclaimed({ next_attempt_at: ago(1) }));
   const first = await seedPrediction(db.sql, world, {

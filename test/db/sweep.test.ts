@@ -106,14 +106,6 @@ describe("what is past its deadline", () => {
     expect(statuses).toEqual(["failed", "failed", "queued"]);
     expect((await db.sql`select keyframe_private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
   });
-
-  test("a row that another transaction has locked → is passed over, not waited for", async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { deadline_at: past() } });
-    await db.sql.begin(async (sql) => {
-      await sql`select from keyframe.predictions where id = ${id} for update`;
-      expect((await db.sql`select keyframe_private.fail_overdue() as failed`)[0]?.failed).toBe(0);
-    });
-  });
 });
 
 describe("prune", () => {

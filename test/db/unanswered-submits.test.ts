@@ -18,31 +18,6 @@ const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
   seedPrediction(db.sql, world, { columns, unanswered });
 
 const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
-const endSearch = async (id: string, attempt = 1) => {
-  const [row] = await db.sql`select keyframe_worker.record_search_ended(${id}, ${attempt}, ${attempt}, true) as done`;
-  return row?.done;
-};
-
-test("cancelled with a submit unanswered → searched for once its lease has ended, until the search is recorded", async () => {
-  const { id } = await seedUnanswered({ next_attempt_at: new Date(Date.now() + 60_000) });
-  await db.sql`select keyframe_private.mark_canceled(${id})`;
-  expect(await claim(db.sql)).toEqual([]);
-  await makeSearchesDue(db.sql);
-  const [task] = await claim(db.sql);
-  expect(task).toMatchObject({
-    ...{ task: "search", id, attempt: 1, search_attempt: 1, step: "first-frame", model: "google/nano-banana" },
-    ...{ input: { prompt: "A harbour at dawn" }, has_images: false },
-    model_settings: { controls: { prompt: { field: "prompt" } } },
-  });
-  expect(new Date(String(task?.search_since))).toEqual(RECENTLY);
-  expect(await claim(db.sql)).toEqual([]);
-  await makeSearchesDue(db.sql);
-  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
-  expect(await endSearch(id)).toBe(true);
-  expect(await claim(db.sql)).toEqual([]);
-  expect(await endSearch(id)).toBe(false);
-  expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", search_task: null, answered_at: null }]);
-});
 
 test("past its deadline with a submit unanswered → searched for", async () => {
   const { id } = await seedUnanswered({ deadline_at: new Date(0), lease_token: null });
@@ -154,17 +129,6 @@ test("not unanswered for a day yet, being searched for, or still to be submitted
   await makeSearchesDue(db.sql);
   await prune();
   expect(await isUnanswered(sought.id)).toBe(false);
-});
-
-test("unanswered for a day, and its row is locked → the pruning passes it over and takes the others", async () => {
-  const held = await seedGivenUp("failed");
-  const free = await seedGivenUp("failed");
-  await db.sql.begin(async (sql) => {
-    await sql`select from keyframe_private.provider_submits where prediction_id = ${held.id} for update`;
-    await prune();
-  });
-  expect(await isUnanswered(held.id)).toBe(true);
-  expect(await isUnanswered(free.id)).toBe(false);
 });
 
 test("20,000 submits that have ended → claims, jobs and what is recorded of one read it through an index", async () => {
