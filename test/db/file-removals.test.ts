@@ -51,22 +51,20 @@ const giveUp = async (lease: string | null) => {
   return row?.given;
 };
 
-describe("what is queued when predictions are deleted", () => {
-  test("a project → the outputs of what succeeded, due at once, and its images, when no other project uses them", async () => {
-    const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
-    const second = { ...world, project: await addProject(db, world.owner) };
-    const outputs = [
-      await seedOutput(world, { referenceImagePaths: [own] }),
-      await seedOutput(world, { referenceImagePaths: [own] }),
-    ];
-    await seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [shared] } });
-    const another = await seedOutput(second, { referenceImagePaths: [shared] });
-    await deleteProject();
-    const first = [...outputs.sort(), own];
-    expect((await queued()).map(({ file, seconds }) => [file, seconds])).toEqual(first.map((file) => [file, 0]));
-    await deleteProject(second.project);
-    expect(await files()).toEqual([...first, another, shared].sort());
-  });
+test("what is queued when predictions are deleted, a project → the outputs of what succeeded, due at once, and its images, when no other project uses them", async () => {
+  const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+  const second = { ...world, project: await addProject(db, world.owner) };
+  const outputs = [
+    await seedOutput(world, { referenceImagePaths: [own] }),
+    await seedOutput(world, { referenceImagePaths: [own] }),
+  ];
+  await seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [shared] } });
+  const another = await seedOutput(second, { referenceImagePaths: [shared] });
+  await deleteProject();
+  const first = [...outputs.sort(), own];
+  expect((await queued()).map(({ file, seconds }) => [file, seconds])).toEqual(first.map((file) => [file, 0]));
+  await deleteProject(second.project);
+  expect(await files()).toEqual([...first, another, shared].sort());
 });
 
 describe("an output that may lie in Storage although its prediction did not succeed", () => {

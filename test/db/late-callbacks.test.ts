@@ -209,26 +209,24 @@ describe("a run that failed because it could not read the images", () => {
   });
 });
 
-describe("a run that was interrupted at the provider", () => {
-  const interrupted = {
-    status: "failed",
-    failure: "interrupted" as const,
-    error: "Director: unexpected error (E9828)",
-  };
+const interrupted = {
+  status: "failed",
+  failure: "interrupted" as const,
+  error: "Director: unexpected error (E9828)",
+};
 
-  test("→ queued again, and submitted once more; the second one that is interrupted → failed as the provider says, retryable", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "provider_failed" });
-    await makeDue(db.sql, id);
-    expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
-    expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");
-    expect(await readRow(db.sql, id)).toMatchObject({
-      ...{ status: "failed", error_code: "provider_failed", error_message: interrupted.error, error_retryable: true },
-      error_stage: null,
-    });
-    expect(await runsToCancel(db.sql)).toEqual([]);
+test("a run that was interrupted at the provider → queued again, and submitted once more; the second one that is interrupted → failed as the provider says, retryable", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+  expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "provider_failed" });
+  await makeDue(db.sql, id);
+  expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
+  expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject({
+    ...{ status: "failed", error_code: "provider_failed", error_message: interrupted.error, error_retryable: true },
+    error_stage: null,
   });
+  expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
 test.each(["input", "output", null] as const)(

@@ -205,22 +205,20 @@ describe("a malformed row → refused, with the path of its mistake", () => {
   });
 });
 
-describe("a price that has been in force", () => {
-  test("→ cannot be changed or deleted: runs keep it; its source can, and so can one that has yet to come", async () => {
-    await addModel();
-    const id = await addPrice({ metric: "run", usd: 0.1 });
-    for (const change of [
-      db.sql`update keyframe_private.model_prices set price_usd = 0.2 where id = ${id}`,
-      db.sql`update keyframe_private.model_prices set metric = 'image' where id = ${id}`,
-      db.sql`delete from keyframe_private.model_prices where id = ${id}`,
-    ]) {
-      expect((await refusalOf(change)).constraint).toBe("price_in_force_stays");
-    }
-    await db.sql`update keyframe_private.model_prices set source = 'https://example.org/2', checked_at = '2026-11-01' where id = ${id}`;
-    const coming = await addPrice({ metric: "run", from: "2030-01-01" });
-    await db.sql`update keyframe_private.model_prices set price_usd = 0.3 where id = ${coming}`;
-    await db.sql`delete from keyframe_private.model_prices where id = ${coming}`;
-  });
+test("a price that has been in force → cannot be changed or deleted: runs keep it; its source can, and so can one that has yet to come", async () => {
+  await addModel();
+  const id = await addPrice({ metric: "run", usd: 0.1 });
+  for (const change of [
+    db.sql`update keyframe_private.model_prices set price_usd = 0.2 where id = ${id}`,
+    db.sql`update keyframe_private.model_prices set metric = 'image' where id = ${id}`,
+    db.sql`delete from keyframe_private.model_prices where id = ${id}`,
+  ]) {
+    expect((await refusalOf(change)).constraint).toBe("price_in_force_stays");
+  }
+  await db.sql`update keyframe_private.model_prices set source = 'https://example.org/2', checked_at = '2026-11-01' where id = ${id}`;
+  const coming = await addPrice({ metric: "run", from: "2030-01-01" });
+  await db.sql`update keyframe_private.model_prices set price_usd = 0.3 where id = ${coming}`;
+  await db.sql`delete from keyframe_private.model_prices where id = ${coming}`;
 });
 
 describe("docs/costs.md, as an administrator does it in Studio", () => {

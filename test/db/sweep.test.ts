@@ -94,18 +94,16 @@ describe("the sweep kicks when something is due", () => {
   });
 });
 
-describe("what is past its deadline", () => {
-  test("more than one sweep takes on → the longest overdue first, the rest next time", async () => {
-    const ids: string[] = [];
-    for (const seconds of [30, 20, 10]) {
-      ids.push((await seed("queued", { deadline_at: new Date(Date.now() - seconds * 1000) })).id);
-    }
-    const [first] = await db.sql`select keyframe_private.fail_overdue(2) as failed`;
-    expect(first?.failed).toBe(2);
-    const statuses = await Promise.all(ids.map(async (id) => (await readRow(db.sql, id)).status));
-    expect(statuses).toEqual(["failed", "failed", "queued"]);
-    expect((await db.sql`select keyframe_private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
-  });
+test("what is past its deadline, more than one sweep takes on → the longest overdue first, the rest next time", async () => {
+  const ids: string[] = [];
+  for (const seconds of [30, 20, 10]) {
+    ids.push((await seed("queued", { deadline_at: new Date(Date.now() - seconds * 1000) })).id);
+  }
+  const [first] = await db.sql`select keyframe_private.fail_overdue(2) as failed`;
+  expect(first?.failed).toBe(2);
+  const statuses = await Promise.all(ids.map(async (id) => (await readRow(db.sql, id)).status));
+  expect(statuses).toEqual(["failed", "failed", "queued"]);
+  expect((await db.sql`select keyframe_private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
 });
 
 describe("prune", () => {

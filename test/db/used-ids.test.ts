@@ -24,21 +24,19 @@ const eventsOf = async (id: string) =>
 const CREATED = ["project.created"];
 const REFUSED = { sqlstate: "KEYFR", message: "invalid_request" };
 
-describe("an administrator inserts a project with an id", () => {
-  const insert = (id: string, owner = world.owner) =>
-    db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
+const insert = (id: string, owner = world.owner) =>
+  db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
 
-  test("of a deleted one, for another user → refused while the earlier event is kept, then it gets its own", async () => {
-    const id = await addProject(db, world.owner);
-    await db.sql`delete from keyframe.projects where id = ${id}`;
-    const other = await db.addUser();
-    expect(await refusalOf(insert(id, other))).toMatchObject(REFUSED);
-    expect((await db.sql`select from keyframe.projects where id = ${id}`).count).toBe(0);
-    await db.sql`update keyframe.webhook_events set created_at = now() - interval '31 days' where project_id = ${id}`;
-    await db.sql`select keyframe_private.prune_webhooks()`;
-    await insert(id, other);
-    expect(await eventsOf(id)).toEqual(CREATED);
-  });
+test("an administrator inserts a project with an id, of a deleted one, for another user → refused while the earlier event is kept, then it gets its own", async () => {
+  const id = await addProject(db, world.owner);
+  await db.sql`delete from keyframe.projects where id = ${id}`;
+  const other = await db.addUser();
+  expect(await refusalOf(insert(id, other))).toMatchObject(REFUSED);
+  expect((await db.sql`select from keyframe.projects where id = ${id}`).count).toBe(0);
+  await db.sql`update keyframe.webhook_events set created_at = now() - interval '31 days' where project_id = ${id}`;
+  await db.sql`select keyframe_private.prune_webhooks()`;
+  await insert(id, other);
+  expect(await eventsOf(id)).toEqual(CREATED);
 });
 
 describe("an administrator inserts a prediction with an id", () => {
