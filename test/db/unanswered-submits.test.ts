@@ -1,7 +1,6 @@
 import { beforeEach, expect, test } from "vitest";
 import { claim, makeSearchesDue, providerSays, readRow, retryLater, submitsOf } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { plansOf } from "../support/database/plans.ts";
 import { useWorld, type Row, seedPrediction } from "../support/database/predictions.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
@@ -129,35 +128,6 @@ test("not unanswered for a day yet, being searched for, or still to be submitted
   await makeSearchesDue(db.sql);
   await prune();
   expect(await isUnanswered(sought.id)).toBe(false);
-});
-
-test("20,000 submits that have ended → claims, jobs and what is recorded of one read it through an index", async () => {
-  const { id } = await seedUnanswered({ lease_token: null });
-  const text = await seedUnanswered({ lease_token: null });
-  await db.sql.begin(async (seeding) => {
-    await seeding`set local session_replication_role = replica`;
-    await seeding`
-      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, text_hash)
-      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', i
-      from generate_series(1, 20000) i`;
-  });
-  await db.sql`analyze keyframe_private.provider_submits`;
-  const plans = await plansOf(db.url, async (sql) => {
-    await claim(sql, 10);
-    await providerSays(sql, { id, run: "run-a", attempt: 1 });
-    await providerSays(sql, { id: text.id, run: "run-b", attempt: 1, foundBy: "text" });
-    await sql`select keyframe_private.mark_canceled(${id})`;
-    await sql`select keyframe_private.sweep()`;
-    await claim(sql, 10);
-    await sql`select keyframe_private.prune()`;
-  });
-  const asked = plans.filter((plan) => plan.includes("provider_submits"));
-  for (const index of ["search_due_at", "cancel_due_at", "run", "prediction_id", "created_at", "text"])
-    expect(
-      asked.some((plan) => plan.includes(`provider_submits_${index}_idx`)),
-      index,
-    ).toBe(true);
-  for (const plan of asked) expect(plan).not.toContain("Seq Scan on provider_submits");
 });
 
 test("past 13 months → pruned, unless it has not ended", async () => {
