@@ -2,7 +2,14 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { asAdministrator, fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, readRow, runsToCancel, submitsOf } from "../support/database/calls.ts";
-import { addProject, addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import {
+  addProject,
+  addWorld,
+  useWorld,
+  type Row,
+  seedPrediction,
+  type World,
+} from "../support/database/predictions.ts";
 import { addReference, start } from "../support/database/user.ts";
 import {
   addEndpoint,
@@ -19,10 +26,9 @@ import {
 
 const recipes = await readRecipes();
 
-const db = useDatabase();
-let world: World;
+const db = useDatabase("shipped limits");
+const world = useWorld(db);
 beforeAll(async () => {
-  world = await addWorld(db);
   await db.sql`
     select vault.create_secret('whsec_c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0', 'keyframe_kick_secret'),
       vault.create_secret('http://127.0.0.1:9/functions/v1', 'keyframe_functions_url')`;

@@ -1,14 +1,13 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, useWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   await db.sql`delete from keyframe.predictions`;
-  world = await addWorld(db);
 });
 
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
@@ -128,34 +127,32 @@ describe("admin_webhook_health", () => {
   });
 });
 
-describe("admin_usage", () => {
-  test("two days, two steps, two owners → a row each, with outcomes, bytes and runs", async () => {
-    const other = await addWorld(db);
-    const at = (day: string): Row => ({ created_at: new Date(`${day}T23:59:59Z`) });
-    await seedPrediction(db.sql, world, { status: "succeeded", columns: { ...at("2026-10-31"), attempt: 3 } });
-    await seedPrediction(db.sql, world, { status: "succeeded", columns: at("2026-10-31") });
-    await seedPrediction(db.sql, world, {
-      status: "failed",
-      columns: { ...at("2026-10-31"), provider_prediction_id: null },
-    });
-    await seedPrediction(db.sql, world, { status: "canceled", step: "last-frame", columns: at("2026-10-31") });
-    await seedPrediction(db.sql, world, { status: "processing", columns: at("2026-11-01") });
-    await seedPrediction(db.sql, other, { status: "succeeded", columns: at("2026-11-01") });
-    const rows = await db.sql<Row[]>`
-      select to_char(day, 'YYYY-MM-DD') as day, to_char(month, 'YYYY-MM-DD') as month, owner_id, step, started, succeeded, failed,
-        canceled, active, stored_bytes, provider_runs, submits
-      from keyframe_private.admin_usage order by day, step, active desc`;
-    const none = { succeeded: "0", failed: "0", canceled: "0", active: "0", stored_bytes: "0" };
-    const october = { day: "2026-10-31", month: "2026-10-01", owner_id: world.owner };
-    const november = { day: "2026-11-01", month: "2026-11-01", step: "first-frame", started: "1", submits: "1" };
-    expect([...rows]).toEqual([
-      {
-        ...{ ...october, ...none, step: "first-frame", started: "3", succeeded: "2", failed: "1" },
-        ...{ stored_bytes: "2048", provider_runs: "2", submits: "5" },
-      },
-      { ...october, ...none, step: "last-frame", started: "1", canceled: "1", provider_runs: "0", submits: "1" },
-      { ...november, ...none, owner_id: world.owner, active: "1", provider_runs: "1" },
-      { ...november, ...none, owner_id: other.owner, succeeded: "1", stored_bytes: "1024", provider_runs: "1" },
-    ]);
+test("admin_usage, two days, two steps, two owners → a row each, with outcomes, bytes and runs", async () => {
+  const other = await addWorld(db);
+  const at = (day: string): Row => ({ created_at: new Date(`${day}T23:59:59Z`) });
+  await seedPrediction(db.sql, world, { status: "succeeded", columns: { ...at("2026-10-31"), attempt: 3 } });
+  await seedPrediction(db.sql, world, { status: "succeeded", columns: at("2026-10-31") });
+  await seedPrediction(db.sql, world, {
+    status: "failed",
+    columns: { ...at("2026-10-31"), provider_prediction_id: null },
   });
+  await seedPrediction(db.sql, world, { status: "canceled", step: "last-frame", columns: at("2026-10-31") });
+  await seedPrediction(db.sql, world, { status: "processing", columns: at("2026-11-01") });
+  await seedPrediction(db.sql, other, { status: "succeeded", columns: at("2026-11-01") });
+  const rows = await db.sql<Row[]>`
+    select to_char(day, 'YYYY-MM-DD') as day, to_char(month, 'YYYY-MM-DD') as month, owner_id, step, started, succeeded, failed,
+      canceled, active, stored_bytes, provider_runs, submits
+    from keyframe_private.admin_usage order by day, step, active desc`;
+  const none = { succeeded: "0", failed: "0", canceled: "0", active: "0", stored_bytes: "0" };
+  const october = { day: "2026-10-31", month: "2026-10-01", owner_id: world.owner };
+  const november = { day: "2026-11-01", month: "2026-11-01", step: "first-frame", started: "1", submits: "1" };
+  expect([...rows]).toEqual([
+    {
+      ...{ ...october, ...none, step: "first-frame", started: "3", succeeded: "2", failed: "1" },
+      ...{ stored_bytes: "2048", provider_runs: "2", submits: "5" },
+    },
+    { ...october, ...none, step: "last-frame", started: "1", canceled: "1", provider_runs: "0", submits: "1" },
+    { ...november, ...none, owner_id: world.owner, active: "1", provider_runs: "1" },
+    { ...november, ...none, owner_id: other.owner, succeeded: "1", stored_bytes: "1024", provider_runs: "1" },
+  ]);
 });

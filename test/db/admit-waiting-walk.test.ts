@@ -1,15 +1,12 @@
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { plansOf } from "../support/database/plans.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 
 // owners_waiting: who has a prediction in line, in the falling order of the owners, from anywhere on. The sweep admits by it.
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 afterEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;

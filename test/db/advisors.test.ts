@@ -19,7 +19,7 @@ type Finding = z.infer<typeof report>["results"][number];
 
 /** What the advisors may say, each with its reason. */
 const EXCEPTIONS: Record<string, (finding: Finding) => boolean> = {
-  // The database is fresh: nothing has been looked up yet. claim-plan.test.ts shows the queue's indexes in use.
+  // The database is fresh: nothing has been looked up yet. plans.test.ts shows the queue's indexes in use.
   unused_index: () => true,
   // One row for each step: an index would never be used.
   unindexed_foreign_keys: ({ detail }) => detail.includes("`keyframe.step_defaults`"),
@@ -48,6 +48,6 @@ test("no function of ours turns a kind of scan or join off → none has a plan s
     select distinct split_part(setting, '=', 1) as setting from pg_proc p, unnest(p.proconfig) setting
     where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
     order by 1`;
-  // test/db/*-plan.test.ts hold the costs of what workers call.
+  // test/db/plans.test.ts holds the costs of what workers call.
   expect(settings.map(({ setting }) => setting)).toEqual(["lock_timeout", "plan_cache_mode", "search_path"]);
 });

@@ -1,15 +1,8 @@
 import type { TransactionSql } from "postgres";
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { claim } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import {
-  addWorld,
-  type Row,
-  type SeedOptions,
-  seedPrediction,
-  seedSubmit,
-  type World,
-} from "../support/database/predictions.ts";
+import { useWorld, type Row, type SeedOptions, seedPrediction, seedSubmit } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { addEndpoint, exchange, seedDeliveries } from "../support/database/webhooks.ts";
 
@@ -17,10 +10,7 @@ import { addEndpoint, exchange, seedDeliveries } from "../support/database/webho
 // may join it row by row, and then runs the subquery anew for each: what it has just changed is skipped and the next rows follow.
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 type Work = (sql: TransactionSql) => Promise<unknown>;
 

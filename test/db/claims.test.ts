@@ -1,13 +1,10 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, makeDue, readRow } from "../support/database/calls.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, type Row, seedPrediction } from "../support/database/predictions.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
 });
@@ -43,15 +40,6 @@ test("20 claims at once over 200 due predictions → never hand out one twice, a
   const [row] = await db.sql`
     select count(distinct lease_token)::int as leases, max(attempt) as attempts from keyframe.predictions`;
   expect(row).toEqual({ leases: 200, attempts: 1 });
-});
-
-test("a row that another transaction has locked → the claim passes it over instead of waiting", async () => {
-  const held = await seedPrediction(db.sql, world, unclaimed());
-  const free = await seedPrediction(db.sql, world, unclaimed());
-  await db.sql.begin(async (sql) => {
-    await sql`select from keyframe.predictions where id = ${held.id} for update`;
-    expect((await claim(db.sql)).map(({ id }) => id)).toEqual([free.id]);
-  });
 });
 
 test("a claim → takes what has been due longest, no more than asked for", async () => {

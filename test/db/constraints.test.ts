@@ -1,6 +1,6 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, type SeedOptions, seedPrediction } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 
@@ -119,10 +119,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
 };
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 describe("a row that breaks", () => {
   test.each(Object.entries(BROKEN_PREDICTIONS))("%s → is refused by it", async (name, options) => {

@@ -1,19 +1,14 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, makeSearchesDue, providerSays, readRow, runsToCancel, submitsOf } from "../support/database/calls.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
-import { liftRateLimits } from "../support/database/user.ts";
+import { useWorld, type Row, seedPrediction } from "../support/database/predictions.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // No paid run without a row, also when the prediction goes while a submit of it has no answer.
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
+const world = useWorld(db);
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.file_removals`;
-  world = await addWorld(db);
 });
 
 const SINCE = new Date(Date.now() - 60_000);

@@ -1,15 +1,11 @@
-import { beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
-import { addReference, liftRateLimits, start, type Wanted } from "../support/database/user.ts";
+import { addReference, start, type Wanted } from "../support/database/user.ts";
 
 const db = useDatabase();
-let world: World;
-beforeEach(async () => {
-  await liftRateLimits(db);
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 /** estimate_prediction as the api function calls it, with the user's own rights. */
 async function estimate({ project, step = "first-frame", input = {}, model = null }: Wanted = {}): Promise<unknown> {

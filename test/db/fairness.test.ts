@@ -1,16 +1,13 @@
-import { afterEach, beforeAll, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, complete, makeDue, providerSays, readRow } from "../support/database/calls.ts";
-import { addWorld, type SeedOptions, seedPrediction, type World } from "../support/database/predictions.ts";
-import { liftRateLimits, start } from "../support/database/user.ts";
+import { claim, complete, providerSays, readRow } from "../support/database/calls.ts";
+import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // The line as its owner meets it: test/e2e/waiting-line.
 
 const db = useDatabase();
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
 afterEach(async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
   await db.sql`delete from keyframe.predictions`;
@@ -172,33 +169,6 @@ test("a new request while others wait → goes behind them, even when a slot is 
   await db.sql`update keyframe_private.settings set max_active_per_owner = 5`;
   await startMany(world, 1);
   expect(await positions(world)).toEqual([0, 0, 0, 0, 1, 2, 3]);
-});
-
-test("one owner's insert that stays uncommitted → others are swept and claimed; its owner's turn comes afterwards", async () => {
-  const [slow, other] = [await addWorld(db), await addWorld(db)];
-  const overdue = { deadline_at: new Date(0), next_attempt_at: new Date(Date.now() + 60_000) };
-  const dead = { failures: 7, retry_reason: "lease_ran_out" };
-  const seed = (world: World, columns: SeedOptions["columns"] = {}) =>
-    seedPrediction(db.sql, world, { status: "storing", columns });
-  const [late, lost] = [await seed(slow, overdue), await seed(slow, dead)];
-  await seedPrediction(db.sql, slow, { columns: { admitted_at: null, deadline_at: null, lease_token: null } });
-  const [othersLate, othersDue] = [await seed(other, overdue), await seed(other)];
-  const work = () =>
-    db.sql.begin(async (sql) => {
-      await sql`set local lock_timeout = '2s'`;
-      await sql`select keyframe_private.sweep()`;
-      return (await claim(sql)).map(({ id }) => id);
-    });
-  const statuses = async () =>
-    await Promise.all([late, lost, othersLate].map(async ({ id }) => (await readRow(db.sql, id)).status));
-  await db.sql.begin(async (open) => {
-    await open`insert into keyframe.predictions (project_id, step) values (${slow.project}, 'first-frame')`;
-    expect(await work()).toContain(othersDue.id);
-    expect(await statuses()).toEqual(["storing", "storing", "failed"]);
-  });
-  await makeDue(db.sql, lost.id);
-  await work();
-  expect(await statuses()).toEqual(["failed", "failed", "failed"]);
 });
 
 test("one owner's insert that is not committed yet → does not hold another owner's insert up", async () => {

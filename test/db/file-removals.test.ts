@@ -1,27 +1,23 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, fail, type Task } from "../support/database/calls.ts";
 import {
   addProject,
-  addWorld,
+  useWorld,
   outputPathOf,
   type Input,
   seedPrediction,
   type World,
 } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
-import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { addReference, start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
+const world = useWorld(db);
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals, keyframe_private.provider_submits`;
-  world = await addWorld(db);
 });
 
 type Removal = { file: string; seconds: number; failures: number; leased: boolean };
@@ -55,22 +51,20 @@ const giveUp = async (lease: string | null) => {
   return row?.given;
 };
 
-describe("what is queued when predictions are deleted", () => {
-  test("a project → the outputs of what succeeded, due at once, and its images, when no other project uses them", async () => {
-    const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
-    const second = { ...world, project: await addProject(db, world.owner) };
-    const outputs = [
-      await seedOutput(world, { referenceImagePaths: [own] }),
-      await seedOutput(world, { referenceImagePaths: [own] }),
-    ];
-    await seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [shared] } });
-    const another = await seedOutput(second, { referenceImagePaths: [shared] });
-    await deleteProject();
-    const first = [...outputs.sort(), own];
-    expect((await queued()).map(({ file, seconds }) => [file, seconds])).toEqual(first.map((file) => [file, 0]));
-    await deleteProject(second.project);
-    expect(await files()).toEqual([...first, another, shared].sort());
-  });
+test("what is queued when predictions are deleted, a project → the outputs of what succeeded, due at once, and its images, when no other project uses them", async () => {
+  const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
+  const second = { ...world, project: await addProject(db, world.owner) };
+  const outputs = [
+    await seedOutput(world, { referenceImagePaths: [own] }),
+    await seedOutput(world, { referenceImagePaths: [own] }),
+  ];
+  await seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [shared] } });
+  const another = await seedOutput(second, { referenceImagePaths: [shared] });
+  await deleteProject();
+  const first = [...outputs.sort(), own];
+  expect((await queued()).map(({ file, seconds }) => [file, seconds])).toEqual(first.map((file) => [file, 0]));
+  await deleteProject(second.project);
+  expect(await files()).toEqual([...first, another, shared].sort());
 });
 
 describe("an output that may lie in Storage although its prediction did not succeed", () => {

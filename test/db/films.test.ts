@@ -1,9 +1,9 @@
 import type postgres from "postgres";
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
-import { liftRateLimits, start } from "../support/database/user.ts";
+import { start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
@@ -12,9 +12,6 @@ type Film = { id: string; title: string; project_ids: string[]; updated_at: stri
 const db = useDatabase();
 let world: World;
 let other: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
 beforeEach(async () => {
   [world, other] = [await addWorld(db), await addWorld(db)];
 });

@@ -1,22 +1,18 @@
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, type World } from "../support/database/predictions.ts";
+import { useWorld } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
 import { addScene, makeRequest } from "../support/database/requests.ts";
-import { create, liftRateLimits, start } from "../support/database/user.ts";
+import { create, start } from "../support/database/user.ts";
 import { call } from "../support/database/webhooks.ts";
 
 const HASH = "a".repeat(64);
 const OTHER_HASH = "b".repeat(64);
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
+const world = useWorld(db);
 beforeEach(async () => {
   await db.sql`delete from keyframe_private.idempotency_keys`;
-  world = await addWorld(db);
 });
 
 const upload = (owner: string, key: string, hash: string) =>

@@ -1,16 +1,14 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
-import { addReference, liftRateLimits, start, type Wanted } from "../support/database/user.ts";
+import { addReference, start, type Wanted } from "../support/database/user.ts";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 beforeEach(async () => {
-  await liftRateLimits(db);
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
   await db.sql`delete from keyframe.models where model like 'test/%'`;
-  world = await addWorld(db);
   await seedPrediction(db.sql, world, { status: "succeeded" });
 });
 
@@ -253,8 +251,28 @@ describe("what the model does not take is refused before any charge, with the va
     );
   });
 
+  test("an image or a length that the model has no use for, named or taken by default → refused", async () => {
+    const reference = await addReference(db, world.owner);
+    const { id: last } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
+    const oneImage = "black-forest-labs/flux-kontext-pro";
+    for (const wanted of [
+      { step: "video", model: "kwaivgi/kling-v2.1", reference },
+      { step: "video", model: "minimax/hailuo-2.3" }, // has no last frame, which is taken by default
+      { step: "video", model: "minimax/hailuo-2.3", lastFrame: last },
+      { step: "last-frame", model: oneImage, reference }, // has its first frame already
+      { step: "last-frame", lastFrame: last },
+      { lastFrame: last },
+      { duration: 5 },
+    ]) {
+      expect([wanted, await codeOf(start(db, world, wanted))]).toEqual([wanted, "unsupported_input"]);
+    }
+    await db.sql`delete from keyframe.predictions`;
+    expect((await start(db, world, { step: "last-frame", model: oneImage, reference })).prediction.model).toBe(
+      oneImage,
+    );
+  });
+
   test("more reference images than the model takes → refused, with both numbers", async () => {
-    await addReference(db, world.owner);
     const paths = await Promise.all(Array.from({ length: 11 }, () => addReference(db, world.owner)));
     expect(
       (await refusalOf(start(db, world, { model: "google/nano-banana", input: { referenceImagePaths: paths } })))

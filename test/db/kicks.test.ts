@@ -4,23 +4,21 @@ import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, pollLater, providerSays } from "../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, useWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
-import { liftRateLimits, start } from "../support/database/user.ts";
+import { start } from "../support/database/user.ts";
 import { addEndpoint, clearWebhooks } from "../support/database/webhooks.ts";
 
 const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 let other: World;
 beforeAll(async () => {
-  await liftRateLimits(db);
   await fillVault(db.sql, { keyframe_functions_url: FUNCTIONS_URL, keyframe_kick_secret: kickSecret });
 });
 beforeEach(async () => {
-  world = await addWorld(db);
   await clearWebhooks(db.sql);
   other = await addWorld(db);
   for (const { owner } of [world, other]) await addEndpoint(db.sql, owner);

@@ -1,13 +1,10 @@
-import { afterEach, beforeAll, describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, makeDue, providerSays, readRow, runsToCancel } from "../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 afterEach(async () => {
   await db.sql`truncate keyframe_private.provider_submits, keyframe_private.provider_callbacks`;
 });
@@ -212,26 +209,24 @@ describe("a run that failed because it could not read the images", () => {
   });
 });
 
-describe("a run that was interrupted at the provider", () => {
-  const interrupted = {
-    status: "failed",
-    failure: "interrupted" as const,
-    error: "Director: unexpected error (E9828)",
-  };
+const interrupted = {
+  status: "failed",
+  failure: "interrupted" as const,
+  error: "Director: unexpected error (E9828)",
+};
 
-  test("→ queued again, and submitted once more; the second one that is interrupted → failed as the provider says, retryable", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "provider_failed" });
-    await makeDue(db.sql, id);
-    expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
-    expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");
-    expect(await readRow(db.sql, id)).toMatchObject({
-      ...{ status: "failed", error_code: "provider_failed", error_message: interrupted.error, error_retryable: true },
-      error_stage: null,
-    });
-    expect(await runsToCancel(db.sql)).toEqual([]);
+test("a run that was interrupted at the provider → queued again, and submitted once more; the second one that is interrupted → failed as the provider says, retryable", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+  expect(await providerSays(db.sql, { id, run: run ?? "", ...interrupted })).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "provider_failed" });
+  await makeDue(db.sql, id);
+  expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
+  expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");
+  expect(await readRow(db.sql, id)).toMatchObject({
+    ...{ status: "failed", error_code: "provider_failed", error_message: interrupted.error, error_retryable: true },
+    error_stage: null,
   });
+  expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
 test.each(["input", "output", null] as const)(

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import {
   claim,
@@ -12,13 +12,10 @@ import {
   runsToCancel,
   submitsOf,
 } from "../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 const waitOf = async (id: string) => {
   const [row] = await db.sql<{ seconds: number }[]>`

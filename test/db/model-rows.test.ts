@@ -26,204 +26,130 @@ const changed = (name: string, change: object) => ({
 const without = (name: string) => Object.fromEntries(Object.entries(GOOD).filter(([key]) => key !== name));
 const SEED = { field: "seed", min: 0, max: 9 };
 
-test.each<[string, unknown, string]>([
-  ["controls that are a list", [], "controls must be an object."],
-  ["no prompt", without("prompt"), "controls.prompt is missing."],
-  ["a video without a first frame", without("firstFrame"), "controls.firstFrame is missing."],
+/** What is said of a row → controls that are refused with it. */
+const MALFORMED: [words: string, ...controls: unknown[]][] = [
+  ["controls must be an object.", []],
+  ["controls.prompt is missing.", without("prompt")],
+  ["controls.firstFrame is missing.", without("firstFrame")],
+  ["controls.durationSecond is no control of the step video. It has: prompt,", { ...GOOD, durationSecond: SEED }],
+  ["controls.seed must be an object.", { ...GOOD, seed: "seed" }],
   [
-    "a name that is no control",
-    { ...GOOD, durationSecond: SEED },
-    "controls.durationSecond is no control of the step video. It has: prompt,",
-  ],
-  ["a control that is a text", { ...GOOD, seed: "seed" }, "controls.seed must be an object."],
-  [
-    "a key that does not exist",
-    changed("resolution", { defualt: "720p" }),
     "controls.resolution.defualt is no key of this control. It takes: field, values,",
+    changed("resolution", { defualt: "720p" }),
   ],
   [
-    "a key of another control",
-    changed("prompt", { values: ["a"] }),
     "controls.prompt.values is no key of this control. It takes: field, maxLength",
+    changed("prompt", { values: ["a"] }),
   ],
-  ["no field", { ...GOOD, seed: { min: 0, max: 9 } }, "controls.seed.field is missing"],
+  ["controls.seed.field is missing", { ...GOOD, seed: { min: 0, max: 9 } }],
   [
-    "a field that the provider would ignore",
-    changed("prompt", { field: "the prompt" }),
     "controls.prompt.field must be the name of a field.",
+    changed("prompt", { field: "the prompt" }),
+    changed("prompt", { field: "" }),
   ],
-  ["an empty field", changed("prompt", { field: "" }), "controls.prompt.field must be the name of a field."],
   [
-    "a length that is a text",
+    "controls.prompt.maxLength must be a positive integer.",
     changed("prompt", { maxLength: "2500" }),
-    "controls.prompt.maxLength must be a positive integer.",
-  ],
-  [
-    "a length beyond any text, which no start could read",
     changed("prompt", { maxLength: 99_999_999_999 }),
-    "controls.prompt.maxLength must be a positive integer.",
   ],
   [
-    "a value that is left out beside an image, although it was asked for",
-    changed("resolution", { omitWith: ["firstFrame"] }),
     "controls.resolution.omitWith is possible for aspectRatio alone: any other choice would be ignored.",
+    changed("resolution", { omitWith: ["firstFrame"] }),
   ],
   [
-    "values of another type",
-    changed("durationSeconds", { values: [5, "10"] }),
     "controls.durationSeconds.values[1] must be a positive integer.",
+    ...["10", 7.5, 0].map((value) => changed("durationSeconds", { values: [5, value] })),
   ],
   [
-    "half a second",
-    changed("durationSeconds", { values: [5, 7.5] }),
-    "controls.durationSeconds.values[1] must be a positive integer.",
-  ],
-  [
-    "no seconds",
-    changed("durationSeconds", { values: [5, 0] }),
-    "controls.durationSeconds.values[1] must be a positive integer.",
-  ],
-  [
-    "a ratio of another shape",
-    { ...GOOD, aspectRatio: { field: "a", values: ["16:9", "wide"] } },
     'controls.aspectRatio.values[1] must be a ratio such as "16:9".',
+    { ...GOOD, aspectRatio: { field: "a", values: ["16:9", "wide"] } },
   ],
   [
-    "sound that is a text",
-    { ...GOOD, audio: { field: "a", values: ["on"], default: "on" } },
     "controls.audio.values[0] must be true or false.",
+    { ...GOOD, audio: { field: "a", values: ["on"], default: "on" } },
   ],
   [
-    "an empty value",
-    changed("resolution", { values: ["720p", "1080p", ""], order: undefined }),
     "controls.resolution.values[2] must be a text.",
+    changed("resolution", { values: ["720p", "1080p", ""], order: undefined }),
   ],
   [
-    "a value that is null",
-    changed("resolution", { values: { "720p": null, "1080p": "pro" } }),
     "controls.resolution.values.720p must be a text, a number, true or false.",
+    changed("resolution", { values: { "720p": null, "1080p": "pro" } }),
   ],
   [
-    "a map of numbers",
-    changed("durationSeconds", { values: { five: 5 }, default: 5 }),
     "controls.durationSeconds.values.five cannot stand in an object",
+    changed("durationSeconds", { values: { five: 5 }, default: 5 }),
   ],
+  ["controls.durationSeconds.values[2] stands there twice.", changed("durationSeconds", { values: [5, 10, 5] })],
+  ["controls.durationSeconds.values must not be empty.", changed("durationSeconds", { values: [] })],
+  ["controls.seed must have either values, or min and max.", { ...GOOD, seed: { field: "seed", min: 0 } }],
+  ["controls.seed.min must not be greater than max.", { ...GOOD, seed: { field: "seed", min: 9, max: 0 } }],
+  ["controls.resolution must have values, and no min or max.", changed("resolution", { min: 1, max: 2 })],
+  ["controls.resolution.default is not among its values.", changed("resolution", { default: "4k" })],
   [
-    "a value twice",
-    changed("durationSeconds", { values: [5, 10, 5] }),
-    "controls.durationSeconds.values[2] stands there twice.",
-  ],
-  ["no values", changed("durationSeconds", { values: [] }), "controls.durationSeconds.values must not be empty."],
-  [
-    "a range without an end",
-    { ...GOOD, seed: { field: "seed", min: 0 } },
-    "controls.seed must have either values, or min and max.",
-  ],
-  [
-    "a range from its end",
-    { ...GOOD, seed: { field: "seed", min: 9, max: 0 } },
-    "controls.seed.min must not be greater than max.",
-  ],
-  [
-    "a resolution with a range",
-    changed("resolution", { min: 1, max: 2 }),
-    "controls.resolution must have values, and no min or max.",
-  ],
-  [
-    "a default that is no value",
-    changed("resolution", { default: "4k" }),
-    "controls.resolution.default is not among its values.",
-  ],
-  [
-    "no default for what decides the price",
-    changed("durationSeconds", { default: undefined }),
     "controls.durationSeconds.default is missing: it decides the price",
+    changed("durationSeconds", { default: undefined }),
   ],
+  ["controls.resolution.order must name each key of values once", changed("resolution", { order: ["720p"] })],
   [
-    "an order that lacks a value",
-    changed("resolution", { order: ["720p"] }),
-    "controls.resolution.order must name each key of values once",
-  ],
-  [
-    "two controls in one field",
-    { ...GOOD, seed: { ...SEED, field: "mode" } },
     "controls.seed.field names the field mode, which controls.resolution.field fills already.",
+    { ...GOOD, seed: { ...SEED, field: "mode" } },
   ],
+  ["controls.referenceImages.list must be true", { ...GOOD, referenceImages: { field: "r", max: 2 } }],
+  ["controls.referenceImages.max is missing", { ...GOOD, referenceImages: { field: "r", list: true } }],
   [
-    "several images in a field for one",
-    { ...GOOD, referenceImages: { field: "r", max: 2 } },
-    "controls.referenceImages.list must be true",
-  ],
-  [
-    "images without a number",
-    { ...GOOD, referenceImages: { field: "r", list: true } },
-    "controls.referenceImages.max is missing",
-  ],
-  [
-    "what is needed and not there",
-    changed("lastFrame", { needs: ["referenceImages"] }),
     "controls.lastFrame.needs[0] must be another control of this model, not referenceImages.",
+    changed("lastFrame", { needs: ["referenceImages"] }),
   ],
   [
-    "what excludes itself",
-    changed("lastFrame", { excludes: ["lastFrame"] }),
     "controls.lastFrame.excludes[0] must be another control of this model, not lastFrame.",
+    changed("lastFrame", { excludes: ["lastFrame"] }),
   ],
   [
-    "omitted beside no image",
-    { ...GOOD, aspectRatio: { field: "a", values: ["16:9"], omitWith: ["durationSeconds"] } },
     "controls.aspectRatio.omitWith[0] must be firstFrame, lastFrame or referenceImages",
+    { ...GOOD, aspectRatio: { field: "a", values: ["16:9"], omitWith: ["durationSeconds"] } },
   ],
   [
-    "a forced value that is none",
-    changed("lastFrame", { forces: { resolution: "4k" } }),
     "controls.lastFrame.forces.resolution is not among the values of resolution.",
+    changed("lastFrame", { forces: { resolution: "4k" } }),
   ],
   [
-    "a forced control that is none",
-    changed("lastFrame", { forces: { audio: false } }),
     "controls.lastFrame.forces.audio is no other control of this model.",
+    changed("lastFrame", { forces: { audio: false } }),
   ],
   [
-    "a value that forces and is none",
-    changed("resolution", { forcesByValue: { "4k": { durationSeconds: 5 } } }),
     "controls.resolution.forcesByValue.4k is not among its values.",
+    changed("resolution", { forcesByValue: { "4k": { durationSeconds: 5 } } }),
   ],
   [
-    "a value that forces what is none",
-    changed("resolution", { forcesByValue: { "1080p": { durationSeconds: 6 } } }),
     "controls.resolution.forcesByValue.1080p.durationSeconds is not among the values of durationSeconds.",
+    changed("resolution", { forcesByValue: { "1080p": { durationSeconds: 6 } } }),
   ],
-])("%s → refused with its path", async (_name, controls, words) => {
-  const refusal = await refusalOf(add(controls));
-  expect(refusal).toMatchObject({ sqlstate: "23514", constraint: "model_is_well_formed" });
-  expect(refusal.message).toContain(words);
+  [
+    "controls.audio must be an object. controls.seed must have either values, or min and max. controls.seed.field must be the name of a field.",
+    { ...GOOD, seed: { field: 1 }, audio: [] },
+  ],
+];
+
+test.each(MALFORMED)("a row whose mistake is: %s → refused in these words", async (words, ...wrong) => {
+  for (const controls of wrong) {
+    const refusal = await refusalOf(add(controls));
+    expect(refusal).toMatchObject({ sqlstate: "23514", constraint: "model_is_well_formed" });
+    expect(refusal.message).toContain(words);
+  }
 });
 
-test.each<[string, () => PromiseLike<unknown>, string]>([
-  [
-    "what is fixed and also a control's",
-    () => add(GOOD, { mode: "pro" }),
-    "fixed.mode names the field mode, which controls.resolution.field fills already.",
-  ],
-  [
-    "a fixed field that the provider would ignore",
-    () => add(GOOD, { "a b": 1 }),
-    "fixed.a b must be the name of a field.",
-  ],
-  ["fixed that is a list", () => add(GOOD, []), "fixed must be an object."],
-  [
-    "frames of an image step",
-    () => add({ prompt: GOOD.prompt, firstFrame: GOOD.firstFrame }, {}, "first-frame"),
-    "controls.firstFrame is no control of the step first-frame.",
-  ],
-  [
-    "two mistakes",
-    () => add({ ...GOOD, seed: { field: 1 }, audio: [] }),
-    "controls.audio must be an object. controls.seed must have either values, or min and max. controls.seed.field must be the name of a field.",
-  ],
-])("%s → refused with its path", async (_name, statement, words) => {
-  expect((await refusalOf(statement())).message).toContain(words);
+test.each<[words: string, fixed: unknown]>([
+  ["fixed.mode names the field mode, which controls.resolution.field fills already.", { mode: "pro" }],
+  ["fixed.a b must be the name of a field.", { "a b": 1 }],
+  ["fixed must be an object.", []],
+])("a row whose mistake is: %s → refused in these words", async (words, fixed) => {
+  expect((await refusalOf(add(GOOD, fixed))).message).toContain(words);
+});
+
+test("frames of an image step → refused", async () => {
+  const frames = add({ prompt: GOOD.prompt, firstFrame: GOOD.firstFrame }, {}, "first-frame");
+  expect((await refusalOf(frames)).message).toContain("controls.firstFrame is no control of the step first-frame.");
 });
 
 test("a right row, changed to a wrong one → refused, and as it was", async () => {

@@ -33,7 +33,14 @@ test.each(SERVED)(
   async (name, _step, model) => {
     const row = modelRow.parse(rows.get(name));
     const priced = Object.keys(model.input.fields).filter((field) => PRICED.test(field));
-    for (const ask of asksOf(row)) {
+    const asks = asksOf(row);
+    // Sound can have a price of its own at each resolution.
+    const loud = asks.map((ask) => ({
+      ...ask,
+      what: `${ask.what}, with sound`,
+      values: { audio: true, ...ask.values },
+    }));
+    for (const ask of row.controls.audio ? [...asks, ...loud] : asks) {
       const { firstFrame, lastFrame, references } = ask.images;
       const used = [firstFrame && "firstFrame", lastFrame && "lastFrame", references > 0 && "referenceImages"].filter(
         Boolean,

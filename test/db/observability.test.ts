@@ -1,17 +1,14 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { type ServiceFigures, serviceFigures } from "../../shared/contract/service.ts";
 import type { CallDatabase } from "../../shared/platform/call-database.ts";
 import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits, keyframe_private.daily_costs, keyframe_private.file_removals, net.http_request_queue, net._http_response, cron.job_run_details, keyframe_private.kicks, keyframe_private.worker_heartbeats`;

@@ -1,23 +1,20 @@
-import { beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { readRow } from "../support/database/calls.ts";
 import {
   addProject,
   addWorld,
+  useWorld,
   columnsIn,
   outputPathOf,
   seedPrediction,
-  type World,
 } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { addReference, start, type Wanted } from "../support/database/user.ts";
 
 const db = useDatabase();
-let world: World;
-beforeEach(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 type Frame = "first-frame" | "last-frame";
 const frame = (step: Frame = "first-frame", status: "succeeded" | "storing" = "succeeded", of = world) =>
@@ -36,20 +33,6 @@ async function refusalCode(wanted: Wanted): Promise<string> {
   const code = await codeOf(start(db, world, wanted));
   expect(await state()).toEqual(before);
   return code;
-}
-
-/** Makes another model the default of its step for one test. */
-async function withModel(step: string, model: string, work: () => Promise<void>): Promise<void> {
-  const [before] =
-    await db.sql`select model from keyframe.step_defaults where step = ${step}::keyframe.generation_step`;
-  const use = (name: string) =>
-    db.sql`update keyframe.step_defaults set model = ${name} where step = ${step}::keyframe.generation_step`;
-  await use(model);
-  try {
-    await work();
-  } finally {
-    await use(before?.model);
-  }
 }
 
 test("another user's project, reference or frame → not_found, word for word as for one that never was", async () => {
@@ -191,61 +174,6 @@ test("a reference path that is no projects/<file_name> → invalid_request", asy
   ]) {
     expect([reference, await refusalCode({ reference })]).toEqual([reference, "invalid_request"]);
   }
-});
-
-describe("unsupported_input: what the model would drop is refused before any charge", () => {
-  test("a reference for a video model that takes none", async () => {
-    await frame();
-    const reference = await addReference(db, world.owner);
-    expect(await refusalCode({ step: "video", model: "kwaivgi/kling-v2.1", reference })).toBe("unsupported_input");
-  });
-
-  test("a first frame and a reference for a last frame, when the model takes one image", async () => {
-    await withModel("last-frame", "black-forest-labs/flux-kontext-pro", async () => {
-      const reference = await addReference(db, world.owner);
-      expect((await start(db, world, { step: "last-frame", reference })).prediction.model).toBe(
-        "black-forest-labs/flux-kontext-pro",
-      );
-      await frame();
-      expect(await refusalCode({ step: "last-frame", reference })).toBe("unsupported_input");
-    });
-  });
-
-  test("a last frame for a model that has none, named or taken by default", async () => {
-    await withModel("video", "minimax/hailuo-2.3", async () => {
-      await frame();
-      expect((await start(db, world, { step: "video" })).prediction.model).toBe("minimax/hailuo-2.3");
-      const last = await frame("last-frame");
-      expect(await refusalCode({ step: "video", lastFrame: last.id })).toBe("unsupported_input");
-      expect(await refusalCode({ step: "video" })).toBe("unsupported_input");
-    });
-  });
-
-  test("a last frame or a duration for a step that makes an image, a duration that the model does not offer", async () => {
-    const lastFrame = (await frame("last-frame")).id;
-    await frame();
-    const ofImages: Wanted[] = [{ lastFrame }, { step: "last-frame", lastFrame }, { duration: 5 }];
-    for (const wanted of [...ofImages, { step: "video", model: "kwaivgi/kling-v2.1", duration: 7 }]) {
-      expect(await refusalCode(wanted)).toBe("unsupported_input");
-    }
-  });
-
-  test("a reference beside frames, when the model takes only one of the two", async () => {
-    await db.sql`
-      insert into keyframe.models (step, model, label, vendor, controls)
-      select 'video', name, name, 'Test', jsonb_build_object('prompt', '{"field": "prompt"}'::jsonb, 'firstFrame', '{"field": "image"}'::jsonb,
-        'referenceImages', '{"field": "reference_images", "list": true, "max": 3}'::jsonb || rule::jsonb)
-      from (values ('test/either-or', '{"excludes": ["firstFrame"]}'), ('test/both', '{}')) as m (name, rule)`;
-    await frame();
-    const reference = await addReference(db, world.owner);
-    await withModel("video", "test/either-or", async () => {
-      expect(await refusalCode({ step: "video", reference })).toBe("unsupported_input");
-    });
-    await withModel("video", "test/both", async () => {
-      const { prediction } = await start(db, world, { step: "video", reference });
-      expect(await readRow(db.sql, prediction.id)).toMatchObject({ input: { referenceImagePaths: [reference] } });
-    });
-  });
 });
 
 test("no default model for a step → an error of ours, nothing is inserted", async () => {

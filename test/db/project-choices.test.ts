@@ -1,20 +1,14 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addProject, addWorld, useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
-import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { addReference, start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
 // What a project keeps: the selected takes and a reference image.
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
-beforeEach(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 const change = (changes: object, versions?: string[], of = world) =>
   call<{ project: Record<string, unknown> }>(db, of.owner, "update_project", {

@@ -1,20 +1,14 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type ClonedDatabase, useDatabase } from "../support/database/clone-database.ts";
 import { runsToCancel } from "../support/database/calls.ts";
-import { addWorld, isOver, STATUSES, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, isOver, STATUSES, seedPrediction } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
-import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { addReference, start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
-beforeEach(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 const remove = () => call(db, world.owner, "delete_project", { project_id: world.project });
 const asUser = (statement: string) =>
@@ -56,7 +50,7 @@ describe("an administrator, or the end of the account", () => {
         await db.sql`update keyframe_private.rate_limits set capacity = 1, per_second = 0.001 where route_class = 'change'`;
         await asUser("update keyframe.projects set title = 'Quay' where true"); // the last token
         await asUser("select public.leave()");
-        await liftRateLimits(db);
+        await db.sql`update keyframe_private.rate_limits set capacity = 1000000 where route_class = 'change'`;
       },
     ],
   ];

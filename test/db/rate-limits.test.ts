@@ -1,21 +1,20 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, type World } from "../support/database/predictions.ts";
+import { useWorld } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addServiceScene, makeRequest, REQUESTS, WEBHOOK_REQUESTS } from "../support/database/requests.ts";
 import { create, start } from "../support/database/user.ts";
 
 // How a bucket fills and empties. What each request of the API takes and is told: test/api.
 
-const db = useDatabase();
-let world: World;
+const db = useDatabase("shipped limits");
+const world = useWorld(db);
 let shipped: unknown[];
 beforeAll(async () => {
   const rows = await db.sql`select route_class, capacity, per_second from keyframe_private.rate_limits order by 1`;
   shipped = rows.map((row) => Object.values(row));
 });
 beforeEach(async () => {
-  world = await addWorld(db);
   await db.sql`update keyframe_private.rate_limits set capacity = 3, per_second = 0.001`; // none comes back during a test
 });
 afterEach(() => db.sql`truncate keyframe_private.rate_buckets`);

@@ -1,9 +1,8 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, providerSays } from "../support/database/calls.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 import { addScene, makeRequest, REQUESTS, type Scene } from "../support/database/requests.ts";
-import { liftRateLimits } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { addEndpoint, exchange, resultOf } from "../support/database/webhooks.ts";
 
@@ -11,9 +10,6 @@ import { addEndpoint, exchange, resultOf } from "../support/database/webhooks.ts
 
 const db = useDatabase();
 let scene: Scene;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
 beforeEach(async () => {
   scene = await addScene(db, await db.addUser());
 });

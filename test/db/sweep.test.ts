@@ -2,12 +2,11 @@ import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, makeSearchesDue, providerSays, readRow } from "../support/database/calls.ts";
-import { addWorld, type Row, type Status, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addWorld, useWorld, type Row, type Status, seedPrediction } from "../support/database/predictions.ts";
 
-const db = useDatabase();
-let world: World;
+const db = useDatabase("shipped limits");
+const world = useWorld(db);
 beforeAll(async () => {
-  world = await addWorld(db);
   await fillVault(db.sql, {
     keyframe_functions_url: "http://127.0.0.1:9/functions/v1",
     keyframe_kick_secret: inject("stack").kickSecret,
@@ -95,26 +94,16 @@ describe("the sweep kicks when something is due", () => {
   });
 });
 
-describe("what is past its deadline", () => {
-  test("more than one sweep takes on → the longest overdue first, the rest next time", async () => {
-    const ids: string[] = [];
-    for (const seconds of [30, 20, 10]) {
-      ids.push((await seed("queued", { deadline_at: new Date(Date.now() - seconds * 1000) })).id);
-    }
-    const [first] = await db.sql`select keyframe_private.fail_overdue(2) as failed`;
-    expect(first?.failed).toBe(2);
-    const statuses = await Promise.all(ids.map(async (id) => (await readRow(db.sql, id)).status));
-    expect(statuses).toEqual(["failed", "failed", "queued"]);
-    expect((await db.sql`select keyframe_private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
-  });
-
-  test("a row that another transaction has locked → is passed over, not waited for", async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { deadline_at: past() } });
-    await db.sql.begin(async (sql) => {
-      await sql`select from keyframe.predictions where id = ${id} for update`;
-      expect((await db.sql`select keyframe_private.fail_overdue() as failed`)[0]?.failed).toBe(0);
-    });
-  });
+test("what is past its deadline, more than one sweep takes on → the longest overdue first, the rest next time", async () => {
+  const ids: string[] = [];
+  for (const seconds of [30, 20, 10]) {
+    ids.push((await seed("queued", { deadline_at: new Date(Date.now() - seconds * 1000) })).id);
+  }
+  const [first] = await db.sql`select keyframe_private.fail_overdue(2) as failed`;
+  expect(first?.failed).toBe(2);
+  const statuses = await Promise.all(ids.map(async (id) => (await readRow(db.sql, id)).status));
+  expect(statuses).toEqual(["failed", "failed", "queued"]);
+  expect((await db.sql`select keyframe_private.fail_overdue(2) as failed`)[0]?.failed).toBe(1);
 });
 
 describe("prune", () => {

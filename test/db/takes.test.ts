@@ -1,27 +1,24 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, readRow } from "../support/database/calls.ts";
 import {
   addProject,
   addWorld,
+  useWorld,
   outputPathOf,
   type SeedOptions,
   seedPrediction,
   type World,
 } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
-import { addReference, liftRateLimits, start } from "../support/database/user.ts";
+import { addReference, start } from "../support/database/user.ts";
 import { call } from "../support/database/webhooks.ts";
 
 // A take is a prediction that succeeded. Its owner selects it, hides it, deletes it, or makes others with it: also at the same moment.
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 beforeAll(async () => {
-  await liftRateLimits(db);
   await db.sql`update keyframe_private.settings set max_active_per_owner = 1000`;
-});
-beforeEach(async () => {
-  world = await addWorld(db);
 });
 
 type Found = { id: string; hidden: boolean; outdated: boolean };
@@ -290,7 +287,7 @@ describe("at the same moment, fifty times", () => {
     async (_how, wanted) => {
       const outcomes = new Set<string>();
       for (const _ of RACES) {
-        world = await addWorld(db);
+        Object.assign(world, await addWorld(db));
         const id = await take();
         const [started, deleted] = await race(
           () => start(db, world, { step: "video", ...wanted(id) }),

@@ -1,10 +1,10 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createFilmBody } from "../../shared/contract/films.ts";
 import { startVideoBody } from "../../shared/contract/predictions.ts";
 import { createProjectBody } from "../../shared/contract/projects.ts";
 import { createWebhookBody } from "../../shared/contract/webhooks.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, type World } from "../support/database/predictions.ts";
+import { useWorld } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 
@@ -12,10 +12,7 @@ import { rolledBack } from "../support/database/rolled-back.ts";
 // API. They must say the same.
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 type Schema = { safeParse(value: unknown): { success: boolean } };
 const project = createProjectBody.shape;

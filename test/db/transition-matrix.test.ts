@@ -1,9 +1,9 @@
 import type { TransactionSql } from "postgres";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { claim, complete, fail, pollLater, providerSays, retryLater } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import {
-  addWorld,
+  useWorld,
   columnsIn,
   outputPathOf,
   isOver,
@@ -125,10 +125,7 @@ const LEGAL: Record<Status, Status[]> = {
 };
 
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 
 describe.each(Object.entries(EXPECTED))("%s", (_name, [attempt, outcomes]) => {
   test.each(STATUSES.map((from) => [from, ...outcomes[from]] as const))(

@@ -1,15 +1,11 @@
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { claim, makeSearchesDue, providerSays, readRow, retryLater, submitsOf } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { plansOf } from "../support/database/plans.ts";
-import { addWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, type Row, seedPrediction } from "../support/database/predictions.ts";
 
 // A submit without an answer may have been accepted: when its prediction ends, the run it may have made is still searched for.
 const db = useDatabase();
-let world: World;
-beforeAll(async () => {
-  world = await addWorld(db);
-});
+const world = useWorld(db);
 beforeEach(
   () => db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`,
 );
@@ -21,31 +17,6 @@ const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
   seedPrediction(db.sql, world, { columns, unanswered });
 
 const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
-const endSearch = async (id: string, attempt = 1) => {
-  const [row] = await db.sql`select keyframe_worker.record_search_ended(${id}, ${attempt}, ${attempt}, true) as done`;
-  return row?.done;
-};
-
-test("cancelled with a submit unanswered → searched for once its lease has ended, until the search is recorded", async () => {
-  const { id } = await seedUnanswered({ next_attempt_at: new Date(Date.now() + 60_000) });
-  await db.sql`select keyframe_private.mark_canceled(${id})`;
-  expect(await claim(db.sql)).toEqual([]);
-  await makeSearchesDue(db.sql);
-  const [task] = await claim(db.sql);
-  expect(task).toMatchObject({
-    ...{ task: "search", id, attempt: 1, search_attempt: 1, step: "first-frame", model: "google/nano-banana" },
-    ...{ input: { prompt: "A harbour at dawn" }, has_images: false },
-    model_settings: { controls: { prompt: { field: "prompt" } } },
-  });
-  expect(new Date(String(task?.search_since))).toEqual(RECENTLY);
-  expect(await claim(db.sql)).toEqual([]);
-  await makeSearchesDue(db.sql);
-  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
-  expect(await endSearch(id)).toBe(true);
-  expect(await claim(db.sql)).toEqual([]);
-  expect(await endSearch(id)).toBe(false);
-  expect(await submitsOf(db.sql, id)).toMatchObject([{ outcome: "lost", search_task: null, answered_at: null }]);
-});
 
 test("past its deadline with a submit unanswered → searched for", async () => {
   const { id } = await seedUnanswered({ deadline_at: new Date(0), lease_token: null });
@@ -157,46 +128,6 @@ test("not unanswered for a day yet, being searched for, or still to be submitted
   await makeSearchesDue(db.sql);
   await prune();
   expect(await isUnanswered(sought.id)).toBe(false);
-});
-
-test("unanswered for a day, and its row is locked → the pruning passes it over and takes the others", async () => {
-  const held = await seedGivenUp("failed");
-  const free = await seedGivenUp("failed");
-  await db.sql.begin(async (sql) => {
-    await sql`select from keyframe_private.provider_submits where prediction_id = ${held.id} for update`;
-    await prune();
-  });
-  expect(await isUnanswered(held.id)).toBe(true);
-  expect(await isUnanswered(free.id)).toBe(false);
-});
-
-test("20,000 submits that have ended → claims, jobs and what is recorded of one read it through an index", async () => {
-  const { id } = await seedUnanswered({ lease_token: null });
-  const text = await seedUnanswered({ lease_token: null });
-  await db.sql.begin(async (seeding) => {
-    await seeding`set local session_replication_role = replica`;
-    await seeding`
-      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, text_hash)
-      select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', i
-      from generate_series(1, 20000) i`;
-  });
-  await db.sql`analyze keyframe_private.provider_submits`;
-  const plans = await plansOf(db.url, async (sql) => {
-    await claim(sql, 10);
-    await providerSays(sql, { id, run: "run-a", attempt: 1 });
-    await providerSays(sql, { id: text.id, run: "run-b", attempt: 1, foundBy: "text" });
-    await sql`select keyframe_private.mark_canceled(${id})`;
-    await sql`select keyframe_private.sweep()`;
-    await claim(sql, 10);
-    await sql`select keyframe_private.prune()`;
-  });
-  const asked = plans.filter((plan) => plan.includes("provider_submits"));
-  for (const index of ["search_due_at", "cancel_due_at", "run", "prediction_id", "created_at", "text"])
-    expect(
-      asked.some((plan) => plan.includes(`provider_submits_${index}_idx`)),
-      index,
-    ).toBe(true);
-  for (const plan of asked) expect(plan).not.toContain("Seq Scan on provider_submits");
 });
 
 test("past 13 months → pruned, unless it has not ended", async () => {

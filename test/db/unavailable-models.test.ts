@@ -1,17 +1,15 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { claim, complete, readRow, submitsOf } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
-import { liftRateLimits, start, type Wanted } from "../support/database/user.ts";
+import { start, type Wanted } from "../support/database/user.ts";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 beforeEach(async () => {
-  await liftRateLimits(db);
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.model_prices`;
   await addModels();
-  world = await addWorld(db);
 });
 
 /** Four models of the step first-frame: the default, and those after it. Only test/seed takes a seed. */

@@ -1,18 +1,15 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, fail, providerSays, readRow } from "../support/database/calls.ts";
 import { addProject, addWorld, type World } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
-import { liftRateLimits, start } from "../support/database/user.ts";
+import { start } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 // Events are unique by the id of their project or prediction. One that lives a second time would get none.
 
 const db = useDatabase();
 let world: World;
-beforeAll(async () => {
-  await liftRateLimits(db);
-});
 beforeEach(async () => {
   await db.sql`truncate keyframe.projects, keyframe.webhook_events, keyframe_private.provider_submits, keyframe_private.file_removals cascade`;
   world = await addWorld(db);
@@ -27,21 +24,19 @@ const eventsOf = async (id: string) =>
 const CREATED = ["project.created"];
 const REFUSED = { sqlstate: "KEYFR", message: "invalid_request" };
 
-describe("an administrator inserts a project with an id", () => {
-  const insert = (id: string, owner = world.owner) =>
-    db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
+const insert = (id: string, owner = world.owner) =>
+  db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${id}, ${owner}, 'Again', 'p')`;
 
-  test("of a deleted one, for another user → refused while the earlier event is kept, then it gets its own", async () => {
-    const id = await addProject(db, world.owner);
-    await db.sql`delete from keyframe.projects where id = ${id}`;
-    const other = await db.addUser();
-    expect(await refusalOf(insert(id, other))).toMatchObject(REFUSED);
-    expect((await db.sql`select from keyframe.projects where id = ${id}`).count).toBe(0);
-    await db.sql`update keyframe.webhook_events set created_at = now() - interval '31 days' where project_id = ${id}`;
-    await db.sql`select keyframe_private.prune_webhooks()`;
-    await insert(id, other);
-    expect(await eventsOf(id)).toEqual(CREATED);
-  });
+test("an administrator inserts a project with an id, of a deleted one, for another user → refused while the earlier event is kept, then it gets its own", async () => {
+  const id = await addProject(db, world.owner);
+  await db.sql`delete from keyframe.projects where id = ${id}`;
+  const other = await db.addUser();
+  expect(await refusalOf(insert(id, other))).toMatchObject(REFUSED);
+  expect((await db.sql`select from keyframe.projects where id = ${id}`).count).toBe(0);
+  await db.sql`update keyframe.webhook_events set created_at = now() - interval '31 days' where project_id = ${id}`;
+  await db.sql`select keyframe_private.prune_webhooks()`;
+  await insert(id, other);
+  expect(await eventsOf(id)).toEqual(CREATED);
 });
 
 describe("an administrator inserts a prediction with an id", () => {

@@ -1,17 +1,16 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim } from "../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { untilACallWaits } from "../support/database/waiting.ts";
 import { addEndpoint, clearWebhooks, exchange, resultOf, seedDeliveries } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 let endpoint: string;
 beforeEach(async () => {
   await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
   await clearWebhooks(db.sql);
-  world = await addWorld(db);
   endpoint = await addEndpoint(db.sql, null);
 });
 

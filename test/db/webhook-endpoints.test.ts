@@ -2,7 +2,6 @@ import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import type { Row } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
-import { liftRateLimits } from "../support/database/user.ts";
 import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import {
   addEndpoint,
@@ -18,7 +17,6 @@ import {
 const db = useDatabase();
 let owner: string;
 beforeAll(async () => {
-  await liftRateLimits(db);
   owner = await db.addUser();
 });
 beforeEach(() => clearWebhooks(db.sql));

@@ -1,12 +1,10 @@
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { liftRateLimits } from "../support/database/user.ts";
 import {
   addEndpoint,
   call,
   clearWebhooks,
   exchange,
-  record,
   resultOf,
   seedDeliveries,
   sendNext,
@@ -120,24 +118,7 @@ test("300 that were given up are recovered → counted at once, not one by one",
   expect(await sumOf()).toEqual({ delivered: 0, retrying: 300, exhausted: 0 });
 });
 
-test("two workers record for different owners at the same time → neither waits for the other, and both are counted", async () => {
-  const other = await addEndpoint(db.sql, null);
-  for (const id of [endpoint, other]) await seedDeliveries(db.sql, id, 2);
-  const [one, two] = [await exchange(db.sql, { maxLanes: 1 }), await exchange(db.sql)];
-  const delivered = ({ deliveries }: typeof one) => deliveries.map((each) => resultOf(each, { status_code: 200 }));
-  await db.sql.begin(async (first) => {
-    await record(first, delivered(one));
-    await db.sql.begin(async (second) => {
-      await second`set local lock_timeout = '2 s'`;
-      await record(second, delivered(two));
-    });
-    expect(await sumOf()).toEqual({ delivered: 2, retrying: 0, exhausted: 0 });
-  });
-  expect(await sumOf()).toEqual({ delivered: 4, retrying: 0, exhausted: 0 });
-});
-
 test("owners resend and recover while results of the same endpoint are recorded, many at once → every change is counted", async () => {
-  await liftRateLimits(db);
   const at = new Date();
   const given_up = { status: "exhausted", attempts: 10, last_attempt_at: at, last_error: "dns", completed_at: at };
   const ended = await seedDeliveries(db.sql, endpoint, 20, given_up);

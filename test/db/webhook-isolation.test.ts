@@ -1,7 +1,6 @@
 import type postgres from "postgres";
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { liftRateLimits } from "../support/database/user.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -22,7 +21,6 @@ const db = useDatabase();
 let scene: Scene;
 let claimed: Exchanged;
 let results: Result[];
-beforeAll(() => liftRateLimits(db));
 beforeEach(async () => {
   await clearWebhooks(db.sql);
   const [owner, other] = [await db.addUser(), await db.addUser()];

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import { fillVault } from "../../local/stack/apply-migrations.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { complete } from "../support/database/calls.ts";
-import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { addProject, useWorld, seedPrediction } from "../support/database/predictions.ts";
 import {
   addEndpoint,
   call,
@@ -18,13 +18,12 @@ const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 let endpoint: string;
 beforeAll(async () => {
   await fillVault(db.sql, { keyframe_functions_url: FUNCTIONS_URL, keyframe_kick_secret: kickSecret });
 });
 beforeEach(async () => {
-  world = await addWorld(db);
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, world.owner);
   await db.sql`truncate keyframe_private.worker_heartbeats, net.http_request_queue`;
@@ -47,19 +46,16 @@ test("a project, and the end of a prediction → a kick, if an endpoint gets the
   expect(await kicksOf(() => addProject(db, other))).toBe(0);
 });
 
-describe("the owner's wishes", () => {
-  test("a test event, a redelivery, a recovery, an endpoint enabled again → one kick each", async () => {
-    const [delivery = ""] = await seedDeliveries(db.sql, endpoint, 1);
-    const wish = (name: string, args: Record<string, string | boolean | Date>) => () =>
-      call(db, world.owner, name, args);
-    expect(await kicksOf(wish("test_webhook_endpoint", { endpoint_id: endpoint }))).toBe(1);
-    expect(await kicksOf(wish("redeliver_webhook", { delivery_id: delivery }))).toBe(1);
-    await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now(), last_error = 'dns' where id = ${delivery}`;
-    expect(await kicksOf(wish("recover_webhook_endpoint", { endpoint_id: endpoint, since: new Date(0) }))).toBe(1);
-    expect(await kicksOf(wish("update_webhook_endpoint", { endpoint_id: endpoint, enabled: false }))).toBe(0);
-    expect(await kicksOf(wish("update_webhook_endpoint", { endpoint_id: endpoint, enabled: true }))).toBe(1);
-    expect(await kicksOf(wish("list_webhook_deliveries", { endpoint_id: endpoint }))).toBe(0);
-  });
+test("the owner's wishes, a test event, a redelivery, a recovery, an endpoint enabled again → one kick each", async () => {
+  const [delivery = ""] = await seedDeliveries(db.sql, endpoint, 1);
+  const wish = (name: string, args: Record<string, string | boolean | Date>) => () => call(db, world.owner, name, args);
+  expect(await kicksOf(wish("test_webhook_endpoint", { endpoint_id: endpoint }))).toBe(1);
+  expect(await kicksOf(wish("redeliver_webhook", { delivery_id: delivery }))).toBe(1);
+  await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now(), last_error = 'dns' where id = ${delivery}`;
+  expect(await kicksOf(wish("recover_webhook_endpoint", { endpoint_id: endpoint, since: new Date(0) }))).toBe(1);
+  expect(await kicksOf(wish("update_webhook_endpoint", { endpoint_id: endpoint, enabled: false }))).toBe(0);
+  expect(await kicksOf(wish("update_webhook_endpoint", { endpoint_id: endpoint, enabled: true }))).toBe(1);
+  expect(await kicksOf(wish("list_webhook_deliveries", { endpoint_id: endpoint }))).toBe(0);
 });
 
 describe("the sweep kicks deliver", () => {

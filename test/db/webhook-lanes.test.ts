@@ -163,18 +163,16 @@ test("two claims read the arrivals of the same new lanes → one waits for the o
   expect(deliveries.map(({ endpoint_id }) => endpoint_id).toSorted()).toEqual(endpoints.toSorted());
 });
 
-describe("max_in_flight", () => {
-  test("an endpoint that only fails → one request at a time; its first success → as many as before", async () => {
-    const endpoint = await addEndpoint(db.sql, null);
-    await seedDeliveries(db.sql, endpoint, 100);
-    const claimed = await exchange(db.sql);
-    const failed = claimed.deliveries.slice(0, 1).map((each) => resultOf(each, { error: "timeout" }));
-    await record(db.sql, failed);
-    const probe = await exchange(db.sql);
-    expect([probe.deliveries.length, maxOpenOf(probe.lanes, endpoint)]).toEqual([2, 1]);
-    const next = await goOn(probe, probe.deliveries.slice(0, 1));
-    expect([next.deliveries.length, maxOpenOf(next.lanes, endpoint)]).toEqual([1, 8]); // it had room for one
-  });
+test("max_in_flight, an endpoint that only fails → one request at a time; its first success → as many as before", async () => {
+  const endpoint = await addEndpoint(db.sql, null);
+  await seedDeliveries(db.sql, endpoint, 100);
+  const claimed = await exchange(db.sql);
+  const failed = claimed.deliveries.slice(0, 1).map((each) => resultOf(each, { error: "timeout" }));
+  await record(db.sql, failed);
+  const probe = await exchange(db.sql);
+  expect([probe.deliveries.length, maxOpenOf(probe.lanes, endpoint)]).toEqual([2, 1]);
+  const next = await goOn(probe, probe.deliveries.slice(0, 1));
+  expect([next.deliveries.length, maxOpenOf(next.lanes, endpoint)]).toEqual([1, 8]); // it had room for one
 });
 
 describe("a lease", () => {

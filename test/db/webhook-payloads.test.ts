@@ -1,13 +1,12 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { providerSays, readRow } from "../support/database/calls.ts";
-import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
+import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { clearWebhooks } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
-let world: World;
+const world = useWorld(db);
 beforeEach(async () => {
-  world = await addWorld(db);
   await clearWebhooks(db.sql);
 });
 

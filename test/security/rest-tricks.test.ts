@@ -108,145 +108,76 @@ test("the settings of the platform → expose our two schemas and public, also w
   expect(config).toMatch(/^enable_anonymous_sign_ins = false$/m);
 });
 
-// 400: there is no foreign key to follow.
-test.each([
-  ["a child", "projects", "id,predictions(*)", 200],
-  ["a child that must be there", "projects", "id,predictions!inner(*)", 200],
-  ["a parent", "predictions", "id,projects(*)", 200],
-  ["a parent spread into the row", "predictions", "id,...projects(title,text_prompt)", 200],
-  ["events and attempts of deliveries", "webhook_deliveries", "id,webhook_events(*),webhook_attempts(*)", 200],
-  ["events of projects", "projects", "id,webhook_events(*)", 400],
-  ["everything at once", "webhook_events", "*,webhook_deliveries(*,webhook_attempts(*))", 200],
-])("embedding %s → the policies hold on both sides", async (_name, table, select, status) => {
-  const filters = ["", `&id=not.is.null`, `&owner_id=eq.${scene.user.id}`];
-  for (const filter of filters) {
-    const path = `/${table}?select=${select}${filter}`;
-    const reply = await rest(stranger, "GET", path);
-    // A stranger has no rows of their own.
-    if (status === 200) expect([path, reply.status, reply.text]).toEqual([path, 200, "[]"]);
-    else expect([path, reply.status, reply.text.includes(scene.user.id)]).toEqual([path, status, false]);
-    expect((await rest("anon", "GET", path)).status).toBeGreaterThanOrEqual(400);
-    // What the owner sees holds what is looked for above.
-    if (status === 200) expect((await rest(scene.user, "GET", path)).text).toContain(scene.user.id);
-  }
-});
+/** Ways to ask for what is another's: by embedding, by SQL, as another type, with a count or a role in a header. */
+const TRICKS: [what: string, path: string, headers?: Record<string, string>][] = [
+  ["a child that must be there", "projects?select=id,predictions!inner(*)"],
+  ["a parent spread into the row", "predictions?select=id,...projects(title,text_prompt)"],
+  ["everything at once", "webhook_events?select=*,webhook_deliveries(*,webhook_attempts(*))"],
+  ["the secrets of endpoints", "webhook_endpoints?select=id,webhook_secrets(*)"],
+  ["callbacks and runs", "predictions?select=id,provider_submits(*)"],
+  ["users of Auth by their key", "projects?select=id,owner_id(email)"],
+  ["a schema in the name", "projects?select=id,auth.users(*)"],
+  ["a function", "projects?select=id,reveal_webhook_secret"],
+  ["a cast that runs code", "projects?select=id::regproc::text,title::pg_catalog.regnamespace"],
+  ["a subselect", "projects?select=id,(select 1)"],
+  ["SQL in a filter", "projects?id=eq.x' or 1=1 --"],
+  ["SQL in an order", "projects?order=title;select pg_sleep(5)"],
+  ["SQL in a limit", "projects?limit=1 union select 1"],
+  ["filters that are always true", "projects?select=*&or=(owner_id.is.null,owner_id.not.is.null)"],
+  ["the plan", "projects?select=*", { accept: "application/vnd.pgrst.plan+json" }],
+  ["a table of values", "projects?select=*", { accept: "text/csv" }],
+  ["a count", "webhook_attempts?select=*", { prefer: "count=exact" }],
+  [
+    "a role in a header",
+    "projects?select=*",
+    { role: "service_role", prefer: "role=service_role", "x-role": "service_role" },
+  ],
+];
 
-test.each([
-  ["the secrets of endpoints", "webhook_endpoints", "id,webhook_secrets(*)"],
-  ["callbacks and runs", "predictions", "id,provider_submits(*)"],
-  ["rate buckets", "projects", "id,rate_buckets(*)"],
-  ["users of Auth", "projects", "id,users(*)"],
-  ["users of Auth by their key", "projects", "id,owner_id(email)"],
-  ["a schema in the name", "projects", "id,auth.users(*)"],
-  ["a function", "projects", "id,reveal_webhook_secret"],
-  ["a system column", "projects", "id,tableoid::regclass,pg_sleep(1)"],
-  ["a cast that runs code", "projects", "id::regproc::text,title::pg_catalog.regnamespace"],
-  ["a subselect", "projects", "id,(select 1)"],
-])("embedding or selecting %s → refused", async (_name, table, select) => {
-  for (const caller of [scene.user, "anon", "service_role"] as const) {
-    const reply = await rest(caller, "GET", `/${table}?select=${encodeURIComponent(select)}`);
-    expect([select, reply.status >= 400 && reply.status < 500]).toEqual([select, true]);
-    expect(reply.text).not.toMatch(/@keyframe|whsec_|encrypted_password/);
-  }
-});
-
-test.each([
-  "id=eq.x' or 1=1 --",
-  "id=eq.1;drop table keyframe.projects",
-  "title=eq.\\' or true",
-  "order=title;select pg_sleep(5)",
-  "order=(select 1)",
-  "limit=1 union select 1",
-  "select=*&and=(id.eq.1,or(1.eq.1))",
-  "select=title&title=fts(evil').x",
-  `owner_id=eq.${crypto.randomUUID()}&owner_id=not.is.null&or=(owner_id.is.null,owner_id.not.is.null)`,
-])("a filter that would be SQL: %s → no row of another user", async (query) => {
-  const reply = await rest(stranger, "GET", `/projects?${encodeURI(query)}`);
-  expect(reply.status).toBeLessThan(500);
-  expect(reply.text).not.toContain(scene.user.id);
-});
-
-test.each<[name: string, path: string, headers: Record<string, string>, row: Record<string, unknown>]>([
-  ["merge on the key", "?on_conflict=id", { prefer: "resolution=merge-duplicates" }, {}],
-  ["merge and give it back", "?on_conflict=id", { prefer: "resolution=merge-duplicates,return=representation" }, {}],
-  ["merge on another column", "?on_conflict=owner_id", { prefer: "resolution=merge-duplicates" }, {}],
-  ["ignore and give it back", "?on_conflict=id", { prefer: "resolution=ignore-duplicates,return=representation" }, {}],
-  ["the owner among the columns", "?columns=id,title,text_prompt,owner_id", {}, {}],
-  ["the owner as a default", "?columns=id,title,text_prompt,owner_id", { prefer: "missing=default" }, {}],
-  ["the owner in the row", "", { prefer: "return=representation" }, { owner_id: "other" }],
-  ["rolled back", "?on_conflict=id", { prefer: "tx=rollback,resolution=merge-duplicates" }, {}],
-])(
-  "an upsert over another user's project, %s → theirs stays, nothing of it is shown",
-  async (_name, query, headers, row) => {
-    const before = await sql`select * from keyframe.projects where id = ${scene.projectId}`;
-    const owner = row.owner_id === undefined ? {} : { owner_id: scene.user.id };
-    const json = { id: scene.projectId, title: "Mine now", text_prompt: "Mine now", ...owner };
-    const reply = await rest(stranger, "POST", `/projects${query}`, { json, headers });
-    expect(reply.status).toBeLessThan(500);
-    expect(reply.text).not.toContain(scene.user.id);
-    expect(reply.text).not.toContain("Harbour");
-    expect(await sql`select * from keyframe.projects where id = ${scene.projectId}`).toEqual(before);
-  },
-);
-
-test.each(["PATCH", "PUT", "DELETE"])(
-  "%s of another user's project, with every preference → nothing changes",
-  async (method) => {
-    for (const prefer of [
-      "return=representation",
-      "return=representation,tx=commit",
-      "handling=strict,max-affected=1",
-    ]) {
-      await expectNoTrace(async () => {
-        const json = method === "DELETE" ? undefined : { id: scene.projectId, title: "Mine", text_prompt: "Mine" };
-        const reply = await rest(stranger, method, projects, { json, headers: { prefer } });
-        expect(reply.status).toBeLessThan(500);
-        expect(reply.text).not.toContain("Harbour");
-      });
+test.each(TRICKS)(
+  "%s, asked for by another user or by nobody → nothing of the owner's",
+  async (_what, path, headers = {}) => {
+    for (const caller of [stranger, "anon"] as const) {
+      const reply = await rest(caller, "GET", `/${encodeURI(path)}`, { headers });
+      expect(reply.status).toBeGreaterThanOrEqual(caller === "anon" ? 400 : 200);
+      expect(reply.status).toBeLessThan(500);
+      expect(reply.text).not.toMatch(new RegExp(`${scene.user.id}|Harbour|@keyframe|whsec_|encrypted_password`));
+      expect(reply.headers.get("content-range") ?? "").not.toMatch(/\/[1-9]/);
     }
   },
 );
 
-test("HEAD and an exact count → count only what the caller may see; anon is refused; OPTIONS reveals nothing of rows", async () => {
-  for (const table of ["projects", "predictions", "webhook_events", "webhook_attempts"]) {
-    const path = `/${table}?select=*&owner_id=eq.${scene.user.id}`;
-    const reply = await rest(stranger, "HEAD", path, { headers: { prefer: "count=exact" } });
-    expect([table, reply.headers.get("content-range")]).toEqual([table, "*/0"]);
-    expect((await rest("anon", "HEAD", path, { headers: { prefer: "count=planned" } })).status).toBeGreaterThanOrEqual(
-      400,
-    );
-    const options = await rest("anon", "OPTIONS", `/${table}`);
-    expect([options.status < 300, options.text]).toEqual([true, ""]);
-  }
+test("another user's session in a cookie, or claims in a header → mean nothing", async () => {
+  const claims = JSON.stringify({ sub: scene.user.id, role: "service_role" });
+  const headers = { "request.jwt.claims": claims, cookie: `sb-access-token=${scene.user.token}` };
+  expect((await rest(stranger, "GET", projects, { headers })).text).toBe("[]");
+  expect(isDenied(await rest("anon", "GET", projects, { headers }))).toBe(true);
 });
 
-test.each([
-  "text/csv",
-  "application/geo+json",
-  "application/vnd.pgrst.plan+json",
-  "application/vnd.pgrst.object+json",
-  "application/octet-stream",
-  "text/xml",
-])("Accept: %s → gives no row of another user", async (accept) => {
-  const reply = await rest(stranger, "GET", projects, { headers: { accept } });
-  expect(reply.status).toBeLessThan(500);
-  expect(reply.text).not.toContain(scene.user.id);
-});
-
-test("a header that names a role, an owner or a setting → changes nothing", async () => {
-  for (const headers of [
-    { role: "service_role" },
-    { "x-hasura-role": "admin", "x-role": "service_role" },
-    { "request.jwt.claims": JSON.stringify({ sub: scene.user.id, role: "service_role" }) },
-    { prefer: "role=service_role" },
-    { "x-forwarded-for": "127.0.0.1", "x-real-ip": "127.0.0.1" },
-    { cookie: `sb-access-token=${scene.user.token}; access_token=${scene.user.token}` },
-  ] as Record<string, string>[]) {
-    const reply = await rest(stranger, "GET", projects, { headers });
-    expect([headers, reply.text]).toEqual([headers, "[]"]);
-    expect(isDenied(await rest("anon", "GET", projects, { headers }))).toBe(true);
-  }
-});
+const MERGE = "resolution=merge-duplicates";
+test.each<[method: string, query: string, prefer: string, owner?: true]>([
+  ["POST", "?on_conflict=id", `${MERGE},return=representation`],
+  ["POST", "?on_conflict=owner_id", MERGE],
+  ["POST", "?on_conflict=id", "resolution=ignore-duplicates,return=representation"],
+  ["POST", "?columns=id,title,text_prompt,owner_id", "missing=default"],
+  ["POST", "", "return=representation", true],
+  ["POST", "?on_conflict=id", `tx=rollback,${MERGE}`],
+  ["PATCH", "?id=eq.theirs", "return=representation,tx=commit"],
+  ["PUT", "?id=eq.theirs", "handling=strict,max-affected=1"],
+  ["DELETE", "?id=eq.theirs", "return=representation"],
+])(
+  "%s %s of another user's project, prefer %s → theirs stays, nothing of it is shown",
+  async (method, query, prefer, owner) => {
+    const theirs = { id: scene.projectId, title: "Mine now", text_prompt: "Mine now" };
+    const json = method === "DELETE" ? undefined : { ...theirs, ...(owner && { owner_id: scene.user.id }) };
+    await expectNoTrace(async () => {
+      const path = `/projects${query.replace("theirs", scene.projectId)}`;
+      const reply = await rest(stranger, method, path, { json, headers: { prefer } });
+      expect(reply.status).toBeLessThan(500);
+      expect(reply.text).not.toMatch(new RegExp(`${scene.user.id}|Harbour`));
+    });
+  },
+);
 
 describe("functions by GET and HEAD", () => {
   test("every function that changes something → refused, and nothing changed, for every role", async () => {

@@ -15,11 +15,12 @@ export type ClonedDatabase = {
   addUser(): Promise<string>;
 };
 
-/** A clone for one test file: there from its first hook on. */
-export function useDatabase(): ClonedDatabase {
+/** A clone for one test file: there from its first hook on. Without rate limits, unless the test is about those that are shipped. */
+export function useDatabase(limits: "no limits" | "shipped limits" = "no limits"): ClonedDatabase {
   const database = {} as ClonedDatabase; // filled before any hook or test can use it
   beforeAll(async () => {
     Object.assign(database, await cloneDatabase());
+    if (limits === "no limits") await database.sql`update keyframe_private.rate_limits set capacity = 1000000`;
   });
   afterAll(() => database.sql?.end({ timeout: 5 }));
   return database;

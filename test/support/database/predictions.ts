@@ -1,4 +1,5 @@
 import type postgres from "postgres";
+import { beforeEach } from "vitest";
 import type { ClonedDatabase } from "./clone-database.ts";
 
 export const STATUSES = ["queued", "starting", "processing", "storing", "succeeded", "failed", "canceled"] as const;
@@ -19,6 +20,13 @@ export type Row = Record<string, string | number | boolean | Date | null>;
 export type World = { owner: string; project: string };
 
 export const outputPathOf = (id: string, { owner, project }: World): string => `${owner}/${project}/${id}.png`;
+
+/** Another one for each test, from the hooks after this on. */
+export function useWorld(db: ClonedDatabase): World {
+  const world = {} as World; // filled before any later hook or test can use it
+  beforeEach(async () => void Object.assign(world, await addWorld(db)));
+  return world;
+}
 
 export async function addWorld(db: ClonedDatabase): Promise<World> {
   const owner = await db.addUser();

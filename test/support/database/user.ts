@@ -71,8 +71,3 @@ export async function addReference(
     values ('projects', ${name}, ${owner}, ${metadata}::text::jsonb)`;
   return `projects/${name}`;
 }
-
-/** Lifts the rate limits, for tests that are about something else. */
-export async function liftRateLimits(db: ClonedDatabase): Promise<void> {
-  await db.sql`update keyframe_private.rate_limits set capacity = 1000000`;
-}
