@@ -126,15 +126,6 @@ describe("a start with Prefer: wait, and while it waits", () => {
     expect(response.headers.get("location")).toBe(`first-frame?${where}`);
     expect(api.log.some((line) => line.includes("start_answered_early"))).toBe(true);
   });
-
-  test("it starts and then ends → held until the end, with how the limit of starts stands, not that of reads", async () => {
-    rowAt = (elapsed) =>
-      predictionRow(elapsed < 2000 ? {} : elapsed < 6000 ? { ...running, progress: 0.5 } : succeededFields);
-    const response = await start({ prefer: "wait=20" });
-    expect([response.status, await statusOf(response)]).toEqual([202, "succeeded"]);
-    expect(clock.elapsed()).toBeLessThanOrEqual(7000);
-    expect(response.headers.get("ratelimit")).toBe('"generate";r=59;t=1');
-  });
 });
 
 describe("a status read with Prefer: wait, and during the wait", () => {

@@ -1,4 +1,4 @@
-import { decodeJwt, decodeProtectedHeader } from "jose";
+import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, SignJWT } from "jose";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { createFunctionsRoute } from "../../local/platform/functions-route.ts";
@@ -35,6 +35,19 @@ create function public.too_slow() returns void language sql as $$ select pg_slee
 const rest = (path: string, headers: Record<string, string> = {}, init: RequestInit = {}) =>
   fetch(`${platform.url}/rest/v1/${path}`, { ...init, headers: { apikey: PUBLISHABLE_KEY, ...headers } });
 
+async function sign(claims: JWTPayload): Promise<string> {
+  return await new SignJWT({
+    sub: crypto.randomUUID(),
+    role: "authenticated",
+    aud: "authenticated",
+    iss: `${platform.url}/auth/v1`,
+    exp: Math.floor(Date.now() / 1_000) + 60,
+    ...claims,
+  })
+    .setProtectedHeader({ alg: "ES256", kid: platform.signingKey.kid })
+    .sign(await importJWK(platform.signingKey, "ES256"));
+}
+
 describe("Auth and credentials", () => {
   test("a session refreshed → an ES256 token with kid, issuer and the claims of Auth; sign-out ends it there", async () => {
     const { client, userId } = await platform.signedIn();
@@ -68,6 +81,15 @@ describe("Auth and credentials", () => {
     const without = await fetch(`${platform.url}/rest/v1/notes`);
     expect([without.status, (await rest("notes", { apikey: "sb_publishable_other" })).status]).toEqual([401, 401]);
     expect((await fetch(`${platform.url}/auth/v1/settings`)).status).toBe(401);
+  });
+
+  test.each([
+    ["that has expired", { exp: 1_000 }, "PGRST303"],
+    ["of another issuer", { iss: "https://elsewhere.example/auth/v1" }, "PGRST301"],
+    ["naming a database superuser as its role", { role: "supabase_admin" }, "PGRST301"],
+  ])("a token %s → 401 with PostgREST's code", async (_, claims, code) => {
+    const answer = await rest("notes", { authorization: `Bearer ${await sign(claims)}` });
+    expect([answer.status, (await answer.json()).code]).toEqual([401, code]);
   });
 });
 
