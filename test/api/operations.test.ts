@@ -1,10 +1,11 @@
 import { beforeAll, expect, inject, test } from "vitest";
 import { z } from "zod";
+import { openApiDocument } from "../../shared/contract/openapi/index.ts";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 import { takesKey } from "../../shared/contract/operations/operation.ts";
 import { createApiApp } from "../support/api/app.ts";
 import { fillBuckets, tokensTaken } from "../support/api/buckets.ts";
-import { type CallOptions, requestInit } from "../support/api/call.ts";
+import { type CallOptions, requestInit, sendToApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { readReply } from "../support/api/envelope.ts";
 import { OPERATION_IDS, prepare, RATE_CLASSES, REQUESTS, type Scene, setScene } from "../support/api/requests.ts";
@@ -181,6 +182,12 @@ test("GET of a prediction whose output was signed minutes ago, or with a current
   const etag = { "if-none-match": headers.get("etag") ?? "" };
   const { status } = await send(statusOf(scene.finishedId), { headers: etag });
   expect([status, calls]).toEqual([304, [rpc("read_prediction")]]);
+});
+
+test("GET /api/openapi.json without a session → the document itself, in no envelope, of this server and this version", async () => {
+  const { version } = JSON.parse(await Deno.readTextFile(new URL("../../package.json", import.meta.url)));
+  const made = openApiDocument(`${inject("stack").url}/functions/v1`, version);
+  expect(await (await sendToApi("/api/openapi.json")).json()).toEqual(JSON.parse(JSON.stringify(made)));
 });
 
 test("lists → one call, and one that signs all outputs of the page together", async () => {

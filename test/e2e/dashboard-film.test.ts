@@ -194,22 +194,6 @@ test("keyboard alone → signed in, and a project made", async () => {
   await page.getByRole("heading", { level: 1, name: "By keyboard" }).waitFor();
 });
 
-test("more starts than slots → the card says its number in line, and moves up when another leaves", async () => {
-  const user = await signUp();
-  const [projectId, busy] = [await user.createProject({ title: "Harbour" }), await user.createProject()];
-  const [settings] = await sql`select max_active_per_owner as slots from keyframe_private.settings`;
-  for (let i = 0; i < settings?.slots; i++) await startStuck(sql, user, "first-frame", busy);
-  const ahead = await user.start("first-frame", { projectId: busy });
-  const { data } = await user.supabase.auth.getSession();
-  const { page } = await visit({ session: data.session });
-  await page.goto(`/#/projects/${projectId}`);
-  const card = stepCard(page, "First frame");
-  await card.getByRole("button", { name: "Generate", exact: true }).click();
-  await card.getByText("Queued, number 2 in line").first().waitFor();
-  await user.post("/api/projects/generate/cancel", { projectId: busy, predictionId: ahead.predictionId });
-  await card.getByText("Queued, number 1 in line").first().waitFor();
-});
-
 test("a film → the next shot is made from this one's last frame, without a first frame; the film plays, and is no download while a video is missing; shots are moved by keyboard and dragged, taken out and put in; a deleted film leaves its shots", async () => {
   const { session, keyframe } = await newPerson();
   const { page, watch } = await visit({ session });

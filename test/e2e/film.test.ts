@@ -50,6 +50,10 @@ test("reference image, first frame, last frame, video → three files as documen
     const ended = await maker.untilEnded(made);
     expect(ended).toMatchObject({ status: "succeeded", progress: 1, attempt: 1, error: null, step: made.step });
     await expectSoundEnd(sql, ended);
+    const path = `${maker.userId}/${maker.projectId}/${ended.predictionId}.`;
+    expect(ended.output?.path.startsWith(path)).toBe(true);
+    const times = [ended.createdAt, ended.startedAt ?? "", ended.completedAt ?? ""];
+    expect(times).toEqual(times.toSorted());
     return { ended, file: await download(ended) };
   };
   const first = await make(maker.start("first-frame", { referenceImagePath, prompt: prompts.first }));

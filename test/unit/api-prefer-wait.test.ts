@@ -126,15 +126,6 @@ describe("a start with Prefer: wait, and while it waits", () => {
     expect(response.headers.get("location")).toBe(`first-frame?${where}`);
     expect(api.log.some((line) => line.includes("start_answered_early"))).toBe(true);
   });
-
-  test("it starts and then ends → held until the end, with how the limit of starts stands, not that of reads", async () => {
-    rowAt = (elapsed) =>
-      predictionRow(elapsed < 2000 ? {} : elapsed < 6000 ? { ...running, progress: 0.5 } : succeededFields);
-    const response = await start({ prefer: "wait=20" });
-    expect([response.status, await statusOf(response)]).toEqual([202, "succeeded"]);
-    expect(clock.elapsed()).toBeLessThanOrEqual(7000);
-    expect(response.headers.get("ratelimit")).toBe('"generate";r=59;t=1');
-  });
 });
 
 describe("a status read with Prefer: wait, and during the wait", () => {
@@ -245,10 +236,6 @@ describe("holding", () => {
 
   test("no change → the last state, when the time is up and not later", async () => {
     expect(await hold(3)).toEqual({ looks: 6, elapsed: 3000, pauses: [200, 300, 450, 675, 1000, 375] });
-  });
-
-  test("the longest wait, 25 seconds → 28 reads, so as many tokens of the caller", async () => {
-    expect(await hold(25)).toMatchObject({ looks: 28, elapsed: 25_000 });
   });
 
   test("looks that are slow count in the wait, and there are fewer of them", async () => {

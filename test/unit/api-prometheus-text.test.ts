@@ -3,32 +3,6 @@ import { metricsOf } from "../../supabase/functions/api/routes/metrics.ts";
 import { prometheusText } from "../../supabase/functions/api/http/prometheus-text.ts";
 import { sampleFigures } from "./api-figures.ts";
 
-test("two metrics, one with labels → help, type and samples, each line ended", () => {
-  const text = prometheusText([
-    { name: "films", help: "How many.", samples: [{ value: 3 }] },
-    {
-      name: "frames",
-      help: "By step.",
-      samples: [
-        { labels: { step: "first-frame", owner: "a" }, value: 0.5 },
-        { labels: { step: "video" }, value: 0 },
-      ],
-    },
-  ]);
-  expect(text).toBe(
-    [
-      "# HELP films How many.",
-      "# TYPE films gauge",
-      "films 3",
-      "# HELP frames By step.",
-      "# TYPE frames gauge",
-      'frames{step="first-frame",owner="a"} 0.5',
-      'frames{step="video"} 0',
-      "",
-    ].join("\n"),
-  );
-});
-
 test("quote, backslash and line end, in a label or a help → escaped, so that each stays one line; a help's quotes stay", () => {
   const samples = [{ labels: { b: 'say "x\\n"\n{c="d"} 1' }, value: 1 }];
   const [help, , sample] = prometheusText([{ name: "a", help: 'one\ntwo \\ "three"', samples }]).split("\n");

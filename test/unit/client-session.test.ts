@@ -94,20 +94,6 @@ test("getToken throws at once instead of rejecting → the same", async () => {
 const userId = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
 const asServer = { url: server.url, secretKey: "sb_secret_of_the_project", userId };
 
-test("secretKey and userId → each request has the key, as apikey and as Bearer token, and the user in Keyframe-User", async () => {
-  server.play(fine, { status: 201, data: {} });
-  const keyframe = createKeyframeClient(asServer);
-  await keyframe.readProject("p");
-  await keyframe.createProject({ title: "a", textPrompt: "b" });
-  const credentials = server.seen.map(({ headers }) => [
-    headers.authorization,
-    headers.apikey,
-    headers["keyframe-user"],
-  ]);
-  const given = [`Bearer ${asServer.secretKey}`, asServer.secretKey, userId];
-  expect(credentials).toEqual([given, given]);
-});
-
 afterEach(() => {
   vi.unstubAllGlobals();
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Cost, Estimate, ExceededBudget, Usage } from "../../client/index.ts";
+import type { Cost, Estimate, Usage } from "../../client/index.ts";
 import {
   costWords,
   dollars,
@@ -8,6 +8,8 @@ import {
   overBudgetWords,
   refusalWords,
 } from "../../dashboard/src/ui/money.ts";
+
+// Known and unknown prices, and a budget of one's own: test/e2e/dashboard-costs.test.ts.
 
 test.each([
   [0, "$0.00"],
@@ -39,21 +41,7 @@ const estimate = (more: Partial<Estimate>): Estimate => ({
   ...{ availableMicros: null, withinBudget: true, ...more },
 });
 test.each<[string, Partial<Estimate>, string, string | null]>([
-  ["a known price", {}, "about $0.45", null],
   ["a ceiling", { estimateMicros: null, atMostMicros: 600_000 }, "at most $0.60", null],
-  ["no price", { estimateMicros: null, atMostMicros: null }, "price unknown", null],
-  [
-    "less left than it can cost",
-    { availableMicros: 200_000, withinBudget: false },
-    "about $0.45",
-    "Your budget has $0.20 left. Choose a cheaper model, resolution or length.",
-  ],
-  [
-    "no price under a budget",
-    { estimateMicros: null, atMostMicros: null, availableMicros: 200_000, withinBudget: false },
-    "price unknown",
-    "Your budget admits only known prices. Choose another model.",
-  ],
   [
     "refused for another reason than the owner's budget",
     { withinBudget: false },
@@ -65,29 +53,23 @@ test.each<[string, Partial<Estimate>, string, string | null]>([
   expect(overBudgetWords(estimate(more))).toBe(problem);
 });
 
-const period = { period: "month", estimateMicros: 450_000, resetsAt: "2026-12-01T00:00:00.000Z" } as const;
-test.each<[ExceededBudget, string]>([
-  [
-    { scope: "owner", ...period, limitMicros: 10_000_000, availableMicros: 333_000 },
-    "Your budget for this month has $0.333 of $10.00 left; this start can cost $0.45.",
-  ],
-  [
-    { scope: "service", ...period, period: "day" },
-    "The budget of all users for today has not enough left; this start can cost $0.45.",
-  ],
-])("refused by the budget %j → %s", (budget, words) => {
-  expect(refusalWords(budget)).toContain(words);
-  expect(refusalWords(budget)).toMatch(/or wait until .*2026.*, when it begins anew\.$/);
+test("refused by the service's budget → said without what others have spent, and until when", () => {
+  const resetsAt = "2026-12-01T00:00:00.000Z";
+  const words = refusalWords({ scope: "service", period: "day", estimateMicros: 450_000, resetsAt });
+  expect(words).toContain("The budget of all users for today has not enough left; this start can cost $0.45.");
+  expect(words).toMatch(/or wait until .*2026.*, when it begins anew\.$/);
 });
 
-test("a month with settled, held and unknown costs → their sum, against the budget of the month if there is one", () => {
-  const groups = [
-    { key: "2026-11-01", predictions: 3, settledMicros: 1_000_000, heldMicros: 67_000, unknownMicros: 1 },
-  ];
-  const budget = { settledMicros: 0, heldMicros: 0, availableMicros: 0, resetsAt: period.resetsAt };
-  const usage: Usage = { from: "2026-11-01", to: "2026-11-23", currency: "USD", groupBy: "day", groups, budgets: [] };
-  expect(monthWords(usage)).toBe("$1.067001");
-  const day = { ...budget, period: "day", limitMicros: 5_000_000 } as const;
-  const month = { ...budget, period: "month", limitMicros: 10_000_000 } as const;
-  expect(monthWords({ ...usage, budgets: [day, month] })).toBe("$1.067001 of $10.00");
+test("a month with settled, held and unknown costs → their sum, against the budget of the month, not of the day", () => {
+  const sums = { predictions: 3, settledMicros: 1_000_000, heldMicros: 67_000, unknownMicros: 1 };
+  const rest = { settledMicros: 0, heldMicros: 0, availableMicros: 0, resetsAt: "2026-12-01T00:00:00.000Z" };
+  const usage: Usage = {
+    ...{ from: "2026-11-01", to: "2026-11-23", currency: "USD", groupBy: "day" },
+    groups: [{ key: "2026-11-01", ...sums }],
+    budgets: [
+      { ...rest, period: "day", limitMicros: 5_000_000 },
+      { ...rest, period: "month", limitMicros: 10_000_000 },
+    ],
+  };
+  expect(monthWords(usage)).toBe("$1.067001 of $10.00");
 });

@@ -2,13 +2,13 @@ import { createConfig, lintFromString } from "@redocly/openapi-core";
 import openapiTS, { astToString } from "openapi-typescript";
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { OPERATIONS } from "../../shared/contract/operations/index.ts";
+import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
 import { errorsOf, type Operation } from "../../shared/contract/operations/operation.ts";
 import { ERROR_STATUS } from "../../shared/http/errors.ts";
 import { type Answer, follow, lookUp, openApi, pointerTo, places, type Schema } from "../support/openapi/document.ts";
 import { faultsOf } from "../support/openapi/schemas.ts";
 
-// Rules that hold for the document whatever the contract says. What the service makes of it: test/api/openapi-examples.test.ts.
+// Rules that hold for the document whatever the contract says. What the service makes of it: test/e2e/dashboard-docs.test.ts.
 
 type Node = { pointer: string; value: Record<string, unknown> };
 
@@ -34,13 +34,11 @@ const schemas = all
   .filter(({ pointer }) => !/\/(x-)?examples?\//.test(pointer))
   .map(({ pointer, value }): { pointer: string; schema: Schema } => ({ pointer, schema: value }));
 
+const contract: [string, Operation][] = Object.entries(OPERATIONS);
+
 test("every operation of the contract is there once, and nothing else but the document itself and metrics", () => {
   const described = places.map(({ id, method, template }) => [id, method, template]);
-  const wanted = Object.entries(OPERATIONS).map(([id, { method, at }]) => [
-    id,
-    method,
-    `/api${at.replaceAll(/:(\w+)/g, "{$1}")}`,
-  ]);
+  const wanted = contract.map(([id, { method, at }]) => [id, method, `/api${at.replaceAll(/:(\w+)/g, "{$1}")}`]);
   const documents = [
     ["readOpenApi", "GET", "/api/openapi.json"],
     ["readMetrics", "GET", "/api/metrics"],
@@ -83,6 +81,15 @@ test("health is open to all and takes the secret key for deep=1; metrics takes t
   const securityOf = (id: string) => places.find((place) => place.id === id)?.described.security;
   expect(securityOf("readHealth")).toEqual([{}, { secretKey: [] }]);
   expect(securityOf("readMetrics")).toEqual([{ secretKey: [] }]);
+});
+
+test("who may call: the secret key is good for webhooks and for what health keeps from others, and health itself needs nobody", () => {
+  const those = (caller: string) => contract.flatMap(([id, operation]) => (operation.caller === caller ? [id] : []));
+  expect(those("nobody")).toEqual(["readHealth"] satisfies OperationId[]);
+  expect(those("manager")).toEqual(contract.flatMap(([id, { tag }]) => (tag === "Webhooks" ? [id] : [])));
+  expect(contract.flatMap(([id, { needsSecretKey }]) => (needsSecretKey ? [[id, needsSecretKey]] : []))).toEqual([
+    ["readHealth", "deep=1"],
+  ]);
 });
 
 test("every schema says what type it is of, or is made of schemas that do", () => {
@@ -150,7 +157,7 @@ test("every error code of the service is documented, with the status and an exam
 });
 
 test("every operation documents each error it can meet under that error's status, and every answer is described", () => {
-  for (const [id, operation] of Object.entries(OPERATIONS)) {
+  for (const [id, operation] of contract) {
     const place = places.find((one) => one.id === id);
     for (const code of errorsOf(operation)) {
       const at = follow(`${place?.pointer}/responses/${ERROR_STATUS[code]}`);
@@ -175,7 +182,7 @@ type Same<One, Other> = [One] extends [Other] ? ([Other] extends [One] ? true : 
 `;
 
 test("openapi-typescript → a field that a body may leave out is optional, and every other one is required", async () => {
-  const uses = Object.entries<Operation>(OPERATIONS).flatMap(([id, { body, examples }]) => {
+  const uses = contract.flatMap(([id, { body, examples }]) => {
     if (!(body instanceof z.ZodObject)) return [];
     const optional = Object.entries(body.shape).filter(([, field]) => z.safeParse(field, undefined).success);
     const names = optional.map(([name]) => JSON.stringify(name)).join(" | ") || "never";

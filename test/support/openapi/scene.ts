@@ -21,7 +21,6 @@ export type Scene = {
   /** A project that nothing depends on. */
   freshProject(): Promise<Real>;
   freshFilm(): Promise<Real>;
-  freshWebhook(): Promise<Real>;
   /** A prediction that the provider is still at, in the place of the video. */
   freshRun(): Promise<Real>;
 };
@@ -43,8 +42,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
   const lastFrameId = await run("last-frame");
   const videoId = await run("video");
   const referenceImagePath = await user.upload(await drawImage());
-  const fields = { url: receiver.url, eventTypes: ["generation.failed"] };
-  const { webhookId } = await register(user, fields);
+  const { webhookId } = await register(user, { url: receiver.url, eventTypes: ["generation.failed"] });
   const test = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   return {
     user,
@@ -64,7 +62,6 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
     },
     freshFilm: async () => ({ filmId: await user.createFilm() }),
     freshProject: async () => ({ projectId: await user.createProject() }),
-    freshWebhook: async () => ({ webhookId: (await register(user, fields)).webhookId }),
     freshRun: async () => {
       const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
       return { projectId, videoId: predictionId };
