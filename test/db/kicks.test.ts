@@ -199,7 +199,6 @@ describe("kicks are kept", () => {
 
   test("for an hour → then the pruning job deletes them", async () => {
     await start(db, world);
-    await start(db, world);
     await db.sql`insert into keyframe_private.kicks (function_name, made_at, request_id) values ('generate', now() - interval '61 minutes', 1)`;
     await db.sql`select keyframe_private.prune()`;
     expect(await kept()).toHaveLength(1);

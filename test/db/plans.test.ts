@@ -225,6 +225,12 @@ const expectNarrow = async (...[, statement, most, as]: Asked) => {
 
 test.each(STATEMENTS)("%s → its widest scan reads few rows", expectNarrow);
 
+test("the sweep and the pruning → find what is overdue, and what is old, through indexes of their own", async () => {
+  const plans = await plansOf(db.url, (sql) => sql`select keyframe_private.sweep(), keyframe_private.prune()`);
+  for (const index of ["predictions_deadline_idx", "provider_submits_created_at_idx"])
+    expect([index, plans.some((plan) => plan.includes(index))]).toEqual([index, true]);
+});
+
 describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoint are due, and 20,000 endpoints are idle", () => {
   let flood: string;
   let gone: string;
