@@ -140,7 +140,7 @@ const projectsTour: Stop[] = [
 function studioTour({ projectId, emptyProjectId, changeElsewhere }: Belongings): Stop[] {
   return [
     at("studio of a film", `/projects/${projectId}`, "Harbour"),
-    opened("description", "Description", "Notes for yourself."),
+    opened("description", "Description", "Not sent to the model."),
     opened("history", "History of the first frame", "Use these inputs"),
     inside("a take, enlarged", /^Enlarge$/, "Used for the next video"),
     [

@@ -31,6 +31,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
     setTyped(NO_TEXTS);
     void navigate(`/projects/${projectId}`);
   });
+  const noun = filmId === undefined ? "project" : "shot";
   const close = () => {
     create.reset();
     onClose();
@@ -40,9 +41,10 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
     close();
   };
   return (
-    <Modal opened={isOpen} onClose={close} title={filmId === undefined ? "New project" : "New shot"} size="lg">
+    <Modal opened={isOpen} onClose={close} title={`New ${noun}`} size="lg">
       <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
         <ProjectForm
+          noun={noun}
           initial={typed}
           isBusy={create.isPending}
           error={create.error}

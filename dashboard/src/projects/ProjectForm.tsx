@@ -1,15 +1,16 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
-import { schemaResolver, useForm } from "@mantine/form";
+import { useForm } from "@mantine/form";
 import type { Project } from "../../../client/index.ts";
-import { createProjectBody } from "../../../shared/contract/projects.ts";
-import { useFocusOnMount } from "../ui/window-focus.ts";
-import { DescriptionField, PromptField } from "./project-fields.tsx";
+import { focusFirstError, useFocusOnMount } from "../ui/window-focus.ts";
+import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { BusyButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
 export type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 
 type Props = {
+  /** What is created. */
+  noun: string;
   initial: ProjectTexts;
   isBusy: boolean;
   error: unknown;
@@ -18,28 +19,28 @@ type Props = {
   onCancel: () => void;
 };
 
-/** The form of a new project. Validates while typing, with the service's own schema. */
-export default function ProjectForm({ initial, isBusy, error, onTyped, onSubmit, onCancel }: Props) {
+/** The form of a new project. Validates while typing. */
+export default function ProjectForm({ noun, initial, isBusy, error, onTyped, onSubmit, onCancel }: Props) {
   const form = useForm<ProjectTexts>({
     initialValues: initial,
     onValuesChange: onTyped,
-    validate: schemaResolver(createProjectBody, { sync: true }),
+    validate: { title: titleProblem, textPrompt: promptProblem, description: (text) => textProblem(text) },
     validateInputOnChange: true,
   });
   const title = useFocusOnMount<HTMLInputElement>();
   return (
-    <form onSubmit={form.onSubmit(onSubmit)} noValidate>
+    <form onSubmit={form.onSubmit(onSubmit, focusFirstError(form))} noValidate>
       <Stack>
-        <TextInput ref={title} label="Title" data-autofocus {...form.getInputProps("title")} />
+        <TextInput ref={title} label="Title" data-autofocus maxLength={200} {...form.getInputProps("title")} />
         <PromptField minRows={4} maxRows={14} {...form.getInputProps("textPrompt")} value={form.values.textPrompt} />
         <DescriptionField {...form.getInputProps("description")} value={form.values.description} />
-        {error !== null && <ErrorNotice title="Could not create the project" error={error} />}
+        {error !== null && <ErrorNotice title={`Could not create the ${noun}`} error={error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>
             Cancel
           </Button>
           <BusyButton type="submit" isBusy={isBusy}>
-            Create project
+            Create {noun}
           </BusyButton>
         </Group>
       </Stack>
