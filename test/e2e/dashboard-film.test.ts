@@ -232,7 +232,12 @@ test("a film → the next shot is made from this one's last frame, without a fir
   await fillShot("The boat leaves");
   await runStep(page, "First frame");
   await runStep(page, "Last frame");
-  await page.getByRole("button", { name: "Next shot" }).click();
+  const next = page.getByRole("button", { name: "Next shot" });
+  await next.press("Enter");
+  await page.getByRole("dialog", { name: "New shot" }).getByLabel("Title").waitFor();
+  await page.keyboard.press("Escape");
+  await until("the focus", () => next.evaluate((it) => it === document.activeElement));
+  await next.click();
   await fillShot("Open sea");
   await stepCard(page, "Video").getByAltText("Last frame of the shot before").waitFor();
   await runStep(page, "Video");

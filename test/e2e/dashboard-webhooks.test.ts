@@ -42,7 +42,8 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await adding.getByRole("button", { name: "Add endpoint" }).click();
   await page.getByRole("dialog", { name: "Endpoint added" }).waitFor();
   const secret = (await page.getByText(/^whsec_/).textContent()) ?? "";
-  await hasFocus(page.getByRole("link", { name: "Open endpoint" }));
+  const opening = page.getByRole("link", { name: "Open endpoint" });
+  await hasFocus(opening);
 
   await page.getByRole("button", { name: "Send test" }).click();
   const testing = page.getByRole("dialog", { name: "Test event" });
@@ -51,7 +52,10 @@ test("endpoint → test received and verified → rotated → sent again with bo
   expect(event.type).toBe("webhook.test");
   await page.keyboard.press("Escape");
   await testing.waitFor({ state: "detached" });
-  await page.getByRole("link", { name: "Open endpoint" }).click(); // Escape closed one window
+  expect(await opening.getAttribute("href")).toMatch(/^#\/webhooks\/[0-9a-f-]+$/); // Escape closed one window
+  await page.keyboard.press("Escape");
+  await hasFocus(page.getByRole("main"));
+  await page.getByRole("link", { name: "The edit suite" }).click();
   await page.getByRole("heading", { level: 1, name: "The edit suite" }).waitFor();
 
   await page.getByRole("button", { name: "Rotate…" }).click();

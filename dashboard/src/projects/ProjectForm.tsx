@@ -1,7 +1,7 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import type { Project } from "../../../client/index.ts";
-import { focusFirstError, useFocusOnMount } from "../ui/window-focus.ts";
+import { focusFirstError } from "../ui/window-focus.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { BusyButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
@@ -20,18 +20,17 @@ type Props = {
 };
 
 /** The form of a new project. Validates while typing. */
-export default function ProjectForm({ noun, initial, isBusy, error, onTyped, onSubmit, onCancel }: Props) {
+export function ProjectForm({ noun, initial, isBusy, error, onTyped, onSubmit, onCancel }: Props) {
   const form = useForm<ProjectTexts>({
     initialValues: initial,
     onValuesChange: onTyped,
     validate: { title: titleProblem, textPrompt: promptProblem, description: (text) => textProblem(text) },
     validateInputOnChange: true,
   });
-  const title = useFocusOnMount<HTMLInputElement>();
   return (
     <form onSubmit={form.onSubmit(onSubmit, focusFirstError(form))} noValidate>
       <Stack>
-        <TextInput ref={title} label="Title" data-autofocus maxLength={200} {...form.getInputProps("title")} />
+        <TextInput label="Title" data-autofocus maxLength={200} {...form.getInputProps("title")} />
         <PromptField minRows={4} maxRows={14} {...form.getInputProps("textPrompt")} value={form.values.textPrompt} />
         <DescriptionField {...form.getInputProps("description")} value={form.values.description} />
         {error !== null && <ErrorNotice title={`Could not create the ${noun}`} error={error} />}

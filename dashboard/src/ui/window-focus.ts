@@ -1,9 +1,6 @@
 import { type RefObject, useEffect, useRef, useState, useSyncExternalStore } from "react";
 
-/**
- * Focuses a field when it mounts. A modal focuses its first field when it opens, which is too early for a form that loads
- * lazily.
- */
+/** Focuses a field when it mounts: a modal does so when it opens, which is too early for what is loaded or shown later. */
 export function useFocusOnMount<Element extends HTMLElement>(isWanted = true): RefObject<Element | null> {
   const field = useRef<Element>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
@@ -42,6 +39,10 @@ export function useIsOnTop(isOpen: boolean): boolean {
   }, [id, isOpen]);
   return useSyncExternalStore(followWindows, () => windows.at(-1) === id);
 }
+
+export const focusMainIfLost = (): void => {
+  if (document.activeElement === document.body) document.querySelector("main")?.focus();
+};
 
 /** Of a form that is not sent: focuses its first field with an error. */
 export const focusFirstError =
