@@ -38,7 +38,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
     <Modal opened={isOpen} onClose={close} title={`New ${noun}`} size="lg">
       <ProjectForm
         noun={noun}
-        initial={typed}
+        texts={typed}
         isBusy={create.isPending}
         error={create.error}
         onTyped={setTyped}
