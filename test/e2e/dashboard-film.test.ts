@@ -103,7 +103,7 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   await card.getByRole("alert").filter({ hasText: "The sea was too rough.Try again.provider_failed" }).waitFor();
   await prompt.fill(uniquePrompt("[[fault:rejected]]"));
   await runAgain.click();
-  await card.getByRole("alert").getByText("Change the prompt or the image, then generate it again.").waitFor();
+  await card.getByRole("alert").getByText("Input rejected").waitFor();
   await prompt.fill("");
   for (let runs = 1; runs <= 2; runs++) {
     await runAgain.click();
@@ -187,7 +187,9 @@ test("keyboard alone → signed in, and a project made", async () => {
     page.getByLabel("Title").evaluate((field) => field === document.activeElement),
   );
   await page.keyboard.type("By keyboard");
-  await tabTo(page, "Prompt");
+  await page.keyboard.press("Enter");
+  await page.getByText("Enter a prompt.").waitFor();
+  expect(await page.getByLabel("Prompt").evaluate((field) => field === document.activeElement)).toBe(true);
   await page.keyboard.type("A harbour at dawn");
   await tabTo(page, "Create project");
   await page.keyboard.press("Enter");
@@ -207,14 +209,19 @@ test("a film → the next shot is made from this one's last frame, without a fir
     const form = page.getByRole("dialog", { name: "New shot" });
     await form.getByLabel("Title").fill(title);
     await form.getByLabel("Prompt").fill(`${title}, a harbour at dawn`);
-    await form.getByRole("button", { name: "Create project" }).click();
+    await form.getByRole("button", { name: "Create shot" }).click();
     await page.getByRole("heading", { level: 1, name: title }).waitFor();
   };
   await page.getByRole("button", { name: "New shot" }).click();
   await fillShot("The boat leaves");
   await runStep(page, "First frame");
   await runStep(page, "Last frame");
-  await page.getByRole("button", { name: "Next shot" }).click();
+  const next = page.getByRole("button", { name: "Next shot" });
+  await next.press("Enter");
+  await page.getByRole("dialog", { name: "New shot" }).getByLabel("Title").waitFor();
+  await page.keyboard.press("Escape");
+  await until("the focus", () => next.evaluate((it) => it === document.activeElement));
+  await next.click();
   await fillShot("Open sea");
   await stepCard(page, "Video").getByAltText("Last frame of the shot before").waitFor();
   await runStep(page, "Video");
@@ -372,6 +379,7 @@ test("a film of videos → plays one after the other, and downloads as one MP4 w
   await start();
   const refused = "Could not download shot 2, “Night”: status 404 from http";
   await form.getByRole("alert").getByText(refused).waitFor();
+  expect(await form.getByRole("alert").evaluate((alert) => alert.scrollWidth - alert.clientWidth)).toBe(0);
   const held = Promise.withResolvers<Route>();
   await page.route(nightAddress, held.resolve, { times: 1 });
   await start();

@@ -5,6 +5,7 @@ import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
 import { type Belongings, furnish, newPerson, type Person } from "../support/dashboard/person.ts";
 import { answers } from "../support/receiver/habits.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
+import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
 const sql = openDatabase();
@@ -41,8 +42,10 @@ async function press(page: Page, button: string | RegExp, shows: string): Promis
 }
 
 async function closeAll(page: Page): Promise<void> {
-  await page.keyboard.press("Escape");
-  await page.locator("[role=dialog], [role=menu]").first().waitFor({ state: "detached" });
+  await until("every window is closed", async () => {
+    await page.keyboard.press("Escape"); // closes one
+    return (await page.locator("[role=dialog], [role=menu]").count()) === 0;
+  });
 }
 
 /** What opens inside of the window, or on the page, that shows now. */
@@ -140,7 +143,7 @@ const projectsTour: Stop[] = [
 function studioTour({ projectId, emptyProjectId, changeElsewhere }: Belongings): Stop[] {
   return [
     at("studio of a film", `/projects/${projectId}`, "Harbour"),
-    opened("description", "Description", "Notes for yourself."),
+    opened("description", "Description", "Not sent to the model."),
     opened("history", "History of the first frame", "Use these inputs"),
     inside("a take, enlarged", /^Enlarge$/, "Used for the next video"),
     [
@@ -173,7 +176,6 @@ function studioTour({ projectId, emptyProjectId, changeElsewhere }: Belongings):
     [
       "settings of the video",
       async (page) => {
-        await closeAll(page);
         await closeAll(page);
         await page.getByRole("article", { name: "Video" }).getByRole("button", { name: "Settings" }).click();
         await page.getByRole("button", { name: "Use an image" }).first().waitFor();

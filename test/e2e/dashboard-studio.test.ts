@@ -41,6 +41,14 @@ const become = (page: Page, state: "hidden" | "visible") =>
     dispatchEvent(new Event("visibilitychange"));
   }, state);
 
+/** What of a card is not in it. */
+const cutOff = (card: Locator) =>
+  card.evaluate((within) =>
+    [...within.querySelectorAll("*")]
+      .filter((one) => one.getBoundingClientRect().right > within.getBoundingClientRect().right)
+      .map((one) => one.outerHTML),
+  );
+
 /** What a take says under a name. */
 const inputOf = (within: Locator, name: string) =>
   within.locator("dt").getByText(name, { exact: true }).locator("xpath=following-sibling::dd[1]");
@@ -153,12 +161,7 @@ test("a phone → first frame, last frame, video; the step that was used is show
   expect(await names.allTextContents()).toEqual(["First frame", "Last frame", "Video"]);
   await page.setViewportSize({ width: 360, height: 844 });
   await stepCard(page, "Video").getByRole("img").last().waitFor();
-  const cut = await stepCard(page, "Video").evaluate((card) =>
-    [...card.querySelectorAll("*")].filter(
-      (one) => one.getBoundingClientRect().right > card.getBoundingClientRect().right,
-    ),
-  );
-  expect(cut).toEqual([]);
+  expect(await cutOff(stepCard(page, "Video"))).toEqual([]);
   await stepCard(page, "Video").getByRole("button", { name: "Settings" }).tap();
   await page.evaluate(() => scrollTo(0, 0));
   await page.reload();
@@ -170,7 +173,7 @@ test("a phone → first frame, last frame, video; the step that was used is show
 
 test("the inputs of an earlier video are used again → its prompt, its frame and its length are set, said and sent; a newer frame still shows, also after a failure", async () => {
   const { person, projectId, older, video, newer } = film;
-  const prompt = uniquePrompt("[[fault:failed]]");
+  const prompt = uniquePrompt(`[[fault:failed]] ${"fog, ".repeat(200)}`);
   await person.keyframe.waitFor(await person.keyframe.generate("first-frame", { projectId, prompt }));
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
@@ -187,8 +190,11 @@ test("the inputs of an earlier video are used again → its prompt, its frame an
 
   const frame = stepCard(page, "First frame");
   await frame.getByRole("button", { name: "History of the first frame" }).click();
+  const cutPrompt = inputOf(page.getByRole("dialog", { name: "History of the first frame" }), "Prompt").first();
+  expect((await cutPrompt.boundingBox())?.height).toBeLessThan(90);
   await page.getByRole("button", { name: "Use these inputs" }).last().click();
   await frame.getByRole("button", { name: "Settings: custom prompt" }).waitFor();
+  expect(await cutOff(frame)).toEqual([]);
   await card.getByRole("button", { name: "Generate again" }).click();
   const again = await until("the second video", async () => {
     const { predictions } = await person.keyframe.listPredictions(projectId, { step: "video" });
@@ -426,13 +432,16 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await dialog.getByText("It and its file will be deleted. This cannot be undone. Videos made from it stay.").waitFor();
   await dialog.getByRole("button", { name: "Delete picture" }).click();
   await dialog.getByText("A generation that uses this frame is still running.").waitFor();
-  await dialog.getByRole("button", { name: "Keep picture" }).click();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await frames.getByRole("button", { name: "More actions" }).first().waitFor(); // Escape closes one window
   await page.keyboard.press("Escape");
   await card.getByRole("button", { name: "Cancel" }).click();
   await card.getByText("Done, last run canceled").waitFor();
   await more(await historyOf("first frame"), "Delete");
   await dialog.getByRole("button", { name: "Delete picture" }).click();
   await frames.getByText("Nothing here").waitFor();
+  await until("the focus", () => frames.evaluate((one) => one.contains(document.activeElement)));
   await page.keyboard.press("Escape");
   await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
   await card.getByText("First frame of this video was deleted").waitFor();

@@ -1,5 +1,5 @@
+import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-
 import { toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
@@ -35,19 +35,27 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await adding.getByText("The URL must begin with http:// or https://.").waitFor();
   await adding.getByText("http or https, on this machine or reachable from the internet.").waitFor();
   await adding.getByRole("button", { name: "Add endpoint" }).click();
+  const hasFocus = (field: Locator) => until("the focus", () => field.evaluate((it) => it === document.activeElement));
+  await hasFocus(adding.getByLabel("URL"));
   await adding.getByLabel("URL").fill(receiver.url);
   await adding.getByLabel("Description").fill("The edit suite");
   await adding.getByRole("button", { name: "Add endpoint" }).click();
   await page.getByRole("dialog", { name: "Endpoint added" }).waitFor();
   const secret = (await page.getByText(/^whsec_/).textContent()) ?? "";
+  const opening = page.getByRole("link", { name: "Open endpoint" });
+  await hasFocus(opening);
 
   await page.getByRole("button", { name: "Send test" }).click();
   const testing = page.getByRole("dialog", { name: "Test event" });
   await testing.getByText("Delivered.").waitFor();
   const event = readSigned(secret, await arrived(1));
   expect(event.type).toBe("webhook.test");
-  await testing.getByRole("button", { name: "Done" }).click();
-  await page.getByRole("link", { name: "Open endpoint" }).click();
+  await page.keyboard.press("Escape");
+  await testing.waitFor({ state: "detached" });
+  expect(await opening.getAttribute("href")).toMatch(/^#\/webhooks\/[0-9a-f-]+$/); // Escape closed one window
+  await page.keyboard.press("Escape");
+  await hasFocus(page.getByRole("main"));
+  await page.getByRole("link", { name: "The edit suite" }).click();
   await page.getByRole("heading", { level: 1, name: "The edit suite" }).waitFor();
 
   await page.getByRole("button", { name: "Rotate…" }).click();
@@ -58,7 +66,8 @@ test("endpoint → test received and verified → rotated → sent again with bo
   const newSecret = (await rotated.getByText(/^whsec_/).textContent()) ?? "";
   expect(newSecret).not.toBe(secret);
   await rotated.getByText("The old secret also signs for 2 hours: give your server the new one before then.").waitFor();
-  await rotated.getByRole("button", { name: "Done" }).click();
+  await hasFocus(rotated.getByRole("button", { name: "Done" }));
+  await page.keyboard.press("Enter");
 
   await page
     .getByRole("button", { name: /Delivered.*webhook\.test/s })

@@ -157,7 +157,8 @@ test.each<[code: string, retryable: boolean, message: string, remedy: string | n
   ["provider_failed", true, "The face came out again and again.", AGAIN],
   ["storage_unavailable", true, "The output could not be stored.", AGAIN],
   ["of_a_later_version", true, "Something new. Run the step again.", AGAIN],
-  ["provider_rejected_input", false, "The provider rejected the input. It said: never again", CHANGE],
+  ["of_a_later_version", false, "Something new.", CHANGE],
+  ["provider_rejected_input", false, "The provider rejected the input. Change the prompt or the images.", null],
   ["model_unavailable", false, "The provider does not have this model. Choose another, or name none.", null],
   ["content_rejected", false, "The provider rejected the content of the input. Change the prompt or the images.", null],
 ])(
@@ -172,6 +173,7 @@ test.each<[code: string, stage: "input" | "output" | undefined, title: string | 
   ["content_rejected", "output", "Result rejected"],
   ["content_rejected", undefined, "Content rejected"],
   ["model_unavailable", undefined, "Model not available"],
+  ["provider_rejected_input", undefined, "Input rejected"],
   ["provider_failed", undefined, null],
 ])("a failure with %s, its stage %s → %s above its message", (code, stage, title) => {
   const error = { code, retryable: false, message: "As the service says.", ...(stage && { stage }) };

@@ -58,5 +58,6 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--mantine-color-dimmed": "var(--mantine-color-dark-1)",
     "--mantine-color-error": "var(--mantine-color-red-4)",
     "--mantine-color-anchor": "var(--mantine-color-iris-3)",
+    "--mantine-color-disabled": "var(--mantine-color-dark-5)", // on a card, which has the library's own shade
   },
 });

@@ -20,9 +20,7 @@ function Guide({ title, path, load }: (typeof GUIDES)[keyof typeof GUIDES]) {
       <BackLink to="/docs" label="Docs" />
       <PageHead title={title} text={path} />
       <Unread query={guide} what="the guide" heights={[400]} />
-      <pre style={{ fontSize: "var(--mantine-font-size-sm)", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>
-        {guide.data?.default}
-      </pre>
+      <pre style={{ fontSize: "0.8rem", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{guide.data?.default}</pre>
     </>
   );
 }

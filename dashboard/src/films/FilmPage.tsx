@@ -75,7 +75,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
         <EmptyState
           Icon={IconMovie}
           title="No shots yet"
-          text="A shot is a project of this film. Make one, or put a project in by its menu."
+          text="A shot is a project of this film. Make a new one, or choose this film in the menu of a project."
           action={newShot}
         />
       )}

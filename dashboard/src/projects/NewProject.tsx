@@ -1,18 +1,12 @@
-import { Modal, Skeleton } from "@mantine/core";
+import { Modal } from "@mantine/core";
 import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense } from "react";
 import { useNavigate } from "react-router";
 import type { KeyframeClient, ProjectPage } from "../../../client/index.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
-import type { ProjectTexts } from "./ProjectForm.tsx";
+import { ProjectForm, type ProjectTexts } from "./ProjectForm.tsx";
 import { eachStep, filmKeys, projectKeys } from "./prediction-cache.ts";
 import { isChangedElsewhere } from "../ui/errors.ts";
-
-const ProjectForm = lazy(() => import("./ProjectForm.tsx"));
-
-/** The form's height, so that the modal does not grow. */
-const FORM_HEIGHT = 430;
 
 type NewProjectProps = {
   isOpen: boolean;
@@ -23,7 +17,7 @@ type NewProjectProps = {
   after?: string | undefined;
 };
 
-/** Creates a project and opens its studio. The form and its schema load when the modal first opens. */
+/** Creates a project and opens its studio. */
 export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) {
   const navigate = useNavigate();
   const [typed, setTyped] = useDraft("new project", NO_TEXTS);
@@ -31,6 +25,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
     setTyped(NO_TEXTS);
     void navigate(`/projects/${projectId}`);
   });
+  const noun = filmId === undefined ? "project" : "shot";
   const close = () => {
     create.reset();
     onClose();
@@ -40,17 +35,16 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
     close();
   };
   return (
-    <Modal opened={isOpen} onClose={close} title={filmId === undefined ? "New project" : "New shot"} size="lg">
-      <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-        <ProjectForm
-          initial={typed}
-          isBusy={create.isPending}
-          error={create.error}
-          onTyped={setTyped}
-          onSubmit={create.mutate}
-          onCancel={cancel}
-        />
-      </Suspense>
+    <Modal opened={isOpen} onClose={close} title={`New ${noun}`} size="lg">
+      <ProjectForm
+        noun={noun}
+        texts={typed}
+        isBusy={create.isPending}
+        error={create.error}
+        onTyped={setTyped}
+        onSubmit={create.mutate}
+        onCancel={cancel}
+      />
     </Modal>
   );
 }

@@ -1,16 +1,16 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
-import { schemaResolver, useForm } from "@mantine/form";
+import { type FormEvent, useState } from "react";
 import type { Project } from "../../../client/index.ts";
-import { createProjectBody } from "../../../shared/contract/projects.ts";
-import { useFocusOnMount } from "../ui/window-focus.ts";
-import { DescriptionField, PromptField } from "./project-fields.tsx";
+import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { BusyButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
 export type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 
 type Props = {
-  initial: ProjectTexts;
+  /** What is created. */
+  noun: string;
+  texts: ProjectTexts;
   isBusy: boolean;
   error: unknown;
   onTyped: (texts: ProjectTexts) => void;
@@ -18,28 +18,40 @@ type Props = {
   onCancel: () => void;
 };
 
-/** The form of a new project. Validates while typing, with the service's own schema. */
-export default function ProjectForm({ initial, isBusy, error, onTyped, onSubmit, onCancel }: Props) {
-  const form = useForm<ProjectTexts>({
-    initialValues: initial,
-    onValuesChange: onTyped,
-    validate: schemaResolver(createProjectBody, { sync: true }),
-    validateInputOnChange: true,
+/** The form of a new project. Without the library's forms, which no studio needs to load. */
+export function ProjectForm({ noun, texts, isBusy, error, onTyped, onSubmit, onCancel }: Props) {
+  const [isTried, setTried] = useState(false);
+  const problems = {
+    title: titleProblem(texts.title),
+    textPrompt: promptProblem(texts.textPrompt),
+    description: textProblem(texts.description),
+  };
+  const field = (name: keyof ProjectTexts) => ({
+    name,
+    value: texts[name],
+    error: (isTried || texts[name] !== "") && problems[name],
+    onChange: (event: { currentTarget: { value: string } }) => onTyped({ ...texts, [name]: event.currentTarget.value }),
   });
-  const title = useFocusOnMount<HTMLInputElement>();
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    setTried(true);
+    const [refused] = Object.entries(problems).find(([, problem]) => problem !== null) ?? [];
+    if (refused === undefined) onSubmit(texts);
+    else event.currentTarget.querySelector<HTMLElement>(`[name=${refused}]`)?.focus();
+  };
   return (
-    <form onSubmit={form.onSubmit(onSubmit)} noValidate>
+    <form onSubmit={submit} noValidate>
       <Stack>
-        <TextInput ref={title} label="Title" data-autofocus {...form.getInputProps("title")} />
-        <PromptField minRows={4} maxRows={14} {...form.getInputProps("textPrompt")} value={form.values.textPrompt} />
-        <DescriptionField {...form.getInputProps("description")} value={form.values.description} />
-        {error !== null && <ErrorNotice title="Could not create the project" error={error} />}
+        <TextInput label="Title" data-autofocus maxLength={200} {...field("title")} />
+        <PromptField minRows={4} maxRows={14} {...field("textPrompt")} />
+        <DescriptionField {...field("description")} />
+        {error !== null && <ErrorNotice title={`Could not create the ${noun}`} error={error} />}
         <Group justify="flex-end">
           <Button variant="default" onClick={onCancel}>
             Cancel
           </Button>
           <BusyButton type="submit" isBusy={isBusy}>
-            Create project
+            Create {noun}
           </BusyButton>
         </Group>
       </Stack>

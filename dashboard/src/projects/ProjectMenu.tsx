@@ -78,7 +78,11 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
     >
       <NativeSelect
         label="Film"
-        description={`“${title}” becomes the last shot of the film that you choose.`}
+        description={
+          films.data?.length === 0
+            ? "You have no films yet. Make one on the page Films."
+            : `“${title}” becomes the last shot of the film that you choose.`
+        }
         data-autofocus
         data={[
           { value: "", label: "None" },

@@ -7,13 +7,7 @@ export const PromptField = (field: Props) => (
 );
 
 export const DescriptionField = (field: Props) => (
-  <CountedField
-    label="Description"
-    purpose="Notes for yourself. Not sent to the model."
-    minRows={2}
-    maxRows={8}
-    {...field}
-  />
+  <CountedField label="Description" purpose="Notes. Not sent to the model." minRows={2} maxRows={8} {...field} />
 );
 
 const MOST = 4000;
@@ -21,6 +15,11 @@ const MOST = 4000;
 /** The service's other rules are rarely broken: it names them when it refuses. */
 export const textProblem = (text: string, most = MOST): string | null =>
   [...text].length > most ? `At most ${most.toLocaleString("en")} characters.` : null;
+
+export const titleProblem = (title: string): string | null => (title.trim() === "" ? "Enter a title." : null);
+
+export const promptProblem = (prompt: string): string | null =>
+  prompt.trim() === "" ? "Enter a prompt." : textProblem(prompt);
 
 /** A field with a description and a character count. The service counts code points: an emoji is one. */
 function CountedField({ purpose, value, ...field }: Props & { purpose: string }) {

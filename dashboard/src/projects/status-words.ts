@@ -91,11 +91,13 @@ const SAY_THEMSELVES = new Set([
   "provider_canceled",
   "provider_lost",
   "provider_no_output",
+  "provider_rejected_input",
 ]);
 
 /** What failed in short, where the message is long. */
 export function failureTitle({ code, stage }: NonNullable<Prediction["error"]>): string | null {
   if (code === "model_unavailable") return "Model not available";
+  if (code === "provider_rejected_input") return "Input rejected";
   if (code !== "content_rejected") return null;
   return stage === "input" ? "Prompt or image rejected" : stage === "output" ? "Result rejected" : "Content rejected";
 }

@@ -53,7 +53,7 @@ export function StatusIcon({ prediction, size }: { prediction: Prediction | null
 /** `take`: the one that stands for the step, if the state is of a whole step. */
 type Props = { prediction: Prediction | null; take?: Prediction | null; isCanceling: boolean };
 
-/** Status and duration in one line of fixed height. */
+/** Status, duration and cost. */
 export function PredictionState({ prediction, take = null, isCanceling }: Props) {
   const marked = markedOf(prediction, take);
   const timed = prediction && timedOf(prediction, take);
@@ -61,14 +61,17 @@ export function PredictionState({ prediction, take = null, isCanceling }: Props)
     <Group gap={6} wrap="nowrap" mih={22} className={classes.status} data-status={marked?.status}>
       <StatusIcon prediction={marked} size={16} />
       <Text span size="sm">
-        {prediction === null ? "Not generated yet" : isCanceling ? "Canceling…" : stepWords(prediction, take)}
+        <span>
+          {prediction === null ? "Not generated yet" : isCanceling ? "Canceling…" : stepWords(prediction, take)}
+        </span>
+        {timed !== null && (
+          <Text span inherit c="dimmed">
+            {" · "}
+            <PredictionClock key={timed.predictionId} prediction={timed} />
+            {timed.cost !== null && ` · ${costWords(timed.cost)}`}
+          </Text>
+        )}
       </Text>
-      {timed !== null && (
-        <Text span size="sm" c="dimmed">
-          · <PredictionClock key={timed.predictionId} prediction={timed} />
-          {timed.cost !== null && ` · ${costWords(timed.cost)}`}
-        </Text>
-      )}
     </Group>
   );
 }

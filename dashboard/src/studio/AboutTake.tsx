@@ -92,8 +92,8 @@ function FactValue({ project, fact: { name, words, frames }, isDifferent, lines,
     <Text
       size="sm"
       component={isDifferent ? "mark" : "div"}
-      display="block"
-      {...(lines && { lineClamp: lines, title: words })}
+      {...(isDifferent && { display: "block" })}
+      {...(lines && pictures === undefined && { lineClamp: lines, title: words })}
     >
       {isDifferent && <VisuallyHidden>Different: </VisuallyHidden>}
       {value}

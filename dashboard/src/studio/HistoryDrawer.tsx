@@ -1,12 +1,12 @@
 import { Checkbox, Drawer, Stack, Text } from "@mantine/core";
 import { IconColumns2, IconMaximize } from "@tabler/icons-react";
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
-import { useOpened } from "../ui/window-focus.ts";
+import { useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, type TakesProps } from "./AboutTake.tsx";
 import classes from "./screen.module.css";
 import { StepScreen } from "./StepScreen.tsx";
@@ -15,15 +15,13 @@ import { usePredictions } from "./use-predictions.ts";
 type Props = TakesProps & {
   step: Step;
   isOpen: boolean;
-  /** A take is shown above it, and has the keyboard. */
-  isCovered: boolean;
   onClose: () => void;
   /** One take, or two to compare. */
   onEnlarge: (...takes: Prediction[]) => void;
 };
 
 /** All predictions of a step with their inputs. */
-export function HistoryDrawer({ step, isOpen, isCovered, onClose, onEnlarge, ...about }: Props) {
+export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Props) {
   const { project, select } = about;
   const [withHidden, setWithHidden] = useState(false);
   /** The first of two takes to compare. */
@@ -35,15 +33,21 @@ export function HistoryDrawer({ step, isOpen, isCovered, onClose, onEnlarge, ...
     setMarked(marked === null ? prediction : null);
     if (marked !== null && !isMarked(prediction)) onEnlarge(marked, prediction);
   };
+  const list = useRef<HTMLDivElement>(null);
+  const count = all?.length;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what has the focus goes when it is deleted
+  useEffect(() => {
+    if (document.activeElement === document.body) list.current?.focus();
+  }, [count]);
   return (
     <Drawer
       opened={useOpened(isOpen)}
       onClose={onClose}
-      closeOnEscape={!isCovered}
+      closeOnEscape={useIsOnTop(isOpen)}
       position="right"
       title={`History of the ${STEP_NAME[step].toLowerCase()}`}
     >
-      <Stack gap="lg">
+      <Stack gap="lg" ref={list} tabIndex={-1} style={{ outline: "none" }}>
         <Unread query={history} what="the history" heights={[96, 96, 96]} />
         {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
         {all?.map((prediction) => (
@@ -72,9 +76,7 @@ export function HistoryDrawer({ step, isOpen, isCovered, onClose, onEnlarge, ...
         <Text size="sm" role="status" className={classes.hint}>
           {marked !== null && "Press Compare on the other take."}
         </Text>
-        {all?.length === 0 && (
-          <Text size="sm">{withHidden ? "Nothing here." : "Nothing here that is not hidden."}</Text>
-        )}
+        {count === 0 && <Text size="sm">Nothing here.{!withHidden && " What is hidden is not shown."}</Text>}
         <LoadMore of={history} />
         {all !== undefined && (
           <Checkbox

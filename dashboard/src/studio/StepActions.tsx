@@ -76,7 +76,7 @@ export function StepActions({
             onGoneWithFocus={() => startButton.current?.focus()}
           />
         )}
-        <Text size="sm" c="dimmed" id={`estimate-${step}`}>
+        <Text size="sm" c="dimmed" id={`estimate-${step}`} hidden={estimate === null}>
           {estimate && estimateWords(estimate)}
         </Text>
       </Group>

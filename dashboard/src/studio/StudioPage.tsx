@@ -1,9 +1,10 @@
 import { Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import type { Prediction, Project, ProjectWithPredictions } from "../../../client/index.ts";
+import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
 import { useChangeProject, useProject } from "../projects/project-queries.ts";
@@ -20,8 +21,6 @@ import { TextsPanel } from "./texts/TextsPanel.tsx";
 import { MONEY_KEY } from "../usage/use-usage.ts";
 import { useTexts } from "./texts/use-texts.ts";
 import { useModels } from "./use-models.ts";
-
-const NewProject = lazy(async () => ({ default: (await import("../projects/NewProject.tsx")).NewProject }));
 
 export function Component() {
   const { projectId = "" } = useParams();
@@ -73,11 +72,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
         <ReferenceImage project={project} />
       </div>
       <FilmStrip project={project} texts={texts} />
-      {filmId !== null && isNext && (
-        <Suspense>
-          <NewProject isOpen onClose={next.close} filmId={filmId} after={projectId} />
-        </Suspense>
-      )}
+      {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} after={projectId} />}
       <StatusAnnouncer predictions={predictions} />
       {runningOf(project).map((one) => (
         <Watch key={one.predictionId} prediction={one} />

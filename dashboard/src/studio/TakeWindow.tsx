@@ -5,7 +5,7 @@ import type { Prediction } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { clockTime } from "../ui/format-time.ts";
-import { useOpened } from "../ui/window-focus.ts";
+import { useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, type TakesProps } from "./AboutTake.tsx";
 import { TakeMedia } from "./StepScreen.tsx";
 import classes from "./take.module.css";
@@ -35,7 +35,13 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
     </section>
   ));
   return (
-    <Modal fullScreen opened={useOpened(isOpen)} onClose={onClose} title={isTwo ? `Compare: ${name}` : name}>
+    <Modal
+      fullScreen
+      opened={useOpened(isOpen)}
+      closeOnEscape={useIsOnTop(isOpen)}
+      onClose={onClose}
+      title={isTwo ? `Compare: ${name}` : name}
+    >
       {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
       {(read[0] === null || (isTwo && read[1] === null)) && <Text>The take was deleted.</Text>}
       {takes.length === 2 && first?.step === "video" ? (

@@ -24,7 +24,6 @@ export default function TakeWindows({ history, enlarged, look, onEnlarge, ...abo
           {...about}
           step={step}
           isOpen={history !== null}
-          isCovered={enlarged !== null}
           onClose={() => look({ history: null })}
           onEnlarge={onEnlarge}
         />

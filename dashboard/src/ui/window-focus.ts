@@ -1,14 +1,11 @@
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useRef, useState, useSyncExternalStore } from "react";
 
-/**
- * Focuses a field when it mounts. A modal focuses its first field when it opens, which is too early for a form that loads
- * lazily.
- */
+/** Focuses a field when it mounts: a modal does so when it opens, which is too early for what is loaded or shown later. */
 export function useFocusOnMount<Element extends HTMLElement>(isWanted = true): RefObject<Element | null> {
   const field = useRef<Element>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
   useEffect(() => {
-    if (isWanted) field.current?.focus();
+    if (isWanted) field.current?.focus({ preventScroll: true });
   }, []);
   return field;
 }
@@ -19,6 +16,39 @@ export function useOpened(isOpen: boolean): boolean {
   useEffect(() => setOpened(isOpen), [isOpen]);
   return opened;
 }
+
+/** The windows that are open, the latest last. */
+let windows: symbol[] = [];
+const followers = new Set<() => void>();
+const changeWindows = (changed: symbol[]) => {
+  windows = changed;
+  for (const follow of followers) follow();
+};
+const followWindows = (follow: () => void) => {
+  followers.add(follow);
+  return () => followers.delete(follow);
+};
+
+/** Whether a window is the latest that is open. Only that one may close on Escape: each listens to the whole page. */
+export function useIsOnTop(isOpen: boolean): boolean {
+  const [id] = useState(() => Symbol("window"));
+  useEffect(() => {
+    if (!isOpen) return;
+    changeWindows([...windows, id]);
+    return () => changeWindows(windows.filter((other) => other !== id));
+  }, [id, isOpen]);
+  return useSyncExternalStore(followWindows, () => windows.at(-1) === id);
+}
+
+export const focusMainIfLost = (): void => {
+  if (document.activeElement === document.body) document.querySelector("main")?.focus();
+};
+
+/** Of a form that is not sent: focuses its first field with an error. */
+export const focusFirstError =
+  (form: { getInputNode(path: string): HTMLElement | null }) =>
+  (errors: object): void =>
+    form.getInputNode(Object.keys(errors)[0] ?? "")?.focus();
 
 /** The last value that was not null: a window keeps what it shows while it closes. */
 export function useLast<Value>(value: Value | null): Value | null {

@@ -1,8 +1,9 @@
 import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { type Icon, IconDots } from "@tabler/icons-react";
-import { type ComponentProps, type FormEvent, type ReactNode, useRef, useState } from "react";
+import { type ComponentProps, type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { BusyButton } from "./buttons.tsx";
 import { ErrorNotice } from "./notices.tsx";
+import { useIsOnTop } from "./window-focus.ts";
 
 type Action = { label: string; Icon: Icon; run: () => unknown; isDelete?: boolean };
 type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & { actions: Action[] };
@@ -58,6 +59,11 @@ type FormWindowProps = WindowProps & {
 
 /** A window with a short form. */
 export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit = true, ...form }: FormWindowProps) {
+  const closer = useRef<HTMLButtonElement>(null);
+  const isDone = Boolean(form.done);
+  useEffect(() => {
+    if (isDone) closer.current?.focus({ preventScroll: true }); // the button that was pressed is gone
+  }, [isDone]);
   const close = () => {
     saving.reset();
     onClose();
@@ -72,6 +78,7 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
       onClose={close}
       title={title}
       size={form.size ?? "md"}
+      closeOnEscape={useIsOnTop(isOpen)}
       closeOnClickOutside={!saving.isPending}
     >
       <form noValidate onSubmit={submit}>
@@ -79,10 +86,10 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
           {form.done || form.children}
           {saving.error !== null && <ErrorNotice title={failed} error={saving.error} />}
           <Group justify="flex-end">
-            <Button variant="default" onClick={close} data-autofocus={form.isHarmful}>
-              {form.done ? "Done" : (form.cancel ?? "Cancel")}
+            <Button ref={closer} variant="default" onClick={close} data-autofocus={form.isHarmful}>
+              {isDone ? "Done" : (form.cancel ?? "Cancel")}
             </Button>
-            {!form.done && (
+            {!isDone && (
               <BusyButton
                 type="submit"
                 {...(form.isHarmful ? { color: "red.9" } : {})}

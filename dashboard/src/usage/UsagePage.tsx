@@ -51,7 +51,11 @@ function Budget({ period, limitMicros, availableMicros, resetsAt }: Usage["budge
         Your budget for {name} has {dollars(availableMicros)} of {dollars(limitMicros)} left. It begins anew on{" "}
         {exactTime(resetsAt)}.
       </Text>
-      <Progress value={used} aria-label={`Budget for ${name}, used`} />
+      <Progress
+        value={used}
+        {...(availableMicros === 0 && { color: "red.8" })}
+        aria-label={`Budget for ${name}, used`}
+      />
     </div>
   );
 }
@@ -78,7 +82,7 @@ function Sums({ usage: { groupBy, groups } }: { usage: Usage }) {
   ]);
   const head = [GROUPS.find(({ value }) => value === groupBy)?.label, "Runs", "Cost", "Open, at most"];
   const rows = groupBy === "day" ? body.toReversed() : body;
-  return <Table tabularNums data={{ head, body: rows, foot: ["Total", ...figures(total)] }} />;
+  return <Table tabularNums horizontalSpacing={6} data={{ head, body: rows, foot: ["Total", ...figures(total)] }} />;
 }
 
 const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import type { Webhook } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { checkUrl } from "../../../shared/webhooks/check-url.ts";
-import { useFocusOnMount } from "../ui/window-focus.ts";
+import { focusFirstError, useFocusOnMount } from "../ui/window-focus.ts";
 import { isLocalStack } from "./endpoint.ts";
 import { useChangeWebhook } from "./webhook-queries.ts";
 import {
@@ -45,11 +45,13 @@ export default function WebhookForm({ endpoint, submit, failed, isBusy, error, o
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each answer
   useEffect(() => {
-    if (refused !== null) form.setErrors(refused);
+    if (refused === null) return;
+    form.setErrors(refused);
+    focusFirstError(form)(refused);
   }, [error]);
 
   return (
-    <form onSubmit={form.onSubmit(onSubmit)} noValidate>
+    <form onSubmit={form.onSubmit(onSubmit, focusFirstError(form))} noValidate>
       <Stack>
         <TextInput
           ref={address}

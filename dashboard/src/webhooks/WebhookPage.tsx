@@ -66,7 +66,7 @@ function Endpoint({ webhook }: { webhook: Webhook }) {
   );
 }
 
-// Lazy: it brings the contract's schemas.
+// Lazy, or other pages would load the fields that only it has.
 const SettingsForm = lazy(() => import("./WebhookForm.tsx").then((form) => ({ default: form.SettingsForm })));
 const FORM_HEIGHT = 340;
 

@@ -15,6 +15,7 @@ import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
 import classes from "./webhooks.module.css";
+import { focusMainIfLost, useFocusOnMount, useIsOnTop } from "../ui/window-focus.ts";
 
 export function Component() {
   const read = useWebhooks();
@@ -72,7 +73,9 @@ function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void 
   return (
     <Modal
       opened={isOpen}
+      closeOnEscape={useIsOnTop(isOpen)}
       onClose={close}
+      onExitTransitionEnd={focusMainIfLost} // the button of an empty page goes with the first endpoint
       title={create.data === undefined ? "Add endpoint" : "Endpoint added"}
       size="lg"
     >
@@ -95,6 +98,7 @@ function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void 
 }
 
 function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () => void }) {
+  const next = useFocusOnMount<HTMLAnchorElement>();
   return (
     <Stack>
       <Text size="sm">
@@ -117,7 +121,7 @@ function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () =>
       </div>
       <Group justify="flex-end">
         <SendTest webhook={webhook} />
-        <Button component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose} data-autofocus>
+        <Button ref={next} component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
           Open endpoint
         </Button>
       </Group>

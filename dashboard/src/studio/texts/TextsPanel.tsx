@@ -2,7 +2,7 @@ import { Button, Group, Loader, Stack, Text, Textarea } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
 import type { FormEvent, ReactNode } from "react";
-import { DescriptionField, PromptField, textProblem } from "../../projects/project-fields.tsx";
+import { DescriptionField, PromptField, promptProblem, textProblem } from "../../projects/project-fields.tsx";
 import type { TextsState } from "./use-texts.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
@@ -21,7 +21,7 @@ export function TextsPanel({ state, children }: Props) {
   const { texts, isDirty, conflict, isSaving, error, edit, discard, save, saveOver } = state;
   const [isOpen, { toggle }] = useDisclosure(false);
   const id = useId();
-  const problem = texts.textPrompt.trim() === "" ? "Enter a prompt." : textProblem(texts.textPrompt);
+  const problem = promptProblem(texts.textPrompt);
   const descriptionProblem = textProblem(texts.description);
   const canSave = isDirty && conflict === null && problem === null && descriptionProblem === null;
   // A field with a problem is never hidden.

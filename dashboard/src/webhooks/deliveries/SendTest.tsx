@@ -9,6 +9,7 @@ import { deliveryState } from "./delivery.ts";
 import { AttemptList } from "./DeliveryList.tsx";
 import { BusyButton } from "../../ui/buttons.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
+import { useIsOnTop } from "../../ui/window-focus.ts";
 
 /** Sends a test event and shows its answer. */
 export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "enabled"> }) {
@@ -29,7 +30,7 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
       >
         Send test
       </BusyButton>
-      <Modal opened={isOpen} onClose={close} title="Test event" size="lg" centered>
+      <Modal opened={isOpen} closeOnEscape={useIsOnTop(isOpen)} onClose={close} title="Test event" size="lg" centered>
         <Stack>
           <div style={{ minHeight: 150 }}>
             {test.isPending && (
