@@ -1,7 +1,5 @@
 import { removeData } from "../local/stack/data-folder.ts";
-import { runMain, stopSignals } from "../local/stack/command-line.ts";
-import { SCENARIO_NAMES } from "./chaos/isolation.ts";
-import { readChaosArguments } from "./chaos/read-chaos-arguments.ts";
+import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
 
@@ -10,8 +8,6 @@ const HELP = `npm run chaos -- [options]   uses a throw-away stack while faults 
   --minutes N   how long (default 5); settling and checking take a few more
   --seed S      repeats a plan: what users do, which faults happen and when
   --users N     how many users at once (default 16)
-  --scenarios   only these of isolation, without load and faults: all, or
-                ${SCENARIO_NAMES.join(",")}
 
   KEYFRAME_DATABASE_URL   a superuser's connection string of an empty Postgres 15 to 17 to use, with its real extensions.
                           The run fills it and does not kill its server's processes; the report says what it did instead.
@@ -28,11 +24,22 @@ for (const event of ["unhandledrejection", "error"] as const) {
 }
 
 async function main(): Promise<number> {
-  const { minutes, seed, users, scenarios, help } = readChaosArguments(Deno.args, new Date());
-  if (help) {
+  const { values } = parseOptions({
+    args: Deno.args,
+    options: {
+      minutes: { type: "string", default: "5" },
+      seed: { type: "string", default: String(Math.floor(Date.now() / 1000) % 1_000_000) },
+      users: { type: "string", default: "16" },
+      help: { type: "boolean", short: "h", default: false },
+    },
+  });
+  if (values.help) {
     console.log(HELP);
     return 0;
   }
+  const minutes = readNumber("minutes", values.minutes, 0.1, 600);
+  const seed = readNumber("seed", values.seed, 0, 2 ** 31);
+  const users = readNumber("users", values.users, 1, 200);
   const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
   const began = performance.now();
   const say = (line: string) => console.log(`${Math.round((performance.now() - began) / 1000)} s  ${line}`);
@@ -41,7 +48,6 @@ async function main(): Promise<number> {
   const result = await runChaos({
     seed,
     users,
-    scenarios,
     dataDir,
     databaseUrl,
     say,
@@ -64,6 +70,14 @@ async function main(): Promise<number> {
   const open = databaseUrl === undefined ? "" : "with the same KEYFRAME_DATABASE_URL ";
   console.log(`Logs are in ${dataDir}/logs; ${open}npm start -- --data ${dataDir} opens the data.`);
   return 1;
+}
+
+function readNumber(name: string, text: string, least: number, most: number): number {
+  const value = Number(text);
+  const isRight =
+    text.trim() !== "" && value >= least && value <= most && (name === "minutes" || Number.isInteger(value));
+  if (!isRight) throw new Error(`--${name} must be a number from ${least} to ${most}, not "${text}".`);
+  return value;
 }
 
 runMain(main);

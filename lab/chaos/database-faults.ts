@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/pause.ts";
 import { MISCOUNTED_COSTS, RECOUNT_COSTS } from "./costs.ts";
+import type { Random } from "./random.ts";
 import { retry, type World } from "./world.ts";
 
 /**
@@ -150,6 +151,22 @@ export async function makeDeadlock({ sql, clients }: World, forMs: number): Prom
       await pause(20);
     }
     return false;
+  });
+}
+
+/** Somebody's transaction holds every row of an account and what all share: what waits must be done afterwards, and others go on. */
+export async function holdRows({ sql, users }: World, random: Random, forMs: number): Promise<void> {
+  const { userId } = random.pick(users);
+  await sql.begin(async (open) => {
+    await open`select from keyframe.projects where owner_id = ${userId} for update`;
+    await open`select from keyframe.predictions where owner_id = ${userId} order by id for update`;
+    await open`select keyframe_private.lock_slots(${userId})`;
+    await open`select from keyframe_private.provider_submits where owner_id = ${userId} for update`;
+    await open`select from keyframe_private.daily_costs for update`;
+    await open`select from auth.users where id = ${userId} for update`;
+    await open`update keyframe.models set notes = notes`;
+    await open`update keyframe_private.settings set max_failures = max_failures`;
+    await pause(forMs);
   });
 }
 

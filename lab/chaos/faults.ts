@@ -2,11 +2,11 @@ import postgres from "postgres";
 import type { StorageFault } from "../../local/platform/storage-faults.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
-import { exhaustConnections, makeDeadlock, shiftTime, injectErrors } from "./database-faults.ts";
+import { exhaustConnections, holdRows, injectErrors, makeDeadlock, shiftTime } from "./database-faults.ts";
 import { endMonth, endStops, lowerBudgets, raisePrices, stopStarts } from "./costs.ts";
 import type { FaultName, PlannedFault } from "./plan.ts";
 import type { Random } from "./random.ts";
-import { type Behaviour, BEHAVIOURS, TOO_SLOW } from "./receivers.ts";
+import { type Behaviour, BEHAVIOURS } from "./receivers.ts";
 import { runSecondProcess, replaceCallbackProcess } from "./second-process.ts";
 import { pause } from "../../shared/platform/pause.ts";
 import { retry, RUNNER, type World, withTimeout } from "./world.ts";
@@ -96,6 +96,8 @@ const APPLY: Record<FaultName, Apply> = {
     await pause(forMs);
     await shiftTime(sql, TEN_MINUTES_S);
   },
+  generate_frozen: hang("keyframe-generate"),
+  deliver_frozen: hang("keyframe-deliver"),
   second_generate: second("keyframe-generate"),
   second_deliver: second("keyframe-deliver"),
   generate_with_wrong_clock: second("keyframe-generate", true),
@@ -117,9 +119,10 @@ const APPLY: Record<FaultName, Apply> = {
       postgres(world.stack.databaseUrl, { max, fetch_types: false, connect_timeout: 5, connection });
     return exhaustConnections(world, open, Math.min(forMs, 5_000));
   },
+  rows_held: (world, { forMs }, random) => holdRows(world, random, forMs),
   receivers_misbehave: async ({ receivers }, { forMs }, random, hooks) => {
     // Object.keys returns strings.
-    const behaviours = (Object.keys(BEHAVIOURS) as Behaviour[]).filter((name) => !TOO_SLOW.includes(name));
+    const behaviours = Object.keys(BEHAVIOURS) as Behaviour[];
     const passing = behaviours.filter((behaviour) => behaviour !== "gone");
     for (const { hook, steady } of hooks) receivers.setBehaviour(hook, random.pick(steady ? passing : behaviours));
     await pause(forMs);

@@ -19,6 +19,8 @@ export const FAULT_NAMES = [
   "storage_full",
   "clock_10_minutes_ahead",
   "clock_10_minutes_back",
+  "generate_frozen",
+  "deliver_frozen",
   "second_generate",
   "second_deliver",
   "generate_with_wrong_clock",
@@ -34,6 +36,7 @@ export const FAULT_NAMES = [
   "service_budget_zero",
   "month_ended",
   "connection_limit",
+  "rows_held",
   "receivers_misbehave",
 ] as const;
 export type FaultName = (typeof FAULT_NAMES)[number];

@@ -1,10 +1,46 @@
+import { join } from "node:path";
 import postgres from "postgres";
+import type { StackOptions } from "../../local/stack/stack-settings.ts";
+import { startStack } from "../../local/stack/start-stack.ts";
 import { checkAddedSubmits, setBudgets } from "./costs.ts";
 import { prepareErrors } from "./database-faults.ts";
 import { addEndpoint, learnSecrets } from "./endpoint-actions.ts";
 import { recordObjects } from "./invariants/ledger-tables.ts";
+import { Receivers } from "./receivers.ts";
 import { newUser, recordEnd } from "./users.ts";
-import { retry, type User, type World } from "./world.ts";
+import { Ledger, retry, RUNNER, type User, type World } from "./world.ts";
+
+/** Starts a throw-away stack with its receivers and without users. */
+export async function openWorld(
+  options: Pick<StackOptions, "dataDir" | "databaseUrl" | "signal">,
+): Promise<{ world: World; close(): Promise<void> }> {
+  const { dataDir, databaseUrl } = options;
+  const storageFaultFile = join(dataDir, "storage-fault.json");
+  const simulator = { startDelayMs: 50, runDelayMs: 300 };
+  const stack = await startStack({ ...options, port: 0, durable: false, storageFaultFile, simulator });
+  // The queries of postgres.js on a new connection reject outside of any call, so fetch_types is off.
+  const sql = postgres(stack.databaseUrl, {
+    max: 12,
+    fetch_types: false,
+    backoff: () => 0.2,
+    connection: { application_name: RUNNER },
+    onnotice: () => undefined,
+  });
+  const receivers = new Receivers();
+  await receivers.open();
+  const world: World = {
+    ...{ stack, dataDir, isGiven: databaseUrl !== undefined, storageFaultFile, sql, receivers },
+    ledger: new Ledger(),
+    ...{ clients: new Map(), users: [], secondApiOrigin: null, hasWrongCallbackClock: false, replacements: [] },
+  };
+  const close = async () => {
+    await sql.end({ timeout: 1 });
+    await stack.stop();
+    for (const other of world.replacements) await other.stop();
+    await receivers.close();
+  };
+  return { world, close };
+}
 
 /** Endpoints without an owner; `types` as a Postgres array literal. */
 export const SERVICE_WIDE = [

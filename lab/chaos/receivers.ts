@@ -6,13 +6,7 @@ import { Webhook } from "standardwebhooks";
 export const BEHAVIOURS = {
   well: (response) => void response.writeHead(204).end(),
   slow: (response) => void setTimeout(() => response.writeHead(200).end("late"), 1_500).unref(),
-  takes_fourteen_seconds: (response) => void setTimeout(() => response.writeHead(200).end("late"), 14_000).unref(),
   hangs: () => undefined,
-  answers_byte_by_byte: ({ socket }) => {
-    const bytes = [..."HTTP/1.1 200 OK\r\ncontent-length: 20\r\n\r\nslower than one waits"];
-    const timer = setInterval(() => socket?.write(bytes.shift() ?? "."), 500).unref();
-    socket?.once("close", () => clearInterval(timer));
-  },
   server_error: (response) => void response.writeHead(500).end("broken"),
   gone: (response) => void response.writeHead(410).end(),
   redirects: (response) => void response.writeHead(302, { location: "http://127.0.0.1:9/" }).end(),
@@ -28,11 +22,8 @@ export const BEHAVIOURS = {
 
 export type Behaviour = keyof typeof BEHAVIOURS;
 
-/** For the scenarios of isolation: in a run they would only hold up what is measured. */
-export const TOO_SLOW: readonly Behaviour[] = ["takes_fourteen_seconds", "answers_byte_by_byte"];
-
 /** The behaviours that answer 2xx in full. */
-const ACCEPTING: readonly Behaviour[] = ["well", "slow", "takes_fourteen_seconds"];
+const ACCEPTING: readonly Behaviour[] = ["well", "slow"];
 
 /** What a receiver got of one event, and how it answered. */
 type Received = {
@@ -74,8 +65,6 @@ export class Receivers {
   readonly unverified: Arrival[] = [];
   arrivals = 0;
   onEnd: (end: EndedPrediction) => void = () => undefined;
-  /** Called with the id of a new project when its event first arrives somewhere. */
-  onProject: (projectId: string) => void = () => undefined;
   readonly #secrets = new Map<string, Set<string>>();
   readonly #behaviours = new Map<string, Behaviour>();
   readonly #server = createServer((request, response) => this.#receive(request, response));
@@ -187,7 +176,6 @@ export class Receivers {
     // The signature is valid, so the body is an event.
     const { type, data } = JSON.parse(body) as { type: string; data: Record<string, string> };
     const { ownerId = "", predictionId = "", projectId = "", step = "" } = data;
-    if (type === "project.created") this.onProject(projectId);
     if (predictionId !== "")
       this.onEnd({ ownerId, predictionId, projectId, step, succeeded: type === "generation.succeeded" });
   }

@@ -33,10 +33,8 @@ export function describeResult({ verdicts, applied, notApplied, calls, figures, 
   );
   return [
     table(["figure", "count"], Object.entries(figures)),
-    // Scenarios alone have neither faults nor calls.
-    ...(calls.size > 0
-      ? [table(["fault", "done", "not possible"], faults), table(["calls of users", "count"], sorted)]
-      : []),
+    table(["fault", "done", "not possible"], faults),
+    table(["calls of users", "count"], sorted),
     ...remarks,
     table(["invariant", ""], invariants),
     ...examples,
@@ -62,39 +60,25 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select count(*)::int from chaos.starts where prediction_id is not null) as "accepted starts",
         (select count(*)::int from keyframe.predictions where status = 'succeeded') as succeeded,
         (select count(*)::int from keyframe.predictions where status = 'failed') as failed,
-        (select count(*)::int from keyframe.predictions where status = 'canceled') as canceled,
         (select count(*)::int from chaos.runs) as "provider runs",
         (select count(*)::int from (select from chaos.starts where prediction_id is not null
           group by prompt having count(*) > 1) pair) as "pairs of equal starts",
         (select count(*)::int from chaos.runs r where not exists (
           select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)) as "provider runs that nothing proves",
         (select count(*)::int from keyframe_private.provider_submits) as submits,
-        (select count(*)::int from keyframe_private.provider_submits where outcome = 'lost') as "submits of which nobody knows what happened",
         (select coalesce(sum(billed_micros), 0)::float from chaos.runs r where not exists (
           select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)) as "micro-dollars billed for these",
-        (select coalesce(sum(billed_micros), 0)::float from chaos.runs) as "micro-dollars billed, at the first prices",
-        (select coalesce(sum(cost_micros), 0)::float from keyframe_private.provider_submits) as "micro-dollars settled",
-        (select count(*)::int from keyframe_private.provider_submits where cost_state = 'unknown') as "submits of unknown cost",
-        (select coalesce(sum(most_micros), 0)::float from keyframe_private.provider_submits where cost_state = 'unknown')
-          as "micro-dollars that these cost at most",
         (select count(*)::int from chaos.starts where refusal = 'budget_exceeded') as "starts refused for a budget",
-        (select count(*)::int from chaos.starts where refusal = 'spending_stopped') as "starts refused while spending was stopped",
         (select count(*)::int from keyframe.webhook_events where type = 'budget.exhausted') as "budgets exhausted",
         (select count(*)::int from chaos.deleted_projects d
           where not exists (select from keyframe.projects p where p.id = d.project_id)) as "deleted projects",
         (select count(*)::int from chaos.deleted_takes d
           where not exists (select from keyframe.predictions p where p.id = d.prediction_id)) as "deleted takes",
-        (select count(*)::int from keyframe.projects where film_id is not null) as "shots of films",
-        (select count(*)::int from keyframe_private.prediction_images i
-          join keyframe.predictions p on p.id = i.prediction_id join keyframe.predictions s on s.id = i.source_prediction_id
-          where s.project_id <> p.project_id) as "frames of other projects in use",
         (select count(*)::int from chaos.addresses) as "signed URLs",
         (select count(*)::int from keyframe.webhook_events) as events,
         (select count(*)::int from keyframe.webhook_deliveries where status = 'delivered') as "deliveries delivered",
         (select count(*)::int from keyframe.webhook_deliveries where status = 'exhausted') as "deliveries exhausted",
-        (select count(*)::int from keyframe.webhook_deliveries where status = 'pending') as "deliveries waiting for a disabled endpoint",
         (select count(*)::int from keyframe.webhook_attempts) as "delivery attempts",
-        (select count(*)::int from keyframe_private.webhook_hours) as "hours counted for endpoints",
         (select count(*)::int from storage.objects) as "files in Storage",
         (select count(*)::int from chaos.recorded_objects) as "files that ever had a row",
         (select count(*)::int from chaos.files f where not exists (

@@ -1,18 +1,13 @@
 import { act } from "./actions.ts";
 import { applyFault, describeGiven, endFaults, requireEmpty, type Hook } from "./faults.ts";
-import { measureIsolation, SCENARIO_NAMES } from "./isolation.ts";
 import { checkInvariants } from "./invariants/invariants.ts";
 import { planFaults } from "./plan.ts";
-import { signUpUsers, prepare, SERVICE_WIDE } from "./prepare.ts";
-import { openWorld } from "./open-world.ts";
+import { openWorld, prepare, SERVICE_WIDE, signUpUsers } from "./prepare.ts";
 import { createRandom } from "./random.ts";
 import { type ChaosResult, countAll } from "./report.ts";
 import { describe, waitUntilIdle, deleteSomeProjects, pollAtRest, settleStarts } from "./settle.ts";
 import { pause } from "../../shared/platform/pause.ts";
 import { withTimeout, type User, type World } from "./world.ts";
-
-/** A shorter run leaves the scenarios out, which take longer than itself. */
-const BRIEF_MS = 60_000;
 
 type ChaosOptions = {
   seed: number;
@@ -24,8 +19,6 @@ type ChaosOptions = {
   /** KEYFRAME_DATABASE_URL: an empty database to use. */
   databaseUrl?: string | undefined;
   settleSeconds: number;
-  /** Only these scenarios of isolation, and neither load nor faults. */
-  scenarios?: readonly string[] | undefined;
   say(line: string): void;
   /** Ends load and faults early; the invariants are still checked. */
   signal?: AbortSignal | undefined;
@@ -35,17 +28,9 @@ type ChaosOptions = {
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const { dataDir, databaseUrl, say } = options;
   if (databaseUrl !== undefined) await requireEmpty(databaseUrl);
-  const isBrief = options.durationMs < BRIEF_MS;
-  // First and alone, because it measures times.
-  const isolation = await measureIsolation(options, options.scenarios ?? (isBrief ? [] : SCENARIO_NAMES));
-  if (options.scenarios !== undefined)
-    return { ...isolation, applied: new Map(), notApplied: new Map(), calls: new Map() };
-  const simulator = { startDelayMs: 50, runDelayMs: 300 };
-  const { world, close } = await openWorld({ dataDir, databaseUrl, simulator, signal: options.signal });
+  const { world, close } = await openWorld({ dataDir, databaseUrl, signal: options.signal });
   const remarks = world.isGiven ? [...world.stack.extensions.notes, ...describeGiven(world.stack)] : [];
-  if (isBrief) remarks.push("The scenarios of isolation were left out: they take longer than this run.");
   for (const remark of remarks) say(remark);
-  remarks.push(...isolation.remarks);
   try {
     await prepare(world);
     const users = await signUpUsers(world, options.seed, options.users);
@@ -61,8 +46,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     say("checking the invariants");
     const verdicts = await checkInvariants(world);
     const { applied, notApplied, calls } = world.ledger;
-    const figures = { ...(await countAll(world)), ...isolation.figures };
-    return { verdicts: [...verdicts, ...isolation.verdicts], applied, notApplied, calls, figures, remarks };
+    return { verdicts, applied, notApplied, calls, figures: await countAll(world), remarks };
   } finally {
     await close();
   }

@@ -41,7 +41,7 @@ export async function runSecondProcess(
 }
 
 /** Kicks a process twice a second, as Postgres does. */
-export async function keepKicking({ stack }: World, url: string, forMs: number, aheadMs: number): Promise<void> {
+async function keepKicking({ stack }: World, url: string, forMs: number, aheadMs: number): Promise<void> {
   const end = performance.now() + forMs;
   while (performance.now() < end) {
     const headers = sign(stack.keys.kickSecret, `kick_${crypto.randomUUID()}`, new Date(Date.now() + aheadMs), "{}");
