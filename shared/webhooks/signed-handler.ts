@@ -1,4 +1,4 @@
-import { ApiError, failed, readRequestId } from "../http/errors.ts";
+import { ApiError, failed, readRequestId, succeeded } from "../http/errors.ts";
 import type { Log } from "../platform/log.ts";
 import { type BodyClock, type BodyReader, bodyClock, createBodyReader, decodeBody } from "../http/read-body.ts";
 import { verify } from "./signature.ts";
@@ -66,4 +66,25 @@ function refuse(error: unknown, requestId: string, log: Log): Response {
   });
   const body = failed({ code, message, ...(extra.details ? { details: extra.details } : {}), requestId });
   return Response.json(body, { status, headers: { "X-Request-Id": requestId, ...extra.headers } });
+}
+
+const MAX_KICK_BYTES = 64 * 1024;
+
+/** Keeps a hosted function alive after its answer. The global exists only there. */
+const { EdgeRuntime } = globalThis as { EdgeRuntime?: { waitUntil(work: Promise<unknown>): void } };
+
+type Settings = { name: string; secret: string; log: Log; kick: () => Promise<void> };
+
+/** The handler of a worker's function: every signed request is a kick, answered before the work is done. */
+export function createKickHandler({ name, kick, ...signed }: Settings): (request: Request) => Promise<Response> {
+  return createSignedHandler({
+    ...signed,
+    path: `/${name}`,
+    maxBytes: MAX_KICK_BYTES,
+    handle: () => {
+      const run = kick(); // apart: where EdgeRuntime is missing, its arguments are not evaluated
+      EdgeRuntime?.waitUntil(run);
+      return Response.json(succeeded({ accepted: true }), { status: 202 });
+    },
+  });
 }

@@ -1,9 +1,8 @@
 import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
-import { systemClock } from "../../../shared/worker/clock.ts";
-import { createKickHandler } from "../../../shared/worker/kick-handler.ts";
-import { createWorker } from "../../../shared/worker/worker.ts";
+import { systemClock, createWorker } from "../../../shared/worker/worker.ts";
+import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createExchange, type Exchange } from "./lanes/database.ts";
 import { createLanes, DATABASE_TIMEOUT_MS, DELIVER_LIMITS } from "./lanes/lanes.ts";
 import type { createSender } from "./send/attempt.ts";
@@ -40,7 +39,6 @@ const kick = createWorker({
   ...lanes,
   identify: ({ delivery: { id, endpoint_id } }) => ({ deliveryId: id, endpointId: endpoint_id }),
   log,
-  clock: systemClock,
   limits: DELIVER_LIMITS,
 });
 

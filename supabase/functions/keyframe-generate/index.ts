@@ -1,9 +1,8 @@
 import { createCallDatabase, repeatConflicts } from "../../../shared/platform/call-database.ts";
 import { readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { systemClock } from "../../../shared/worker/clock.ts";
-import { createKickHandler } from "../../../shared/worker/kick-handler.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
+import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createDatabase } from "./database.ts";
 import { generateEnvironment } from "./environment.ts";
 import { createStorage } from "./files/storage.ts";
@@ -42,7 +41,6 @@ const kick = createWorker({
     createWork({ ...deps, database: createDatabase(callUntil(signal), pollSeconds) })(task, signal),
   identify: (task) => ({ task: task.task, ...identify(task) }),
   log,
-  clock: systemClock,
   limits: GENERATE_LIMITS,
 });
 

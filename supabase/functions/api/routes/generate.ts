@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Step } from "../../../../shared/contract/fields.ts";
-import { modelList } from "../../../../shared/contract/models.ts";
+import { modelList } from "../../../../shared/contract/controls.ts";
 import { estimate, exceededBudget, usage } from "../../../../shared/contract/costs.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";

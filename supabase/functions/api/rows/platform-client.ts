@@ -1,6 +1,6 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
-import { unrepeatableBody } from "../../../../shared/http/unrepeatable-body.ts";
+import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 
 /** Shorter than the timeouts of callers. A call may take up to a tenth longer (createDeadlines). */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Step } from "../../../../shared/contract/fields.ts";
-import { createImageReader } from "../../../../shared/media/image-reader.ts";
 import {
+  createImageReader,
   detectMedia,
   type MediaFacts,
   type MediaReader,
