@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { sign } from "../../shared/webhooks/signature.ts";
+import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { eventHeaders } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { EVENT } from "./deliver-fixture.ts";
 

@@ -1,4 +1,4 @@
-import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
 import { systemClock, createWorker } from "../../../shared/worker/worker.ts";
@@ -6,11 +6,10 @@ import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createExchange, type Exchange } from "./lanes/database.ts";
 import { createLanes, DATABASE_TIMEOUT_MS, DELIVER_LIMITS } from "./lanes/lanes.ts";
 import type { createSender } from "./send/attempt.ts";
-import { deliverEnvironment } from "./environment.ts";
 
 const NAME = "keyframe-deliver";
 
-const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(name));
+const environment = readEnvironment(functionEnvironments["keyframe-deliver"], (name) => Deno.env.get(name));
 const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 const log = createLog({ function: NAME });
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;

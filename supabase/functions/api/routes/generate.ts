@@ -8,8 +8,7 @@ import { describeError } from "../../../../shared/platform/log.ts";
 import { answerBase } from "../rows/database.ts";
 import type { Caller } from "../auth/verify-session.ts";
 import type { Call, Handler, Deps } from "../call.ts";
-import { type Answer, answerHeaders } from "../http/respond.ts";
-import { isCurrent, type KnownTag, readTag, tagOf } from "../http/entity-tag.ts";
+import { type Answer, answerHeaders, isCurrent, type KnownTag, readTag, tagOf } from "../http/respond.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";
 
