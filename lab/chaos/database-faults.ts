@@ -122,38 +122,6 @@ export async function prepareErrors(sql: postgres.Sql): Promise<void> {
 export const injectErrors = (sql: postgres.Sql, times: number): Promise<unknown> =>
   retry(() => sql`select setval('chaos.errors_left', ${times + 1})`);
 
-/**
- * Causes a real deadlock: it locks a running prediction's row, lets its user cancel it (which locks the user's rate
- * bucket and waits for the row), and then asks for the bucket. Postgres ends the transaction with the shorter
- * deadlock_timeout, the user's. False when nothing ran.
- */
-export async function makeDeadlock({ sql, clients }: World, forMs: number): Promise<boolean> {
-  const end = performance.now() + forMs;
-  return await sql.begin(async (mine) => {
-    await mine`select set_config('deadlock_timeout', '30s', true), set_config('lock_timeout', '5s', true)`;
-    const [row] = await mine<{ id: string; project_id: string; owner_id: string }[]>`
-      select id, project_id, owner_id from keyframe.predictions
-      where status in ('queued', 'starting', 'processing') order by created_at desc limit 1 for update skip locked`;
-    const client = row && clients.get(row.owner_id);
-    if (!client) return false;
-    void client.cancel({ projectId: row.project_id, predictionId: row.id }).catch(() => undefined);
-    while (performance.now() < end) {
-      const [waiting] = await sql<{ pid: number }[]>`
-        select l.pid from pg_locks l where not l.granted and pg_backend_pid() <> l.pid
-          and exists (select from pg_locks h where h.pid = l.pid and h.granted and h.relation = 'keyframe_private.rate_buckets'::regclass
-            and h.mode = 'RowExclusiveLock') limit 1`;
-      if (waiting) {
-        // The cancellation holds the rate bucket and waits for the prediction; now this transaction waits for the
-        // bucket.
-        await mine`update keyframe_private.rate_buckets set tokens = tokens where owner_id = ${row.owner_id}`;
-        return true;
-      }
-      await pause(20);
-    }
-    return false;
-  });
-}
-
 /** Somebody's transaction holds every row of an account and what all share: what waits must be done afterwards, and others go on. */
 export async function holdRows({ sql, users }: World, random: Random, forMs: number): Promise<void> {
   const { userId } = random.pick(users);

@@ -2,12 +2,12 @@ import postgres from "postgres";
 import type { StorageFault } from "../../local/platform/storage-faults.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
-import { exhaustConnections, holdRows, injectErrors, makeDeadlock, shiftTime } from "./database-faults.ts";
+import { exhaustConnections, holdRows, injectErrors, shiftTime } from "./database-faults.ts";
 import { endMonth, endStops, lowerBudgets, raisePrices, stopStarts } from "./costs.ts";
 import type { FaultName, PlannedFault } from "./plan.ts";
 import type { Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS } from "./receivers.ts";
-import { runSecondProcess, replaceCallbackProcess } from "./second-process.ts";
+import { runSecondProcess } from "./second-process.ts";
 import { pause } from "../../shared/platform/pause.ts";
 import { retry, RUNNER, type World, withTimeout } from "./world.ts";
 
@@ -103,8 +103,6 @@ const APPLY: Record<FaultName, Apply> = {
   generate_with_wrong_clock: second("keyframe-generate", true),
   deliver_with_wrong_clock: second("keyframe-deliver", true),
   api_with_wrong_clock: second("api", true),
-  replicate_webhook_with_wrong_clock: (world, { forMs }, random) =>
-    replaceCallbackProcess(world, tenMinutesOff(random), forMs),
   account_deleted: (world, _planned, random) => deleteAccount(world, random),
   database_errors: async ({ sql }, _planned, random) => void (await injectErrors(sql, random.whole(2, 12))),
   prices_raised: ({ sql }, _planned, random) => raisePrices(sql, random.whole(2, 3)),
@@ -112,7 +110,6 @@ const APPLY: Record<FaultName, Apply> = {
   spending_stopped: ({ sql }, { forMs }) => stopStarts(sql, "spending", forMs),
   service_budget_zero: ({ sql }, { forMs }) => stopStarts(sql, "budget", forMs),
   month_ended: ({ sql }) => endMonth(sql),
-  deadlock: (world, { forMs }) => makeDeadlock(world, Math.max(forMs, 3_000)),
   connection_limit: (world, { forMs }) => {
     const connection = { application_name: RUNNER };
     const open = (max: number) =>

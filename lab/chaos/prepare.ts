@@ -31,12 +31,11 @@ export async function openWorld(
   const world: World = {
     ...{ stack, dataDir, isGiven: databaseUrl !== undefined, storageFaultFile, sql, receivers },
     ledger: new Ledger(),
-    ...{ clients: new Map(), users: [], secondApiOrigin: null, hasWrongCallbackClock: false, replacements: [] },
+    ...{ users: [], secondApiOrigin: null },
   };
   const close = async () => {
     await sql.end({ timeout: 1 });
     await stack.stop();
-    for (const other of world.replacements) await other.stop();
     await receivers.close();
   };
   return { world, close };

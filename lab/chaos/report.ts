@@ -83,7 +83,6 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
         (select count(*)::int from chaos.recorded_objects) as "files that ever had a row",
         (select count(*)::int from chaos.files f where not exists (
           select from storage.objects o where o.bucket_id = f.bucket and o.name = f.name)) as "files of failed uploads",
-        (select count(*)::int from chaos.wrong_clock_callbacks) as "callbacks refused by a wrong clock",
         (select count(*)::int from chaos.status_answers) as "statuses that users got",
         (select count(*)::int from chaos.status_answers where code = 304) as "of these by 304"`,
   );

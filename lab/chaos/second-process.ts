@@ -1,10 +1,8 @@
-import { join } from "node:path";
-import { z } from "zod";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
 import { sign } from "../../shared/webhooks/signed-handler.ts";
-import { type SecondProcess, startSecondProcess } from "./start-process.ts";
+import { startSecondProcess } from "./start-process.ts";
 import { pause } from "../../shared/platform/pause.ts";
-import { retry, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 const KICK_EVERY_MS = 500;
 
@@ -49,58 +47,5 @@ async function keepKicking({ stack }: World, url: string, forMs: number, aheadMs
     const answer = await fetch(url, request).catch(() => null);
     await answer?.body?.cancel();
     await pause(KICK_EVERY_MS);
-  }
-}
-
-const NAME = "keyframe-replicate-webhook";
-/** The log of the process with the wrong clock. */
-const wrongClockLog = (dataDir: string) => join(dataDir, "logs", `${NAME}-wrong-clock.log`);
-
-/**
- * Replaces the stack's replicate-webhook by a process with a wrong clock, at the same port, because the provider has
- * one address for all callbacks. Afterwards a process with a right clock takes the port. False when that cannot be
- * done now.
- */
-export async function replaceCallbackProcess(world: World, aheadMs: number, forMs: number): Promise<boolean> {
-  const { stack, dataDir } = world;
-  if (world.hasWrongCallbackClock) return false; // only one can have the port
-  world.hasWrongCallbackClock = true;
-  const port = Number(new URL(stack.functionUrls[NAME] ?? "").port);
-  const take = async (other: SecondProcess) => {
-    stack.children.set(NAME, other.child);
-    world.replacements.push(other);
-    return other;
-  };
-  try {
-    await stack.children.get(NAME)?.stop();
-    const clock = { aheadMs, jumps: false };
-    const wrong = await take(await startSecondProcess(world, NAME, { clock, port, logFile: wrongClockLog(dataDir) }));
-    await pause(forMs);
-    await wrong.stop();
-  } finally {
-    await take(await retry(() => startSecondProcess(world, NAME, { port })));
-    world.hasWrongCallbackClock = false;
-  }
-  return true;
-}
-
-/** The outcome of each callback at a process with a wrong clock: `refused` with a code, or `taken`. */
-export async function wrongClockCallbacks(dataDir: string): Promise<{ what: string; detail: string }[]> {
-  const text = await Deno.readTextFile(wrongClockLog(dataDir)).catch(() => ""); // it never ran
-  return text.split("\n").flatMap((line) => {
-    const { event, code = "", outcome = "" } = read(line);
-    if (event === "request_refused") return [{ what: "refused", detail: code }];
-    return event === "callback" ? [{ what: "taken", detail: outcome }] : [];
-  });
-}
-
-const said = z.object({ event: z.string(), code: z.string().optional(), outcome: z.string().optional() }).partial();
-
-/** Empty for a line that is not the function's, or that a kill has cut. */
-function read(line: string): z.infer<typeof said> {
-  try {
-    return said.parse(JSON.parse(line));
-  } catch {
-    return {};
   }
 }

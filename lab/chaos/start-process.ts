@@ -14,21 +14,13 @@ export type SecondProcess = {
   stop(): Promise<void>;
 };
 
-type SecondOptions = {
-  clock?: WrongClock | undefined;
-  /** Modules that Deno runs before the function. */
-  preload?: readonly string[];
-  /** The port, instead of a free one: that of an ended process. */
-  port?: number | undefined;
-  logFile?: string;
-};
-
-/** Starts another process of a function in addition to the stack's own, or instead of it. */
+/** Starts another process of a function in addition to the stack's own. */
 export async function startSecondProcess(
   { stack, dataDir }: { stack: Stack; dataDir: string },
   name: FunctionName,
-  { clock, preload = [], port = freePort(), logFile }: SecondOptions = {},
+  { clock }: { clock?: WrongClock | undefined } = {},
 ): Promise<SecondProcess> {
+  const port = freePort();
   const setting = {
     dataDir,
     port: Number(new URL(stack.url).port),
@@ -39,9 +31,8 @@ export async function startSecondProcess(
   };
   const described = describeFunction(setting, name);
   const [run = "run", ...rest] = described.args;
-  const modules = clock === undefined ? preload : [await writeClock(dataDir, clock), ...preload];
-  const args = [run, ...modules.map((module) => `--preload=${module}`), ...rest];
-  const child = new ChildProcess({ ...described, args, ...(logFile === undefined ? {} : { logFile }) });
+  const modules = clock === undefined ? [] : [`--preload=${await writeClock(dataDir, clock)}`];
+  const child = new ChildProcess({ ...described, args: [run, ...modules, ...rest] });
   await child.start();
   return {
     origin: `http://127.0.0.1:${port}`,

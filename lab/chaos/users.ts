@@ -9,7 +9,7 @@ import type { User, UserFetch, World } from "./world.ts";
 
 /** Signs a user up; they use the API through the typed client. */
 export async function newUser(world: World, seed: number, number: number): Promise<User> {
-  const { stack, clients } = world;
+  const { stack } = world;
   const random = createRandom(`user ${number} of ${seed}`);
   const auth = createClient(stack.url, stack.keys.publishableKey, {
     auth: { persistSession: false, autoRefreshToken: false },
@@ -30,7 +30,6 @@ export async function newUser(world: World, seed: number, number: number): Promi
     random: random.number,
     fetch: fetchHere,
   });
-  clients.set(user.id, client);
   const nothing = {
     projects: [],
     films: [],

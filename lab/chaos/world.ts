@@ -6,7 +6,6 @@ import { pause } from "../../shared/platform/pause.ts";
 import type { PredictionStatus } from "../../shared/contract/predictions.ts";
 import type { Random } from "./random.ts";
 import type { Receivers } from "./receivers.ts";
-import type { SecondProcess } from "./start-process.ts";
 
 /** The last answer about a prediction. */
 type LastAnswer = { projectId: string; step: Step; status: PredictionStatus; tag: string | null };
@@ -56,15 +55,9 @@ export type World = {
   /** A superuser's connections. Callers must expect Postgres to be killed. */
   sql: postgres.Sql;
   receivers: Receivers;
-  /** The users' clients, by user id. */
-  clients: Map<string, KeyframeClient>;
   users: User[];
   /** The second process of `api`, `http://host:port`: every second request of a user goes there. */
   secondApiOrigin: string | null;
-  /** A process with a wrong clock replaces the stack's replicate-webhook. */
-  hasWrongCallbackClock: boolean;
-  /** Processes that replaced the stack's own. */
-  replacements: SecondProcess[];
   ledger: Ledger;
 };
 

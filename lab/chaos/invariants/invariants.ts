@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import type postgres from "postgres";
 import { learnSecrets } from "../endpoint-actions.ts";
-import { wrongClockCallbacks } from "../second-process.ts";
 import { pause } from "../../../shared/platform/pause.ts";
 import { retry, type World } from "../world.ts";
 import { costInvariants } from "./costs.ts";
@@ -31,8 +30,7 @@ export async function checkInvariants(world: World): Promise<Verdict[]> {
   for (const hook of new Set(receivers.unverified.map((arrival) => arrival.hook))) await learnSecrets(world, hook);
   const runs = await runsAtProvider(stack.simulator?.url ?? "");
   const files = await filesInStorage(join(dataDir, "storage"));
-  const wrong_clock_callbacks = await wrongClockCallbacks(dataDir);
-  const known = { ...ledgerRows(ledger, receivers), runs, files, wrong_clock_callbacks };
+  const known = { ...ledgerRows(ledger, receivers), runs, files };
   await retry(() => writeLedger(sql, known), 5);
   const verdicts: Verdict[] = [];
   for (const [name, { sentence, broken, lasting }] of Object.entries(INVARIANTS)) {

@@ -65,7 +65,6 @@ const TABLES = `
   create table chaos.status_answers (n int, reader uuid, prediction_id uuid, status text, code int);
   create table chaos.resubscribed (hook text);
   create table chaos.left_uploads (path text);
-  create table chaos.wrong_clock_callbacks (what text, detail text);
   create table chaos.refusals (status int, retry_after boolean);
   create table chaos.slot_counts (slots int);
   create table chaos.probes (ms int, status int, retry_after boolean);`;
@@ -86,7 +85,6 @@ type LedgerRows = Record<
   | "status_answers"
   | "left_uploads"
   | "resubscribed"
-  | "wrong_clock_callbacks"
   | "slot_counts",
   readonly object[]
 >;

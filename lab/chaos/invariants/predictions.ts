@@ -88,12 +88,6 @@ export const predictionInvariants = {
       from keyframe_private.provider_submits o left join chaos.runs r on r.id = o.provider_prediction_id
       where o.provider_prediction_id is not null and r.id is null`,
   },
-  wrong_clocks_take_nothing: {
-    sentence: "a process whose clock is ten minutes off accepts no callback",
-    broken: `
-      select format('a callback was %s: %s', what, detail) as broken from chaos.wrong_clock_callbacks
-      where what <> 'refused' or detail <> 'unauthorized'`,
-  },
   runs_have_ended: {
     sentence: "no provider run goes on, and none is still to be searched for or cancelled",
     broken: `
