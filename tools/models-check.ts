@@ -5,9 +5,9 @@ import { report, runCheck } from "./models-check/run-check.ts";
 
 const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
 
-  --record   writes the schemas in local/simulator/schemas anew, from Replicate: the difference shows what has changed there
+  --record   writes the schemas in local/simulator/schemas anew, from Replicate: once npm run format has run, the difference
+             shows what has changed there
 
-  KEYFRAME_DATABASE_URL             the table of this database
   SUPABASE_URL with SUPABASE_SECRET_KEY (or SUPABASE_SECRET_KEYS)   the table of this project
   KEYFRAME_REPLICATE_API_TOKEN      what Replicate publishes now, instead of the recorded schemas; costs nothing
   KEYFRAME_REPLICATE_API_BASE_URL   another address of its API

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
-import { sign } from "../../shared/webhooks/signature.ts";
+import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { type SecondProcess, startSecondProcess } from "./start-process.ts";
 import { pause } from "../../shared/platform/pause.ts";
 import { retry, type World } from "./world.ts";

@@ -1,4 +1,4 @@
-import { sign } from "../../shared/webhooks/signature.ts";
+import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { type EventType, type Prediction, predictionJson } from "./prediction.ts";
 import { cryptoBytes, type RandomBytes, randomId, randomWebhookSecret } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";

@@ -1,3 +1,5 @@
+import { imageDimensionsFromData } from "image-dimensions";
+
 /** The types of generated files. */
 export type MediaType = "image/png" | "image/jpeg" | "image/webp" | "video/mp4";
 
@@ -27,4 +29,86 @@ export function detectMedia(head: Uint8Array): MediaType | null {
   if (text.startsWith("\xff\xd8\xff")) return "image/jpeg";
   if (text.startsWith("RIFF") && text.slice(8) === "WEBP") return "image/webp";
   return text.slice(4, 8) === "ftyp" ? "video/mp4" : null;
+}
+
+/** The facts about an image in its bytes. */
+export type Image = { contentType: Exclude<MediaType, "video/mp4">; width: number; height: number };
+
+const MAX_PIXELS_A_SIDE = 16_384;
+const MAX_PIXELS = 100_000_000;
+/** The size is nearly always within these. image-dimensions copies what it is given, so it gets all of a large file only when needed. */
+const FIRST_LOOK_BYTES = 64 * 1024;
+
+/**
+ * Recognises PNG, JPEG and WebP and reads their size from the headers. Null for anything else, and for a size that is too large to decode.
+ * It does not decode: a file that is cut off later passes.
+ * The package image-size is not used: it takes up to 1.3 s for a hostile JPEG of 10 MiB, this one 0.02 s.
+ */
+export function sniffImage(bytes: Uint8Array): Image | null {
+  const contentType = detectMedia(bytes);
+  if (contentType === null || contentType === "video/mp4") return null;
+  if (contentType === "image/png" && bytes[12] === IOS_PNG) return null;
+  const { width, height } =
+    imageDimensionsFromData(bytes.subarray(0, FIRST_LOOK_BYTES)) ?? imageDimensionsFromData(bytes) ?? NO_SIZE;
+  const fits = Math.max(width, height) <= MAX_PIXELS_A_SIDE && width * height <= MAX_PIXELS;
+  return Math.min(width, height) >= 1 && fits ? { contentType, width, height } : null;
+}
+
+/** The C of CgBI, the first chunk of Apple's PNG for iOS, where others have IHDR. image-dimensions takes it, decoders do not. */
+const IOS_PNG = 0x43;
+
+const NO_SIZE = { width: 0, height: 0 };
+
+/** The size of a JPEG follows its colour profile and metadata, which fit into a megabyte. */
+const JPEG_HEAD_BYTES = 1024 * 1024;
+/** The size of a PNG or WebP is in the first 33 bytes. */
+const HEAD_BYTES = 64;
+
+/** Reads the size of a PNG, JPEG or WebP, and checks that a PNG or WebP is complete. */
+export function createImageReader(contentType: string): MediaReader {
+  const maxByteLength = contentType === "image/jpeg" ? JPEG_HEAD_BYTES : HEAD_BYTES;
+  const buffer = new ArrayBuffer(0, { maxByteLength });
+  const head = new Uint8Array(buffer); // as long as the buffer is
+  let tail = new Uint8Array(0);
+  let bytes = 0;
+
+  return {
+    push(chunk) {
+      bytes += chunk.byteLength;
+      const kept = head.byteLength;
+      const part = chunk.subarray(0, maxByteLength - kept);
+      buffer.resize(kept + part.byteLength);
+      head.set(part, kept);
+      tail = lastBytes(tail, chunk);
+    },
+    end() {
+      const image = sniffImage(head);
+      if (image === null || image.contentType !== contentType) throw new UnusableMedia("The image's header is broken.");
+      if (!isWhole(contentType, head, tail, bytes)) throw new UnusableMedia("The image is cut off.");
+      return { width: image.width, height: image.height, durationSeconds: null, hasAudio: null };
+    },
+  };
+}
+
+/** The last chunk of a PNG, always the same. Some programs write a few bytes after it. */
+const IEND = "IEND\xae\x42\x60\x82";
+const TAIL_BYTES = 256;
+
+/** A copy, because the chunk is passed on. */
+function lastBytes(former: Uint8Array<ArrayBuffer>, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
+  if (chunk.byteLength >= TAIL_BYTES) return new Uint8Array(chunk.subarray(-TAIL_BYTES));
+  const both = new Uint8Array(former.byteLength + chunk.byteLength);
+  both.set(former);
+  both.set(chunk, former.byteLength);
+  return both.slice(-TAIL_BYTES);
+}
+
+function isWhole(contentType: string, head: Uint8Array, tail: Uint8Array, bytes: number): boolean {
+  if (contentType === "image/png") return String.fromCharCode(...tail).includes(IEND);
+  if (contentType === "image/webp") {
+    const view = new DataView(head.buffer);
+    const end = view.getUint32(4, true) + 8;
+    return end <= bytes && view.getUint32(16, true) + 20 <= end; // of the first chunk, usually the picture
+  }
+  return true; // some encoders write after a JPEG's end
 }

@@ -1,5 +1,5 @@
 import { readOrientation, writeOrientation } from "./orientation.ts";
-import type { Image } from "./image-reader.ts";
+import type { Image } from "./media.ts";
 
 type Stripped = { bytes: Uint8Array; orientation: number };
 

@@ -1,5 +1,4 @@
 import { PostgrestClient } from "@supabase/postgrest-js";
-import { unrepeatableBody } from "../http/unrepeatable-body.ts";
 import { pause } from "./pause.ts";
 
 const TIMEOUT_MS = 10_000;
@@ -79,4 +78,12 @@ export function repeatConflicts(
       if (ms === MAX_PAUSE_MS) long -= 1;
     }
   };
+}
+
+/**
+ * Returns the body as a Blob, which fetch cannot send twice. Deno's fetch repeats any request, also a POST, when its kept-alive
+ * connection closes without an answer and it still has the bytes: a create could be carried out twice. Spread it into `init`.
+ */
+export function unrepeatableBody(body: RequestInit["body"]): { body?: Blob } {
+  return typeof body === "string" ? { body: new Blob([body]) } : {};
 }

@@ -37,6 +37,7 @@ export const httpUrl = z
 /** SUPABASE_URL. */
 export const supabaseUrl = httpUrl;
 
+/** A JSON object of keys by name, read as its key `default`. */
 const apiKeys = jsonText
   .pipe(
     z.looseObject(
@@ -46,14 +47,11 @@ const apiKeys = jsonText
   )
   .transform((keys) => keys.default);
 
-/** SUPABASE_PUBLISHABLE_KEYS, a JSON object of keys by name, read as its key `default`. */
-export const supabasePublishableKeys = apiKeys;
-
-/** SUPABASE_SECRET_KEYS, read likewise. This key bypasses row-level security: send it only to the platform. */
+/** SUPABASE_SECRET_KEYS. This key bypasses row-level security: send it only to the platform. */
 export const supabaseSecretKeys = apiKeys;
 
 /** SUPABASE_JWKS: the public keys of session tokens; empty without asymmetric keys. */
-export const supabaseJwks = jsonText.pipe(
+const supabaseJwks = jsonText.pipe(
   z.looseObject(
     { keys: z.array(z.looseObject({ kty: z.string() }), { error: "must hold a list named keys" }) },
     { error: "must be an object with a list named keys" },
@@ -69,7 +67,97 @@ export const webhookSecret = z
  * KEYFRAME_ALLOW_LOCAL_WEBHOOKS as a boolean. Only the local stack sets it to 1, to allow receivers on http and loopback. Elsewhere it
  * would let every user send requests into the network of the functions.
  */
-export const allowLocalWebhooks = z
+const allowLocalWebhooks = z
   .enum(["0", "1"], { error: "must be 0 or 1" })
   .default("0")
   .transform((value) => value === "1");
+
+const HOST = /^[a-z0-9-]+(\.[a-z0-9-]+)+$/;
+
+/**
+ * Parses KEYFRAME_REPLICATE_OUTPUT_HOSTS, the hosts of outputs. `replicate.delivery` permits https on port 443 at that host and its
+ * subdomains; `http://127.0.0.1:4000` permits exactly that origin, for a provider on the same machine.
+ * Throws an Error without the entry, which may contain a password.
+ */
+export function parseOutputHosts(list: string): (url: string) => boolean {
+  const entries = list
+    .split(",")
+    .map((entry) => entry.trim().toLowerCase())
+    .filter((entry) => entry !== "");
+  const origins = new Set(entries.filter((entry) => entry.includes("://")).map(readOrigin));
+  const hosts = entries.filter((entry) => !entry.includes("://"));
+  if (entries.length === 0 || !hosts.every((host) => HOST.test(host))) throw wrongEntry();
+
+  return (given) => {
+    if (!URL.canParse(given)) return false;
+    const url = new URL(given);
+    if (url.username !== "" || url.password !== "") return false;
+    // Not url.origin: for blob:https://… it is the origin of the inner URL.
+    if (origins.has(`${url.protocol}//${url.host}`)) return true;
+    if (url.protocol !== "https:" || url.port !== "") return false;
+    return hosts.some((host) => url.hostname === host || url.hostname.endsWith(`.${host}`));
+  };
+}
+
+function readOrigin(entry: string): string {
+  const origin = URL.canParse(entry) ? new URL(entry).origin : "";
+  if (!/^https?:/.test(origin) || entry.replace(/\/$/, "") !== origin) throw wrongEntry();
+  return origin;
+}
+
+const wrongEntry = () => new Error("must be host names or origins such as http://127.0.0.1:4000, separated by commas");
+
+/** Parsed to a function that tests a URL. */
+const outputHosts = z.string().transform((list, context) => {
+  try {
+    return parseOutputHosts(list);
+  } catch (error) {
+    context.addIssue({ code: "custom", message: error instanceof Error ? error.message : String(error) });
+    return z.NEVER;
+  }
+});
+
+/** A variable that undici reads itself. Listed because the local stack permits a function only its own variables. */
+const readByUndici = z.string().optional();
+
+/** The variables of each function, by its name. The platform sets those of SUPABASE. */
+export const functionEnvironments = {
+  api: z.object({
+    SUPABASE_URL: supabaseUrl,
+    SUPABASE_PUBLISHABLE_KEYS: apiKeys,
+    SUPABASE_JWKS: supabaseJwks,
+    /** A caller of the webhook paths with this key manages the service-wide endpoints. */
+    SUPABASE_SECRET_KEYS: supabaseSecretKeys,
+    /** Set only where sessions are signed with the project's shared HS256 key. */
+    KEYFRAME_JWT_SECRET: z.string().min(32, "must have at least 32 characters").optional(),
+    /**
+     * The address apps use, where it is not SUPABASE_URL: a custom domain, or `supabase start`, whose functions see
+     * http://kong:8000. It is a second accepted issuer and the host of signed URLs.
+     */
+    KEYFRAME_CLIENT_URL: httpUrl.optional(),
+    KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,
+  }),
+  "keyframe-generate": z.object({
+    SUPABASE_URL: supabaseUrl,
+    SUPABASE_SECRET_KEYS: supabaseSecretKeys,
+    KEYFRAME_KICK_SECRET: webhookSecret,
+    KEYFRAME_REPLICATE_API_TOKEN: z.string().min(1),
+    KEYFRAME_REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
+    KEYFRAME_REPLICATE_OUTPUT_HOSTS: outputHosts.prefault("replicate.delivery"),
+    /** Where the provider reaches the platform. Default: SUPABASE_URL if it is https, otherwise polling and the provider's Files API. */
+    KEYFRAME_PUBLIC_URL: httpUrl.optional(),
+  }),
+  "keyframe-replicate-webhook": z.object({
+    SUPABASE_URL: supabaseUrl,
+    SUPABASE_SECRET_KEYS: supabaseSecretKeys,
+    KEYFRAME_REPLICATE_WEBHOOK_SECRET: webhookSecret,
+  }),
+  "keyframe-deliver": z.object({
+    SUPABASE_URL: supabaseUrl,
+    SUPABASE_SECRET_KEYS: supabaseSecretKeys,
+    KEYFRAME_KICK_SECRET: webhookSecret,
+    KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,
+    JEST_WORKER_ID: readByUndici,
+    UNDICI_NO_WASM_SIMD: readByUndici,
+  }),
+};

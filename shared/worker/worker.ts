@@ -1,6 +1,4 @@
 import { describeError, type Log } from "../platform/log.ts";
-import { type Clock, createSignal } from "./clock.ts";
-import type { WorkerLimits } from "./worker-limits.ts";
 
 export type WorkerSettings<Item> = {
   /**
@@ -22,7 +20,7 @@ export type WorkerSettings<Item> = {
     next(): Item[];
   };
   log: Log;
-  clock: Clock;
+  clock?: Clock;
   limits: WorkerLimits;
 };
 
@@ -34,7 +32,7 @@ const NO_RESULTS = { ready: () => 0, pending: () => 0, record: async () => undef
  * work has ended, and its results are recorded or, while the database is away, kept for the next run.
  */
 export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promise<void> {
-  const { claim, work, identify, results = NO_RESULTS, log, clock, limits } = settings;
+  const { claim, work, identify, results = NO_RESULTS, log, clock = systemClock, limits } = settings;
   const signal = createSignal(clock);
   let running: Promise<void> | null = null;
   let kicked = false;
@@ -160,3 +158,81 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
     }
   };
 }
+
+/** Time as the worker sees it. Tests advance it by hand. */
+export type Clock = {
+  /** Milliseconds of a monotonic clock. */
+  now(): number;
+  /** Calls `call` once after `ms`, unless the returned function is called before. */
+  after(ms: number, call: () => void): () => void;
+};
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  after(ms, call) {
+    const timer = setTimeout(call, ms);
+    return () => clearTimeout(timer);
+  },
+};
+
+/** Wakes one waiting loop. */
+export function createSignal(clock: Clock) {
+  let wake = (): void => undefined;
+  return {
+    notify: () => wake(),
+    /** Resolves at the next notify or after `ms`. One caller waits at a time. */
+    wait: (ms: number) =>
+      new Promise<void>((resolve) => {
+        const cancel = clock.after(ms, resolve);
+        wake = () => {
+          cancel();
+          resolve();
+        };
+      }),
+  };
+}
+
+/** Milliseconds, except the counts. */
+export type WorkerLimits = {
+  /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
+  maxRunMs: number;
+  maxOpen: number;
+  /** After this the signal of a piece of work aborts; after abortGraceMs more it counts as ended. */
+  workMs: number;
+  abortGraceMs: number;
+  /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
+  idleGraceMs: number;
+  /** The longest pause between two claims. With nothing due it is spent in the database. */
+  claimEveryMs: number;
+  /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
+  heartbeatMs: number;
+  /** Results wait this long after a call for others, unless there are recordAt of them or nothing is open. */
+  recordAfterMs: number;
+  recordAt: number;
+  /** The longest pause between two calls while the last work ends: leases are renewed with each. */
+  renewEveryMs: number;
+  /** The pause after a failed call. It doubles with each failure, up to maxRetryDelayMs. */
+  retryDelayMs: number;
+  maxRetryDelayMs: number;
+  giveUpAfterMs: number;
+  /** A call of the database that takes so long is logged, at most once in slowLogEveryMs. */
+  slowCallMs: number;
+  slowLogEveryMs: number;
+};
+
+/** What both workers have in common. */
+export const COMMON_LIMITS = {
+  maxRunMs: 30_000,
+  abortGraceMs: 5_000,
+  idleGraceMs: 2_000,
+  claimEveryMs: 100,
+  heartbeatMs: 300,
+  recordAfterMs: 20,
+  recordAt: 80,
+  renewEveryMs: 2_000,
+  retryDelayMs: 250,
+  maxRetryDelayMs: 2_000,
+  giveUpAfterMs: 20_000,
+  slowCallMs: 1_000,
+  slowLogEveryMs: 10_000,
+};

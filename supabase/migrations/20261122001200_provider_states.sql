@@ -94,7 +94,7 @@ $$;
 -- deleted), stale (not the run that the prediction follows; it will be cancelled), given_up (the prediction followed it before, and is
 -- submitted again). found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text' when only the text
 -- is equal. attempt_without_run is the attempt that is not sent because an earlier one's run was found. failure is why the run failed, as
--- run-failure.ts reads it: input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected
+-- provider-prediction.ts reads it: input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected
 -- content. metrics are what the provider counted.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,

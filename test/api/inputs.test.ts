@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Step } from "../../shared/contract/fields.ts";
-import { type ModelList, modelList } from "../../shared/contract/models.ts";
+import { type ModelList, modelList } from "../../shared/contract/controls.ts";
 import type { Prediction } from "../../shared/contract/predictions.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { dataOf } from "../support/api/envelope.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { modelList } from "../../shared/contract/models.ts";
+import { modelList } from "../../shared/contract/controls.ts";
 import { asAdministrator, readRecipes } from "../support/database/admin-recipes.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { refusalOf } from "../support/database/refusal.ts";

@@ -112,9 +112,9 @@ test("the demo with three shots → each starts on the last frame of the one bef
   const shots = ["shot 1", "shot 2", "shot 3"];
   expect(steps.map(({ name }) => name)).toEqual(["sign up", "webhook", "film", ...shots, "read film", "events"]);
   expect(written.match(/^ {2}shot .*$/gm)?.map((line) => line.replace(/ +\d+ ms +/, ": "))).toEqual([
-    "  shot 1: 5.0 s, begins with its first frame, ends with its last",
-    "  shot 2: 5.0 s, begins with the last frame of shot 1, ends with its last",
-    "  shot 3: 5.0 s, begins with the last frame of shot 2, ends with its last",
+    expect.stringMatching(/^ {2}shot 1: 160 × 90, \d+ KiB, 5 s, .*; from its first frame to its last$/),
+    expect.stringMatching(/^ {2}shot 2: .*; from the last frame of shot 1 to its last$/),
+    expect.stringMatching(/^ {2}shot 3: .*; from the last frame of shot 2 to its last$/),
   ]);
 
   // What the provider was asked for, beside what the demo has checked itself.

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
-import { sign } from "../../shared/webhooks/signature.ts";
+import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { type Seeded, seedPrediction } from "../support/database/predictions.ts";
 import { wholeRow } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";

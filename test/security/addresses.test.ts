@@ -1,9 +1,9 @@
 import { expect, inject, onTestFinished, test } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
-import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
+import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
-import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
+import { parseOutputHosts } from "../../shared/platform/environment.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { signUp } from "../support/api/user.ts";
 

@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
 import type { Step } from "../../shared/contract/fields.ts";
-import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/files/checked-copy.ts";
+import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import { OutputError } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { fillBuckets } from "../support/api/buckets.ts";
 import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";

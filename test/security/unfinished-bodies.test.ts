@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, inject, onTestFinished, test } from "vites
 import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/memory/process-usage.ts";
 import { connectionStates } from "../support/security/open-sockets.ts";
-import { sign } from "../../shared/webhooks/signature.ts";
+import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
 import { signUp, type User } from "../support/api/user.ts";

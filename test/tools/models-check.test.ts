@@ -86,11 +86,6 @@ describe("a project and a provider", () => {
       { SUPABASE_SECRET_KEY: "sb_secret_wrong" },
       /refuses the key \(401\): it has to be the project's secret key\.\n$/,
     ],
-    [
-      "a database that is not there",
-      { KEYFRAME_DATABASE_URL: "postgres://me:is_wrong@127.0.0.1:9/postgres" },
-      /^models cannot be read from the database: [^\n]+\n$/,
-    ],
   ])("%s → one line without the secret, exit 2", async (_name, more, line) => {
     const { code, said, error } = await run([], { ...environment, ...more });
     expect([code, said, error]).toEqual([2, "", expect.stringMatching(line)]);
@@ -120,13 +115,11 @@ describe("which rows and schemas are compared", () => {
     SUPABASE_URL: "https://x.supabase.co/",
     SUPABASE_SECRET_KEYS: '{"default":"sb_secret_x"}',
   };
-  const database = { KEYFRAME_DATABASE_URL: "postgres://h/env" };
 
   test.each<[string, Record<string, string>, object]>([
     ["nothing", {}, { from: "migrations" }],
     ["a project", project, { from: "project", url: "https://x.supabase.co", secretKey: "sb_secret_x" }],
     ["a project without its key", { SUPABASE_URL: "https://x.supabase.co" }, { from: "migrations" }],
-    ["a database", { ...project, ...database }, { from: "database", databaseUrl: "postgres://h/env" }],
   ])("%s → the rows of that", (_name, environment, rows) => {
     expect(read([], environment).rows).toEqual(rows);
   });
@@ -140,7 +133,6 @@ describe("which rows and schemas are compared", () => {
   test.each<[string[], Record<string, string>, string]>([
     [["--record"], {}, "--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN."],
     [["--what"], {}, "--help lists what there is"],
-    [[], { KEYFRAME_DATABASE_URL: "hunter2" }, "KEYFRAME_DATABASE_URL must be an address like postgres://"],
     [[], { SUPABASE_SECRET_KEYS: "hunter2" }, "SUPABASE_SECRET_KEYS is wrong (must be JSON)"],
   ])("%j with %j → refused, without repeating a secret", (args, environment, message) => {
     const refused = () => read(args, environment);

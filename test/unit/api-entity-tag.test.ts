@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isCurrent, readTag, tagOf } from "../../supabase/functions/api/http/entity-tag.ts";
+import { isCurrent, readTag, tagOf } from "../../supabase/functions/api/http/respond.ts";
 import { predictionRow as schema } from "../../supabase/functions/api/rows/map-prediction.ts";
 import { NOW, PREDICTION, PROJECT, predictionRow, succeededFields } from "./api-fixture.ts";
 

@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
-import { readEnvironment } from "../../shared/platform/environment.ts";
-import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
-import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
+import { functionEnvironments, readEnvironment } from "../../shared/platform/environment.ts";
 
 const good: Record<string, string> = {
   SUPABASE_URL: "http://127.0.0.1:54321/",
@@ -11,7 +9,7 @@ const good: Record<string, string> = {
 };
 const read = (change: Record<string, string> = {}) => {
   const source = { ...good, ...change };
-  return readEnvironment(apiEnvironment, (name) => source[name]);
+  return readEnvironment(functionEnvironments.api, (name) => source[name]);
 };
 
 test("what the platform gives → addresses without a trailing slash, the default key, the public keys", () => {
@@ -45,7 +43,7 @@ test.each([
 
 test("only the variables of the schema are asked for", () => {
   const asked: string[] = [];
-  readEnvironment(apiEnvironment, (name) => {
+  readEnvironment(functionEnvironments.api, (name) => {
     asked.push(name);
     return good[name];
   });
@@ -69,7 +67,7 @@ test.each([
   [{ KEYFRAME_KICK_SECRET: "whsec_short" }, "KEYFRAME_KICK_SECRET is wrong"],
 ])("deliver: %j → local receivers allowed or not, or refused: %s", (change, outcome) => {
   const source: Record<string, string> = { ...good, KEYFRAME_KICK_SECRET: `whsec_${btoa("a".repeat(32))}`, ...change };
-  const readDeliver = () => readEnvironment(deliverEnvironment, (name) => source[name]);
+  const readDeliver = () => readEnvironment(functionEnvironments["keyframe-deliver"], (name) => source[name]);
   if (typeof outcome === "string") expect(readDeliver).toThrow(outcome);
   else
     expect(readDeliver()).toMatchObject({

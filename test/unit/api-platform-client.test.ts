@@ -1,7 +1,6 @@
 import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { z } from "zod";
-import { createDatabase } from "../../supabase/functions/api/rows/database.ts";
-import { createDeadlines, createPlatformClient } from "../../supabase/functions/api/rows/platform-client.ts";
+import { createDatabase, createDeadlines, createPlatformClient } from "../../supabase/functions/api/rows/database.ts";
 import { PREDICTION, PROJECT, predictionRow, rate, signedFiles, startApi, succeededFields } from "./api-fixture.ts";
 import { serveKeptAlive } from "./generate-fixture.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
+import type { Resolve } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { answer, delivery, makeAttempt, receive, receiveSecurely } from "./deliver-fixture.ts";
 
 /** A delivery to a receiver of this machine, by a name. */

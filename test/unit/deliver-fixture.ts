@@ -4,7 +4,7 @@ import type { TLSSocket } from "node:tls";
 import { onTestFinished } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createAttempt, type Delivery } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
-import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
+import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { createPost, type PostSettings } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 
 export const SECRET = `whsec_${btoa("a".repeat(32))}`;

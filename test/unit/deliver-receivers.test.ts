@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
 import { describe, expect, test } from "vitest";
-import { createCheckedLookup } from "../../supabase/functions/keyframe-deliver/send/checked-lookup.ts";
-import { InterimAnswers } from "../../supabase/functions/keyframe-deliver/send/interim-answers.ts";
+import { createCheckedLookup } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
+import { InterimAnswers } from "../../supabase/functions/keyframe-deliver/send/connection-stream.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 import { answer, delivery, makeAttempt, receive, resolveHere } from "./deliver-fixture.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { sign } from "../../shared/webhooks/signature.ts";
-import { eventHeaders } from "../../supabase/functions/keyframe-deliver/send/event-headers.ts";
+import { sign } from "../../shared/webhooks/signed-handler.ts";
+import { eventHeaders } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { EVENT } from "./deliver-fixture.ts";
 
 // That receivers can verify what is sent, with two libraries, is in test/e2e/webhooks-signed.test.ts.

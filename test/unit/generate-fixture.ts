@@ -1,6 +1,6 @@
 import { createLog } from "../../shared/platform/log.ts";
 import type { Deps, Database } from "../../supabase/functions/keyframe-generate/database.ts";
-import { parseOutputHosts } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
+import { parseOutputHosts } from "../../shared/platform/environment.ts";
 import { createProvider } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
 import { createStorage } from "../../supabase/functions/keyframe-generate/files/storage.ts";
 import type { StoreTask, SubmitTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";

@@ -4,8 +4,10 @@ import {
   type NewRun,
   type Provider,
 } from "../../supabase/functions/keyframe-generate/provider/provider.ts";
-import type { ProviderError } from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
-import { createVerdict } from "../../supabase/functions/keyframe-generate/provider/provider-verdict.ts";
+import {
+  type ProviderError,
+  createVerdict,
+} from "../../supabase/functions/keyframe-generate/provider/provider-error.ts";
 import { until } from "../support/until.ts";
 import { never, PREDICTION, serve, serveKeptAlive, serveRaw } from "./generate-fixture.ts";
 

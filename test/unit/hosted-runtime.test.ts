@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { claimPort } from "../../local/network.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
-import { sign } from "../../shared/webhooks/signature.ts";
+import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { bootHosted, HOSTED_DENO, HOSTED_SECRET, hostedDenoMissing, runHosted } from "../support/hosted/deno.ts";
 import type { HostedPosts } from "../support/hosted/posts.ts";
 import { until } from "../support/until.ts";

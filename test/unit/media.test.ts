@@ -1,8 +1,7 @@
 import { createCanvas } from "@napi-rs/canvas";
 import { describe, expect, test } from "vitest";
-import { detectMedia, type MediaType, UnusableMedia } from "../../shared/media/media.ts";
-import { createMediaReader } from "../../supabase/functions/keyframe-generate/files/checked-copy.ts";
-import { sniffImage } from "../../shared/media/image-reader.ts";
+import { detectMedia, type MediaType, UnusableMedia, sniffImage } from "../../shared/media/media.ts";
+import { createMediaReader } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 
 const canvas = createCanvas(200, 100);
 canvas.getContext("2d").fillRect(10, 10, 50, 50);

@@ -3,7 +3,7 @@ import { crc32 } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { writeOrientation } from "../../shared/media/orientation.ts";
-import { sniffImage } from "../../shared/media/image-reader.ts";
+import { sniffImage } from "../../shared/media/media.ts";
 import { stripMetadata } from "../../shared/media/strip-metadata.ts";
 import {
   drawPhoto,

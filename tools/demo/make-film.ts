@@ -1,15 +1,18 @@
-import { type KeyframeClient, mustSucceed, type StepBody, type SucceededPrediction } from "../../client/index.ts";
+import type { KeyframeClient, StepBody, SucceededPrediction } from "../../client/index.ts";
 import type { Step } from "../../shared/contract/fields.ts";
-import { checkVideo } from "./check-video.ts";
 import type { EventReceiver } from "./expect-events.ts";
-import { type DemoOptions, downloadOutput, type Timed } from "./make-shot.ts";
+import { type DemoOptions, describeOutput, runStep, type Timed } from "./make-shot.ts";
 
 const SCENE = "A lighthouse on a cliff, waves below, slow camera move towards the sea";
 const TIMES = ["at dusk", "in the deep blue of night", "at sunrise", "in a storm", "at noon"];
 
-/** A prediction with its file. */
-type Made = { prediction: SucceededPrediction; file: Uint8Array };
-type Shot = { projectId: string; events: string[]; last: Made; video: Made; result: string };
+type Shot = {
+  projectId: string;
+  events: string[];
+  last: SucceededPrediction;
+  video: SucceededPrediction;
+  result: string;
+};
 
 /** A film whose shots each start on the last frame of the one before; checks every file, the film and every event. */
 export async function makeFilm(
@@ -35,7 +38,7 @@ export async function makeFilm(
     async () => {
       const film = await keyframe.films.read(filmId, { signal });
       const read = film.shots.map(({ projectId, takes }) => `${projectId} ${takes.video?.predictionId}`);
-      const made = shots.map(({ projectId, video }) => `${projectId} ${video.prediction.predictionId}`);
+      const made = shots.map(({ projectId, video }) => `${projectId} ${video.predictionId}`);
       if (read.join() !== made.join()) throw new Error("The film does not have its shots and videos in order.");
     },
     () => `${count} shots in order, each with its video, in one answer`,
@@ -51,26 +54,26 @@ export async function makeFilm(
 async function makeShotOf(
   filmId: string,
   number: number,
-  before: Made | undefined,
+  before: SucceededPrediction | undefined,
   keyframe: KeyframeClient,
-  { signal, timeoutMs }: DemoOptions,
+  options: DemoOptions,
 ): Promise<Shot> {
   const timeOf = (at: number) => TIMES[at % TIMES.length];
   const prompt = (at: number) => `${SCENE}, ${timeOf(at)}`;
   const fields = { title: `Lighthouse ${timeOf(number - 1)}`, textPrompt: prompt(number - 1), filmId };
-  const { projectId } = await keyframe.createProject(fields, { signal });
+  const { projectId } = await keyframe.createProject(fields, { signal: options.signal });
   const events = ["project.created"];
-  const run = async <S extends Step>(step: S, body: StepBody[S]): Promise<Made> => {
-    const started = await keyframe.generate(step, body, { signal });
-    const prediction = mustSucceed(await keyframe.waitFor(started, { signal, timeoutMs }));
+  const run = async <S extends Step>(step: S, body: StepBody[S]): Promise<SucceededPrediction> => {
     events.push("generation.succeeded");
-    return { prediction, file: await downloadOutput(prediction, signal) };
+    return await runStep(keyframe, options, step, body);
   };
-  const first = before ?? (await run("first-frame", { projectId }));
-  const firstFramePredictionId = first.prediction.predictionId;
+  const { predictionId: firstFramePredictionId } = before ?? (await run("first-frame", { projectId }));
   const last = await run("last-frame", { projectId, firstFramePredictionId, prompt: prompt(number) });
   const video = await run("video", { projectId, firstFramePredictionId });
-  const said = await checkVideo(video.file, first.file, last.file, video.prediction, signal);
-  const result = before === undefined ? said : said.replace("its first frame", `the last frame of shot ${number - 1}`);
-  return { projectId, events, last, video, result };
+  const { input } = video;
+  if (input.firstFramePredictionId !== firstFramePredictionId || input.lastFramePredictionId !== last.predictionId) {
+    throw new Error("The video was not made from the two frames of its shot.");
+  }
+  const from = before === undefined ? "its first frame" : `the last frame of shot ${number - 1}`;
+  return { projectId, events, last, video, result: `${describeOutput(video)}; from ${from} to its last` };
 }

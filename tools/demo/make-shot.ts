@@ -1,6 +1,7 @@
-import { type KeyframeClient, mustSucceed, type SucceededPrediction } from "../../client/index.ts";
+import { type KeyframeClient, mustSucceed, type StepBody, type SucceededPrediction } from "../../client/index.ts";
 import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
 import type { Stage, StageDisplay } from "../../local/stack/command-line.ts";
+import type { Step } from "../../shared/contract/fields.ts";
 import type { EventReceiver } from "./expect-events.ts";
 
 const PROMPT = "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea";
@@ -29,8 +30,9 @@ export async function makeShot(
   keyframe: KeyframeClient,
   receiver: EventReceiver,
   timed: Timed,
-  { signal, timeoutMs, onlyFrame = false }: DemoOptions,
+  options: DemoOptions,
 ): Promise<void> {
+  const { signal, onlyFrame = false } = options;
   const { projectId } = await timed(
     "project",
     () =>
@@ -51,18 +53,8 @@ export async function makeShot(
     (made) => made.referenceImagePath,
   );
 
-  const run = async (...[step, body]: Parameters<typeof keyframe.generate>) => {
-    const make = async () => {
-      const started = await keyframe.generate(step, body, { signal });
-      const made = mustSucceed(await keyframe.waitFor(started, { signal, timeoutMs }));
-      await downloadOutput(made, signal);
-      return made;
-    };
-    await timed(step, make, ({ output }) => {
-      const size = `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB`;
-      return `${size}${output.durationSeconds ? `, ${output.durationSeconds} s` : ""}, downloaded: sha256 as stated`;
-    });
-  };
+  const run = <S extends Step>(step: S, body: StepBody[S]) =>
+    timed(step, () => runStep(keyframe, options, step, body), describeOutput);
   await run("first-frame", { projectId, referenceImagePath });
   if (!onlyFrame) {
     const night = `${PROMPT}, now in the deep blue of night`;
@@ -77,8 +69,16 @@ export async function makeShot(
   );
 }
 
-/** Downloads the output. Throws when it is not the file that the API names. */
-export async function downloadOutput({ step, output }: SucceededPrediction, signal: AbortSignal): Promise<Uint8Array> {
+/** Runs one step and downloads its output. Throws when it fails, or when the file is not the one that the API names. */
+export async function runStep<S extends Step>(
+  keyframe: KeyframeClient,
+  { signal, timeoutMs }: Pick<DemoOptions, "signal" | "timeoutMs">,
+  step: S,
+  body: StepBody[S],
+): Promise<SucceededPrediction> {
+  const started = await keyframe.generate(step, body, { signal });
+  const made = mustSucceed(await keyframe.waitFor(started, { signal, timeoutMs }));
+  const { output } = made;
   const response = await fetch(output.url, { signal }).catch(() => {
     throw new Error(`The ${step} cannot be downloaded: no answer from ${new URL(output.url).host}.`);
   });
@@ -87,5 +87,11 @@ export async function downloadOutput({ step, output }: SucceededPrediction, sign
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)).toHex();
   if (digest !== output.sha256 || bytes.length !== output.bytes)
     throw new Error(`The ${step} that was downloaded is not the file that was stored.`);
-  return bytes;
+  return made;
+}
+
+export function describeOutput({ output }: SucceededPrediction): string {
+  const seconds = output.durationSeconds ? `, ${output.durationSeconds} s` : "";
+  const size = `${output.width} × ${output.height}, ${Math.round(output.bytes / 1024)} KiB${seconds}`;
+  return `${size}, downloaded: sha256 as stated`;
 }

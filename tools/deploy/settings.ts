@@ -1,9 +1,6 @@
 import type { z } from "zod";
 import { parseOptions } from "../../local/stack/command-line.ts";
-import { apiEnvironment } from "../../supabase/functions/api/environment.ts";
-import { deliverEnvironment } from "../../supabase/functions/keyframe-deliver/environment.ts";
-import { generateEnvironment } from "../../supabase/functions/keyframe-generate/environment.ts";
-import { webhookEnvironment } from "../../supabase/functions/keyframe-replicate-webhook/environment.ts";
+import { functionEnvironments } from "../../shared/platform/environment.ts";
 import { BUDGET_OPTIONS, type Budgets, readBudgets } from "../budgets.ts";
 import { DeployError } from "./reporting.ts";
 import type { Database } from "./supabase-cli.ts";
@@ -46,12 +43,7 @@ const OPTIONAL_SECRETS = [
 ] as const;
 
 /** The functions' own checks: a variable that fails them would end a function at its start. */
-const SHAPES: Record<string, z.ZodType>[] = [
-  apiEnvironment.shape,
-  generateEnvironment.shape,
-  webhookEnvironment.shape,
-  deliverEnvironment.shape,
-];
+const SHAPES: Record<string, z.ZodType>[] = Object.values(functionEnvironments).map(({ shape }) => shape);
 
 export type DeploySettings = {
   project: string;

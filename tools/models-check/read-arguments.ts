@@ -12,7 +12,6 @@ type CheckArguments = {
 };
 
 const environmentOf = z.object({
-  KEYFRAME_DATABASE_URL: z.string().optional(),
   SUPABASE_URL: supabaseUrl.optional(),
   SUPABASE_SECRET_KEYS: supabaseSecretKeys.optional(),
   SUPABASE_SECRET_KEY: z.string().optional(),
@@ -33,12 +32,6 @@ export function readArguments(args: string[], environment: (name: string) => str
 }
 
 function chooseRows(env: z.output<typeof environmentOf>): RowSource {
-  const databaseUrl = env.KEYFRAME_DATABASE_URL;
-  if (databaseUrl !== undefined) {
-    if (/^postgres(ql)?:$/.test(URL.parse(databaseUrl)?.protocol ?? "")) return { from: "database", databaseUrl };
-    // The value is not repeated: it may hold a password.
-    throw new Error("KEYFRAME_DATABASE_URL must be an address like postgres://user:password@host:5432/postgres.");
-  }
   const secretKey = env.SUPABASE_SECRET_KEY ?? env.SUPABASE_SECRET_KEYS;
   if (env.SUPABASE_URL === undefined || secretKey === undefined) return { from: "migrations" };
   return { from: "project", url: env.SUPABASE_URL, secretKey };

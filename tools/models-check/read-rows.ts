@@ -1,4 +1,3 @@
-import postgres from "postgres";
 import { z } from "zod";
 import { oneLine } from "../../local/stack/command-line.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
@@ -7,10 +6,7 @@ import { onThrowAwayDatabase } from "../throw-away-database.ts";
 import { modelRow, type ModelRow } from "./row-inputs.ts";
 
 /** The source of the rows to check. */
-export type RowSource =
-  | { from: "migrations" }
-  | { from: "database"; databaseUrl: string }
-  | { from: "project"; url: string; secretKey: string };
+export type RowSource = { from: "migrations" } | { from: "project"; url: string; secretKey: string };
 
 /** Reads the rows. Throws CheckFailed when they cannot be read or there are none. */
 export async function readRows(source: RowSource, signal: AbortSignal): Promise<ModelRow[]> {
@@ -19,47 +15,14 @@ export async function readRows(source: RowSource, signal: AbortSignal): Promise<
   return rows;
 }
 
-function read(source: RowSource, signal: AbortSignal): Promise<ModelRow[]> {
-  switch (source.from) {
-    case "migrations":
-      return rowsFromMigrations(signal);
-    case "database":
-      return rowsFromDatabase(source.databaseUrl);
-    case "project":
-      return rowsFromProject(source.url, source.secretKey, abortable(signal));
-  }
-}
+const read = (source: RowSource, signal: AbortSignal): Promise<ModelRow[]> =>
+  source.from === "project"
+    ? rowsFromProject(source.url, source.secretKey, abortable(signal))
+    : rowsFromMigrations(signal);
 
-/** The source, without passwords and keys. */
-export function nameRows(source: RowSource): string {
-  switch (source.from) {
-    case "migrations":
-      return "this repository's migrations";
-    case "database":
-      return `the database at ${new URL(source.databaseUrl).host}`;
-    case "project":
-      return `the project ${source.url}`;
-  }
-}
-
-/** Reads the rows by a connection string. Throws CheckFailed without the URL, which may hold a password. */
-async function rowsFromDatabase(databaseUrl: string): Promise<ModelRow[]> {
-  const sql = postgres(databaseUrl, { max: 1, connect_timeout: 15, onnotice: () => undefined });
-  try {
-    return await selectRows(sql);
-  } catch (error) {
-    throw new CheckFailed(`models cannot be read from the database: ${oneLine(error)}`);
-  } finally {
-    await sql.end({ timeout: 1 });
-  }
-}
-
-async function selectRows(sql: postgres.Sql): Promise<ModelRow[]> {
-  const rows = await sql`
-    select m.*, exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model) as is_default
-    from keyframe.models m order by m.step, m.position, m.model`;
-  return z.array(modelRow).parse([...rows]);
-}
+/** The source, without the key. */
+export const nameRows = (source: RowSource): string =>
+  source.from === "project" ? `the project ${source.url}` : "this repository's migrations";
 
 /** Reads the rows that the migrations insert. */
 const rowsFromMigrations = (signal: AbortSignal): Promise<ModelRow[]> =>
@@ -68,7 +31,10 @@ const rowsFromMigrations = (signal: AbortSignal): Promise<ModelRow[]> =>
       signal.throwIfAborted();
       await sql.begin((each) => each.unsafe(text));
     }
-    return await selectRows(sql);
+    const rows = await sql`
+      select m.*, exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model) as is_default
+      from keyframe.models m order by m.step, m.position, m.model`;
+    return z.array(modelRow).parse([...rows]);
   });
 
 /** A row as the Data API gives it: `step_defaults` has something in it for a default. */

@@ -5,7 +5,6 @@ import {
   recordedFile,
   type RecordedSchema,
   sourceKinds,
-  writeSchema,
 } from "../../local/simulator/model-schemas.ts";
 import { parseJson } from "../parse-json.ts";
 import { CheckFailed, getText } from "./read-rows.ts";
@@ -97,6 +96,12 @@ export async function recordSchema({ model, version, openapi, url, date }: Readi
   const source = { how: sourceKinds[0], from: `version ${version}`, url, date };
   const file = recordedFile(model, folder);
   await Deno.mkdir(new URL("./", file), { recursive: true });
-  const text = writeSchema({ "x-source": source, components: { schemas: Object.fromEntries(kept) } });
-  await Deno.writeTextFile(file, text);
+  const recording = { "x-source": source, components: { schemas: Object.fromEntries(kept) } };
+  await Deno.writeTextFile(file, JSON.stringify(recording, inOrder));
+}
+
+/** Keys in alphabetical order, but for those of the document, so that the same schema always gives the same file. */
+function inOrder(at: string, value: unknown): unknown {
+  if (at === "" || value === null || typeof value !== "object" || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }

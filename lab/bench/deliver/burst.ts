@@ -1,5 +1,5 @@
 import { waitUntil } from "../measure.ts";
-import { verify } from "../../../shared/webhooks/signature.ts";
+import { verify } from "../../../shared/webhooks/signed-handler.ts";
 import type { Report } from "./receiver.ts";
 import type { Scene } from "./scene.ts";
 import { wallClock, type Way } from "./ways.ts";

@@ -73,30 +73,15 @@ export function drawFrame(
   ctx.globalAlpha = 1;
 }
 
-/** A PNG of 1024×576 for a user's reference image: mountains and a lake, the same bytes for the same seed. */
+/** A PNG of 1024×576 for a user's reference image: mountains, the same bytes for the same seed. */
 export function drawReferencePhoto(seed: string): Uint8Array {
-  const [width, height, shore] = [1024, 576, 403];
+  const [width, height] = [1024, 576];
   const random = seededRandom(`photo ${seed}`);
   const palette = choosePalette(seed, random() < 0.6 ? "sunset" : "dawn");
-  const view = createCanvas(width, shore);
-  const above: Brush = { ctx: view.getContext("2d"), width, height: shore, palette, random };
-  paintSky(above);
-  paintHills(above, { from: 0.58, to: 1 });
-
   const canvas = createCanvas(width, height);
-  const ctx = canvas.getContext("2d");
-  ctx.drawImage(view, 0, 0);
-  // The lake mirrors the view, two rows at a time; ripples shift the rows sideways.
-  for (let y = shore; y < height; y += 2) {
-    const mirrored = Math.max(0, shore - (y - shore) * 1.9 - 4);
-    const sway = Math.sin(y * 0.9 + random() * 2) * ((y - shore) / (height - shore)) * 7;
-    ctx.drawImage(view, 0, mirrored, width, 2, sway - 8, y, width + 16, 2);
-  }
-  const water = [[0, css(palette.sky[2], 0.3)] as const, [0.25, css(palette.near, 0.2)] as const];
-  const deep = [1, css(palette.near, 0.78)] as const;
-  const lake = [0, shore, width, height - shore] as const;
-  fillGradient(ctx, ctx.createLinearGradient(0, shore, 0, height), [...water, deep], lake);
-  darkenCorners(ctx, width, height);
+  const brush: Brush = { ctx: canvas.getContext("2d"), width, height, palette, random };
+  paintSky(brush);
+  paintHills(brush, { from: 0.58, to: 1 });
   return encodePng(canvas);
 }
 

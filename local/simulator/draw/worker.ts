@@ -76,9 +76,9 @@ async function drawFilm(id: number, { plan, first, last }: Film): Promise<Output
     // Also for a canceled film: the encoder must not be deleted while it is at work.
     encoder.finalize();
     if (canceled.has(id)) return null;
-    const made = FS.readFile(file);
     // Copied, because the file system frees its own array.
-    const bytes = plan.sound ? addSilence(made) : new Uint8Array(made);
+    const made = new Uint8Array(FS.readFile(file));
+    const bytes = plan.sound ? await addSilence(made) : made;
     return { bytes, contentType: "video/mp4", extension: "mp4" };
   } finally {
     encoder.delete();

@@ -7,7 +7,7 @@ import {
   startLastFrameBody,
   startVideoBody,
 } from "../predictions.ts";
-import { modelList } from "../models.ts";
+import { modelList } from "../controls.ts";
 import { SAMPLE } from "../samples.ts";
 import type { Operation } from "./operation.ts";
 

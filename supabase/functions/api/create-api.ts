@@ -5,11 +5,10 @@ import { createApp } from "./app.ts";
 import { createManagerVerifier, createProjectVerifier, createServerVerifier } from "./auth/project-key.ts";
 import { createSessionVerifier, rememberSessions } from "./auth/verify-session.ts";
 import type { Deps } from "./call.ts";
-import type { apiEnvironment } from "./environment.ts";
+import type { functionEnvironments } from "../../../shared/platform/environment.ts";
 import { createDocumentText } from "./http/openapi-text.ts";
 import { createUploadTurns } from "./http/upload-turns.ts";
-import { createDatabase } from "./rows/database.ts";
-import { createPlatformClient } from "./rows/platform-client.ts";
+import { createDatabase, createPlatformClient } from "./rows/database.ts";
 import { createStorage } from "./rows/storage.ts";
 
 /** For the JSON bodies of all signed-in callers together: 128 of the largest size. */
@@ -23,7 +22,10 @@ type System = Pick<Deps, "now" | "elapsed" | "sleep"> & {
 };
 
 /** The API, wired: what index.ts serves, and what tests run with another clock or fetch. */
-export function createApi(environment: z.infer<typeof apiEnvironment>, system: System): ReturnType<typeof createApp> {
+export function createApi(
+  environment: z.infer<typeof functionEnvironments.api>,
+  system: System,
+): ReturnType<typeof createApp> {
   const { now, elapsed, sleep, log, fetch, timeoutMs } = system;
   const supabaseUrl = environment.SUPABASE_URL;
   const clientUrl = environment.KEYFRAME_CLIENT_URL ?? supabaseUrl;

@@ -1,11 +1,10 @@
-import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { pause } from "../../../shared/platform/pause.ts";
 import { createApi } from "./create-api.ts";
-import { apiEnvironment } from "./environment.ts";
 
 const app = createApi(
-  readEnvironment(apiEnvironment, (name) => Deno.env.get(name)),
+  readEnvironment(functionEnvironments.api, (name) => Deno.env.get(name)),
   {
     now: () => new Date(),
     elapsed: () => performance.now(),

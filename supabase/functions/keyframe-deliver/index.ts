@@ -1,17 +1,15 @@
-import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
 import { createCallDatabase } from "../../../shared/platform/call-database.ts";
-import { systemClock } from "../../../shared/worker/clock.ts";
-import { createKickHandler } from "../../../shared/worker/kick-handler.ts";
-import { createWorker } from "../../../shared/worker/worker.ts";
+import { systemClock, createWorker } from "../../../shared/worker/worker.ts";
+import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createExchange, type Exchange } from "./lanes/database.ts";
 import { createLanes, DATABASE_TIMEOUT_MS, DELIVER_LIMITS } from "./lanes/lanes.ts";
 import type { createSender } from "./send/attempt.ts";
-import { deliverEnvironment } from "./environment.ts";
 
 const NAME = "keyframe-deliver";
 
-const environment = readEnvironment(deliverEnvironment, (name) => Deno.env.get(name));
+const environment = readEnvironment(functionEnvironments["keyframe-deliver"], (name) => Deno.env.get(name));
 const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 const log = createLog({ function: NAME });
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
@@ -40,7 +38,6 @@ const kick = createWorker({
   ...lanes,
   identify: ({ delivery: { id, endpoint_id } }) => ({ deliveryId: id, endpointId: endpoint_id }),
   log,
-  clock: systemClock,
   limits: DELIVER_LIMITS,
 });
 

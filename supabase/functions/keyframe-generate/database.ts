@@ -7,10 +7,10 @@ import {
   type RecordOutcome,
   recordProviderState,
 } from "../../../shared/replicate/provider-prediction.ts";
-import type { Stage } from "../../../shared/replicate/run-failure.ts";
 import type { OutputSource } from "./files/open-output.ts";
 import type { Storage, StoredFile } from "./files/storage.ts";
 import type { Provider } from "./provider/provider.ts";
+import type { Reason } from "./provider/provider-error.ts";
 import type { LeasedTask } from "./tasks/task.ts";
 
 /** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
@@ -18,9 +18,6 @@ export const LEASE_SECONDS = 90;
 
 /** How many tasks of each kind one claim leases. */
 const CLAIM_AT_ONCE = 10;
-
-/** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
-export type Reason = { code: string; message: string; stage?: Stage };
 
 const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
 export type Claimed = z.infer<typeof claimed>[number];

@@ -1,11 +1,9 @@
 import { createCallDatabase, repeatConflicts } from "../../../shared/platform/call-database.ts";
-import { readEnvironment } from "../../../shared/platform/environment.ts";
+import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { systemClock } from "../../../shared/worker/clock.ts";
-import { createKickHandler } from "../../../shared/worker/kick-handler.ts";
 import { createWorker } from "../../../shared/worker/worker.ts";
+import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createDatabase } from "./database.ts";
-import { generateEnvironment } from "./environment.ts";
 import { createStorage } from "./files/storage.ts";
 import { createProvider } from "./provider/provider.ts";
 import { identify } from "./tasks/task.ts";
@@ -15,7 +13,7 @@ import { createWork, GENERATE_LIMITS } from "./tasks/work.ts";
 const POLL_SECONDS = 2;
 const NAME = "keyframe-generate";
 
-const environment = readEnvironment(generateEnvironment, (name) => Deno.env.get(name));
+const environment = readEnvironment(functionEnvironments["keyframe-generate"], (name) => Deno.env.get(name));
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("https:") ? platformUrl : null);
 const log = createLog({ function: NAME });
@@ -42,7 +40,6 @@ const kick = createWorker({
     createWork({ ...deps, database: createDatabase(callUntil(signal), pollSeconds) })(task, signal),
   identify: (task) => ({ task: task.task, ...identify(task) }),
   log,
-  clock: systemClock,
   limits: GENERATE_LIMITS,
 });
 

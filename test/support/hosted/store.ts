@@ -1,4 +1,4 @@
-import { createCheckedCopy } from "../../../supabase/functions/keyframe-generate/files/checked-copy.ts";
+import { createCheckedCopy } from "../../../supabase/functions/keyframe-generate/tasks/store.ts";
 import { readOutput } from "../../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { createStorage } from "../../../supabase/functions/keyframe-generate/files/storage.ts";
 

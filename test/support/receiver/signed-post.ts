@@ -1,4 +1,4 @@
-import { sign } from "../../../shared/webhooks/signature.ts";
+import { sign } from "../../../shared/webhooks/signed-handler.ts";
 
 export type SignedPost = {
   body?: string;

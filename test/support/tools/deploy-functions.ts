@@ -1,11 +1,7 @@
 import { freePort, waitForPort } from "../../../local/network.ts";
-import {
-  FUNCTION_NAMES,
-  FUNCTION_VARIABLES,
-  type FunctionName,
-  functionArguments,
-} from "../../../local/stack/function-arguments.ts";
+import { FUNCTION_NAMES, type FunctionName, functionArguments } from "../../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
+import { functionEnvironments } from "../../../shared/platform/environment.ts";
 import { machine } from "./run-command.ts";
 
 /** One function as the CLI uploaded it. */
@@ -111,7 +107,7 @@ export class DeployedFunctions {
 
   #boot(name: FunctionName, url: string, secrets: Map<string, string>): Promise<Booted> {
     const all = Object.entries({ ...GIVEN, SUPABASE_URL: url, ...Object.fromEntries(secrets) });
-    const env = Object.fromEntries(all.filter(([variable]) => FUNCTION_VARIABLES[name].includes(variable)));
+    const env = Object.fromEntries(all.filter(([variable]) => variable in functionEnvironments[name].shape));
     const key = JSON.stringify([name, env]);
     const booted = this.#booted.get(key) ?? boot(name, url, env);
     this.#booted.set(key, booted);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Step } from "../../../../shared/contract/fields.ts";
-import { modelList } from "../../../../shared/contract/models.ts";
+import { modelList } from "../../../../shared/contract/controls.ts";
 import { estimate, exceededBudget, usage } from "../../../../shared/contract/costs.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
 import { ApiError } from "../../../../shared/http/errors.ts";
@@ -8,8 +8,7 @@ import { describeError } from "../../../../shared/platform/log.ts";
 import { answerBase } from "../rows/database.ts";
 import type { Caller } from "../auth/verify-session.ts";
 import type { Call, Handler, Deps } from "../call.ts";
-import { type Answer, answerHeaders } from "../http/respond.ts";
-import { isCurrent, type KnownTag, readTag, tagOf } from "../http/entity-tag.ts";
+import { type Answer, answerHeaders, isCurrent, type KnownTag, readTag, tagOf } from "../http/respond.ts";
 import { holdAnswer, readWait } from "../http/hold-answer.ts";
 import { mapPrediction, outputPaths, predictionRow, wireStatus } from "../rows/map-prediction.ts";
 

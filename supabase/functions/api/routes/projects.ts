@@ -1,9 +1,8 @@
 import { z } from "zod";
 import type { Project } from "../../../../shared/contract/projects.ts";
 import type { Handler } from "../call.ts";
-import { type Answer, answerHeaders } from "../http/respond.ts";
+import { type Answer, answerHeaders, readVersions, versionOf } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
-import { readVersions, versionOf } from "../http/entity-tag.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
 import { mapProject, mapSteps, projectRow, stepRows } from "../rows/map-project.ts";

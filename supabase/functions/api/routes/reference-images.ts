@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
-import { type Image, sniffImage } from "../../../../shared/media/image-reader.ts";
+import { type Image, sniffImage } from "../../../../shared/media/media.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { isServer } from "../auth/verify-session.ts";
 import { answerBase } from "../rows/database.ts";

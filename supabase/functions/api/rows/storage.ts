@@ -3,7 +3,7 @@ import type { ApiError } from "../../../../shared/http/errors.ts";
 import { type Caller, type Credential, isServer } from "../auth/verify-session.ts";
 import { createBoundedCache } from "../bounded-cache.ts";
 import { internal, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
-import { type PlatformClient, setCredential } from "./platform-client.ts";
+import { type PlatformClient, setCredential } from "./database.ts";
 
 /** Signed URLs cannot be revoked, so they are valid for an hour only. */
 const SIGNED_FOR_SECONDS = 3600;

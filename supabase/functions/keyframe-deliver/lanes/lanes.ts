@@ -1,6 +1,5 @@
 import type { Log } from "../../../../shared/platform/log.ts";
-import type { Clock } from "../../../../shared/worker/clock.ts";
-import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker-limits.ts";
+import { type Clock, COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
 import type { AttemptResult, Delivery } from "../send/attempt.ts";
 import type { ClaimedEndpoint, Exchange, ExchangeArguments, HeldLane } from "./database.ts";
 import { createPaces, type Pace, SLOW_MS } from "./pace.ts";

@@ -1,5 +1,5 @@
 import { isIP, type LookupFunction } from "node:net";
-import { SendError } from "./send-error.ts";
+import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
 
 /** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
 export type DialSettings = { lookup: LookupFunction; ca?: string };
@@ -114,4 +114,62 @@ function connectFirst(addresses: string[], port: number, signal: AbortSignal): P
     signal.addEventListener("abort", abort);
     tryNext();
   });
+}
+
+/** Why a request failed, as stored with the attempt. Only the first two have a status code. */
+export type ErrorClass =
+  | "http_status"
+  | "redirect"
+  | "timeout"
+  | "connection"
+  | "dns"
+  | "tls"
+  | "address"
+  | "too_large"
+  | "not_signed";
+
+/** A failure whose class is known where it is thrown. */
+export class SendError extends Error {
+  constructor(
+    readonly errorClass: ErrorClass,
+    message: string,
+  ) {
+    super(message);
+    this.name = "SendError";
+  }
+}
+
+/** The class of an error that ended a request before a response began. */
+export function classifyError(error: unknown): ErrorClass {
+  if (error instanceof SendError) return error.errorClass;
+  const code = error instanceof Error && "code" in error ? error.code : "";
+  return code === "UND_ERR_HEADERS_OVERFLOW" ? "too_large" : "connection";
+}
+
+export type ResolvedAddress = { address: string; family: number };
+
+/** All A and AAAA addresses of a name. Rejects or returns none when there are none. */
+export type Resolve = (hostname: string) => Promise<ResolvedAddress[]>;
+
+/**
+ * The `lookup` of a connection. The connection uses the returned addresses, so nothing can change after the check. One forbidden address
+ * among several refuses the name. Not called for IP addresses, which checkUrl checks.
+ */
+export function createCheckedLookup(resolve: Resolve, rules: AddressRules): LookupFunction {
+  async function find(hostname: string): Promise<[ResolvedAddress, ...ResolvedAddress[]]> {
+    const [first, ...others] = await resolve(hostname).catch(() => []);
+    if (first === undefined) throw new SendError("dns", "The name does not resolve.");
+    for (const { address } of [first, ...others]) {
+      const reason = checkAddress(address, rules);
+      if (reason !== null) throw new SendError("address", reason);
+    }
+    return [first, ...others];
+  }
+
+  return (hostname, options, callback) => {
+    find(hostname).then(
+      (found) => (options.all ? callback(null, found) : callback(null, found[0].address, found[0].family)),
+      (error: SendError) => callback(error, ""),
+    );
+  };
 }

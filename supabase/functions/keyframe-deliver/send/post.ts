@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
-import { classifyError, type ErrorClass, SendError } from "./send-error.ts";
+import { classifyError, type ErrorClass, SendError } from "./dial.ts";
 
 /** For the whole request: name resolution, connection, handshake, sending and response. */
 export const REQUEST_TIMEOUT_MS = 15_000;

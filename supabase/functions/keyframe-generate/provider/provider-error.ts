@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { jsonText } from "../../../../shared/platform/environment.ts";
 import { providerSentence } from "../../../../shared/platform/log.ts";
+import { contentRejected, readFailure, type Stage } from "../../../../shared/replicate/provider-prediction.ts";
 
 /**
  * A failed call of the provider. `status` is null without a complete answer: the call may have had its effect.
@@ -56,4 +57,79 @@ function readWait(given: unknown, now?: number): number | null {
   const seconds = Number(given);
   const wait = Number.isNaN(seconds) && now !== undefined ? (Date.parse(String(given)) - now) / 1000 : seconds;
   return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), LONGEST_WAIT_SECONDS) : null;
+}
+
+/** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */
+export type Reason = { code: string; message: string; stage?: Stage };
+
+/** What happens to a prediction after a failed call of the provider. */
+export type Verdict =
+  /** `providerAnswered` false: the call may have had its effect. */
+  | { action: "retry"; reason: Reason; providerAnswered: boolean; retryAfterSeconds: number | null }
+  | { action: "fail"; reason: Reason; retryable: boolean }
+  /** The provider does not have the model: nothing was made. Another model can make the prediction. */
+  | { action: "change_model"; reason: Reason };
+
+/** For any call: retry, because the cause can be the token, the account, the network or the provider. */
+export function retryVerdict(error: ProviderError): Verdict & { action: "retry" } {
+  const { status, explanation, retryAfterSeconds } = error;
+  // A 5xx can come from a gateway although the provider has carried out the call.
+  const providerAnswered = status !== null && status < 500 && status !== 408;
+  return {
+    action: "retry",
+    reason: { code: codeOf(status), message: sentence(SENTENCES[codeOf(status)], explanation) },
+    providerAnswered,
+    retryAfterSeconds,
+  };
+}
+
+/** For a create: some answers mean that this input or model can never work. */
+export function createVerdict(error: ProviderError): Verdict {
+  const { status, explanation } = error;
+  if (isModelGone(status, explanation)) {
+    const message = sentence("The provider does not have this model. Choose another, or name none.", explanation);
+    return { action: "change_model", reason: { code: "model_unavailable", message } };
+  }
+  if (status !== null && status >= 400 && status < 500 && ![401, 402, 403, 404, 408, 409, 425, 429].includes(status)) {
+    // Nothing was made yet, whatever the words say.
+    if (readFailure(explanation).kind === "content_rejected") {
+      const reason = {
+        code: "content_rejected",
+        message: contentRejected("input", explanation),
+        stage: "input" as const,
+      };
+      return { action: "fail", reason, retryable: false };
+    }
+    const message = sentence("The provider rejected the input. Change the prompt or the images.", explanation);
+    return { action: "fail", reason: { code: "provider_rejected_input", message }, retryable: false };
+  }
+  return retryVerdict(error);
+}
+
+/**
+ * Official models are answered 404, versions of others 422: "The specified version does not exist …", "This version has been disabled …".
+ * A 404 without the provider's words is of another server.
+ */
+function isModelGone(status: number | null, explanation: string): boolean {
+  if (status === 404) return explanation !== "";
+  return status === 422 && /\bversion (?:does not exist|has been disabled)/i.test(explanation);
+}
+
+const SENTENCES = {
+  provider_unreachable: "The provider could not be reached.",
+  provider_unavailable: "The provider is not available.",
+  provider_rate_limited: "The provider admits no more requests just now.",
+  provider_unauthorized: "The provider refuses our access. An administrator has to renew its token.",
+  provider_payment_required: "The provider asks for payment. An administrator has to look at the account's billing.",
+};
+
+function codeOf(status: number | null): keyof typeof SENTENCES {
+  if (status === null) return "provider_unreachable";
+  if (status === 429) return "provider_rate_limited";
+  if (status === 401 || status === 403) return "provider_unauthorized";
+  return status === 402 ? "provider_payment_required" : "provider_unavailable";
+}
+
+function sentence(ours: string, explanation: string): string {
+  return explanation === "" ? ours : `${ours} It said: ${explanation}`;
 }
