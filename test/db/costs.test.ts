@@ -327,8 +327,8 @@ describe("days and months, by UTC", () => {
       ["month", 2 * FRAME, "2027-02-01T00"],
     ]);
     expect(await left(lastMoment)).toEqual([
-      ["day", 2 * FRAME, "2026-04-01T00"],
-      ["month", 3 * FRAME, "2026-04-01T00"],
+      ["day", 2 * FRAME, "2027-01-01T00"],
+      ["month", 3 * FRAME, "2027-01-01T00"],
     ]);
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
