@@ -1,4 +1,5 @@
 import { extname, join } from "node:path";
+import { gzipSync } from "node:zlib";
 import { callPage } from "./refusals.ts";
 
 export type DashboardOptions = {
@@ -29,11 +30,12 @@ export const isDashboardPath = (path: string): boolean =>
   path === "/" || path === "/config.json" || path === "/favicon.svg" || /^\/assets\/[A-Za-z0-9._-]+$/.test(path);
 
 export function callDashboard(request: Request, url: URL, options: DashboardOptions): Promise<Response> {
-  return callPage(request, url, () => dashboardFile(url, options));
+  const acceptsGzip = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
+  return callPage(request, url, () => dashboardFile(url, options, acceptsGzip));
 }
 
 /** A file of the built dashboard, or config.json with the key and the demo user of this stack. */
-async function dashboardFile(url: URL, options: DashboardOptions): Promise<Response> {
+async function dashboardFile(url: URL, options: DashboardOptions, acceptsGzip: boolean): Promise<Response> {
   if (url.pathname === "/config.json") {
     const { publishableKey, demoUser } = options;
     return Response.json({ publishableKey, demoUser }, { headers: { ...HEADERS, "Cache-Control": "no-store" } });
@@ -49,5 +51,12 @@ async function dashboardFile(url: URL, options: DashboardOptions): Promise<Respo
   // The file names in assets contain a hash of the content.
   const cache = name.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache";
   const type = CONTENT_TYPE[extname(name)] ?? "application/octet-stream";
-  return new Response(bytes, { headers: { ...HEADERS, "Content-Type": type, "Cache-Control": cache } });
+  const headers = { ...HEADERS, "Content-Type": type, "Cache-Control": cache, Vary: "Accept-Encoding" };
+  if (!acceptsGzip) return new Response(bytes, { headers });
+  const zipped = zippedFiles.get(name) ?? new Uint8Array(gzipSync(bytes));
+  if (name.startsWith("assets/")) zippedFiles.set(name, zipped);
+  return new Response(zipped, { headers: { ...headers, "Content-Encoding": "gzip" } });
 }
+
+/** Files of assets by name, which changes with their content: a megabyte after each build. */
+const zippedFiles = new Map<string, Uint8Array<ArrayBuffer>>();

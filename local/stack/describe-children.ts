@@ -6,9 +6,8 @@ import type { SupervisedOptions } from "./child-process.ts";
 import { demoUserOf, type StackKeys } from "./stack-keys.ts";
 import { FUNCTION_NAMES, functionArguments, type FunctionName } from "./function-arguments.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
-import { providerHosts, type StackOptions } from "./stack-settings.ts";
+import { providerHosts, providerVariables, type StackOptions } from "./stack-settings.ts";
 import { waitForPort } from "../network.ts";
-import { functionEnvironments } from "../../shared/platform/environment.ts";
 
 /** What the children need to know about their stack. */
 type Setting = StackOptions & {
@@ -96,26 +95,40 @@ function common(setting: Setting, name: string) {
   };
 }
 
-/** Of all that a stack knows, the variables of this function. */
-function functionVariables({ keys, url, simulatorPort, provider }: Setting, name: FunctionName) {
+function functionVariables(setting: Setting, name: FunctionName): Record<string, string> {
+  const { keys, url, simulatorPort, provider } = setting;
   const simulator = `http://127.0.0.1:${simulatorPort}`;
-  const all = {
-    SUPABASE_URL: url,
-    SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }),
-    SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: keys.publishableKey }),
-    SUPABASE_JWKS: JSON.stringify(publicKeySet(keys.signingKey)),
-    KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
-    KEYFRAME_KICK_SECRET: keys.kickSecret,
-    KEYFRAME_REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret,
-    ...(provider?.variables ?? {
-      KEYFRAME_REPLICATE_API_TOKEN: keys.replicateToken,
-      KEYFRAME_REPLICATE_API_BASE_URL: `${simulator}/v1`,
-      KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulator,
-      KEYFRAME_PUBLIC_URL: url,
-    }),
-  };
-  const { shape } = functionEnvironments[name];
-  return Object.fromEntries(Object.entries(all).filter(([variable]) => variable in shape));
+  const secretKeys = { SUPABASE_URL: url, SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }) };
+  switch (name) {
+    case "api":
+      return {
+        ...secretKeys,
+        KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
+        SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: keys.publishableKey }),
+        SUPABASE_JWKS: JSON.stringify(publicKeySet(keys.signingKey)),
+      };
+    case "keyframe-replicate-webhook":
+      return {
+        ...secretKeys,
+        KEYFRAME_REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret,
+        ...(provider ? providerVariables(provider, name) : {}),
+      };
+    case "keyframe-deliver":
+      return { ...secretKeys, KEYFRAME_KICK_SECRET: keys.kickSecret, KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1" };
+    case "keyframe-generate":
+      return {
+        ...secretKeys,
+        KEYFRAME_KICK_SECRET: keys.kickSecret,
+        ...(provider
+          ? providerVariables(provider, name)
+          : {
+              KEYFRAME_REPLICATE_API_TOKEN: keys.replicateToken,
+              KEYFRAME_REPLICATE_API_BASE_URL: `${simulator}/v1`,
+              KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulator,
+              KEYFRAME_PUBLIC_URL: url,
+            }),
+      };
+  }
 }
 
 function reachableHosts(setting: Setting, name: FunctionName): string[] | "anywhere" {
