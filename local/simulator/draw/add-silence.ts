@@ -3,7 +3,9 @@ import * as media from "mediabunny";
 /** One packet of Opus: 20 ms of silence in one channel. */
 const PACKET = Uint8Array.of(0xf8, 0xff, 0xfe);
 const PACKET_SECONDS = 0.02;
-const OPUS = { decoderConfig: { codec: "opus", sampleRate: 48_000, numberOfChannels: 1 } };
+/** OpusHead (RFC 7845): one channel, 48 kHz, and no samples to skip. Without it, mediabunny writes that 80 ms are to be skipped. */
+const description = Uint8Array.from("OpusHead\x01\x01\0\0\x80\xbb\0\0\0\0\0", (one) => one.charCodeAt(0));
+const OPUS = { decoderConfig: { codec: "opus", sampleRate: 48_000, numberOfChannels: 1, description } };
 
 /** The MP4 with a silent sound track beside its video track. */
 export async function addSilence(video: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
