@@ -97,7 +97,8 @@ async function main(): Promise<number> {
   const isWhole = Object.keys(results).length === BENCHMARKS.length;
   if (values.write && isWhole) {
     await writeBlock("benchmarks.md", "aims", blockOf({ aims: [], tables: [summaryTable(results)] }, machine));
-    await writeBlock("scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
+    if (costs.length > 0)
+      await writeBlock("scale.md", "costs", blockOf({ aims: [], tables: [costsTable(costs)] }, machine));
   }
   const aims = Object.values(results).flatMap((result) => result.aims);
   console.log(`${aims.filter(isMet).length} of ${aims.length} aims met.`);
