@@ -641,12 +641,9 @@ CREATE OR REPLACE FUNCTION keyframe.cancel_prediction(project_id uuid, predictio
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   wanted keyframe.predictions;
 begin
-  if not request.replayed then
-    perform keyframe_private.take_token('change');
-  end if;
   select p.* into wanted from keyframe.predictions p
   where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
   for update;
@@ -660,7 +657,7 @@ begin
     select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('change'));
+    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
 end
 $function$;
 comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
@@ -673,16 +670,16 @@ CREATE OR REPLACE FUNCTION keyframe.update_prediction(project_id uuid, predictio
  SET search_path TO ''
 AS $function$
 declare
+  rate jsonb := keyframe_private.take_token('change');
   changed keyframe.predictions;
 begin
-  perform keyframe_private.take_token('change');
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
   where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
   returning p.* into changed;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', keyframe_private.rate_state('change'));
+  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 end
 $function$;
 comment on function keyframe.update_prediction(uuid,uuid,boolean) is 'Hides a prediction of the caller from lists, or shows it again.';
@@ -695,10 +692,10 @@ CREATE OR REPLACE FUNCTION keyframe.delete_prediction(project_id uuid, predictio
  SET search_path TO ''
 AS $function$
 declare
+  rate jsonb := keyframe_private.take_token('change');
   wanted keyframe.predictions;
   before json;
 begin
-  perform keyframe_private.take_token('change');
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
   select p.* into wanted from keyframe.predictions p
@@ -717,7 +714,7 @@ begin
   end if;
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
-  return json_build_object('prediction', before, 'rate', keyframe_private.rate_state('change'));
+  return json_build_object('prediction', before, 'rate', rate);
 end
 $function$;
 comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
@@ -726,6 +723,7 @@ grant execute on function keyframe.delete_prediction(uuid,uuid) to authenticated
 CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS jsonb
  LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 declare
@@ -733,10 +731,13 @@ declare
   replayed boolean := false;
 begin
   if request_hash is not null then
-    file := keyframe_private.set_request_hash(idempotency_key, request_hash);
+    -- None when no reservation is open: the key is new, or an equal request has set the hash already.
+    update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
+    where k.owner_id = auth.uid() and k.key = idempotency_key and k.request_hash is null
+    returning k.resource_id into file;
   end if;
   if file is null then
-    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;
@@ -887,7 +888,7 @@ begin
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed_project(project_id);
+    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
@@ -907,7 +908,7 @@ begin
   where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into deleted;
   if not found then
-    perform keyframe_private.refuse_changed_project(project_id);
+    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
   return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
 end
@@ -1059,7 +1060,7 @@ begin
   where f.id = update_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed_film(film_id);
+    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -1078,7 +1079,7 @@ CREATE OR REPLACE FUNCTION keyframe.delete_film(film_id uuid, with_projects bool
  SET search_path TO ''
 AS $function$
 declare
-  token jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.take_token('change'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];
@@ -1087,7 +1088,7 @@ begin
   where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed_film(film_id);
+    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
@@ -1098,7 +1099,7 @@ begin
   if with_projects then
     delete from keyframe.projects p where p.id = any (shots);
   end if;
-  return json_build_object('film', deleted, 'rate', keyframe_private.rate_state('change'));
+  return json_build_object('film', deleted, 'rate', rate);
 end
 $function$;
 comment on function keyframe.delete_film(uuid,boolean,timestamp with time zone[]) is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';
@@ -1111,11 +1112,10 @@ CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, descriptio
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   created keyframe.webhook_endpoints;
 begin
   if not request.replayed then
-    perform keyframe_private.take_token('create');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -1123,7 +1123,7 @@ begin
   end if;
   created := keyframe_private.managed_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
-    'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+    'replayed', request.replayed, 'rate', request.rate);
 end
 $function$;
 comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
@@ -1236,13 +1236,10 @@ CREATE OR REPLACE FUNCTION keyframe.rotate_webhook_secret(endpoint_id uuid, over
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint keyframe.webhook_endpoints;
   secret text;
 begin
-  if not request.replayed then
-    perform keyframe_private.take_token('change');
-  end if;
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
@@ -1258,7 +1255,7 @@ begin
   if not found then
     perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
-  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', keyframe_private.rate_state('change'));
+  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 end
 $function$;
 comment on function keyframe.rotate_webhook_secret(uuid,integer,text,text) is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
@@ -1272,16 +1269,15 @@ CREATE OR REPLACE FUNCTION keyframe.test_webhook_endpoint(endpoint_id uuid, idem
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
 begin
   if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', keyframe_private.rate_state('create'));
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
   end if;
-  perform keyframe_private.take_token('create');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   if not endpoint.enabled then
     perform keyframe_private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
@@ -1293,7 +1289,7 @@ begin
   insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
   values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
-  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
 end
 $function$;
 comment on function keyframe.test_webhook_endpoint(uuid,text,text) is 'Sends webhook.test to one endpoint of the caller.';
@@ -1361,21 +1357,18 @@ CREATE OR REPLACE FUNCTION keyframe.redeliver_webhook(delivery_id uuid, idempote
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again keyframe.webhook_deliveries;
 begin
-  if request.replayed then
-    return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('change'));
+  again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
+  if not request.replayed then
+    -- One that is being sent now stays with its worker; its retries restart.
+    update keyframe.webhook_deliveries d
+    set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+    where d.id = again.id
+    returning d.* into again;
   end if;
-  perform keyframe_private.take_token('change');
-  again := keyframe_private.managed_delivery(delivery_id, lock => true);
-  -- One that is being sent now stays with its worker; its retries restart.
-  update keyframe.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
-  where d.id = again.id
-  returning d.* into again;
-  return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', request.replayed, 'rate', request.rate);
 end
 $function$;
 comment on function keyframe.redeliver_webhook(uuid,text,text) is 'Sends one delivery of the caller again, whatever its outcome.';
@@ -1389,7 +1382,7 @@ CREATE OR REPLACE FUNCTION keyframe.recover_webhook_endpoint(endpoint_id uuid, s
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
@@ -1397,13 +1390,12 @@ declare
   recovered integer;
 begin
   if request.replayed then
-    return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
+    return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
-  perform keyframe_private.take_token('change');
   -- The deletion of the endpoint and its other recoveries wait.
   perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
   endpoint := keyframe_private.managed_endpoint(endpoint_id);
-  perform pg_advisory_xact_lock(hashtextextended('keyframe recovery of ' || endpoint.id::text, 0));
+  perform keyframe_private.take_lock('recovery', endpoint.id);
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
   from keyframe.webhook_events v
@@ -1426,8 +1418,8 @@ begin
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
-  perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
-  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
+  update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered) where k.resource_id = request.resource_id;
+  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
 end
 $function$;
 comment on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) is 'Sends an endpoint of the caller again what failed or was missed since a time.';
@@ -1655,15 +1647,13 @@ begin
     end;
   end if;
   -- More progress waits for nobody: the next callback or poll says it again.
-  if provider_status = 'processing' then
-    if exists (
-      select from keyframe.predictions p
-      where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
-    ) then
-      perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
-      if not found then
-        return 'unchanged';
-      end if;
+  if provider_status = 'processing' and exists (
+    select from keyframe.predictions p
+    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+  ) then
+    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+    if not found then
+      return 'unchanged';
     end if;
   end if;
   select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
@@ -2687,6 +2677,22 @@ $function$;
 grant execute on function keyframe_private.raise_error(text,text,text) to authenticated;
 grant execute on function keyframe_private.raise_error(text,text,text) to service_role;
 
+CREATE OR REPLACE FUNCTION keyframe_private.take_lock(name text, id uuid, waits boolean DEFAULT true)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  key constant bigint := hashtextextended(format('keyframe %s of %s', name, id), 0);
+begin
+  if waits then
+    perform pg_advisory_xact_lock(key);
+    return true;
+  end if;
+  return pg_try_advisory_xact_lock(key);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.wire_time(at timestamp with time zone)
  RETURNS text
  LANGUAGE plpgsql
@@ -2768,7 +2774,7 @@ begin
   select l.*, t.tokens into bucket from limited l cross join taken t;
   if not found then
     if take_token.route_class = 'change' and caller is not null then
-      perform pg_advisory_xact_lock(hashtextextended('keyframe changes of ' || caller::text, 0));
+      perform keyframe_private.take_lock('changes', caller);
     end if;
     return null;
   elsif bucket.tokens < 0 then
@@ -2822,7 +2828,7 @@ end
 $function$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2834,65 +2840,41 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
-  if key is null then
-    resource_id := fresh;
-    replayed := false;
-    return;
+  resource_id := fresh;
+  replayed := false;
+  if reserve_idempotency_key.key is not null then
+    -- Keys without a user belong to the secret key. A session that names no user must not use them.
+    if caller is null and auth.role() is distinct from 'service_role' then
+      perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
+    end if;
+    insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
+    values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
+    on conflict (owner_id, key) do update
+      set (resource_id, request_hash, answer, created_at) = (
+        select
+          case when was.expired then excluded.resource_id else k.resource_id end,
+          case when was.expired then excluded.request_hash else k.request_hash end,
+          case when not was.expired then k.answer end,
+          case when was.expired then excluded.created_at else k.created_at end
+        from (select k.created_at < now() - interval '24 hours' as expired) was
+      )
+    returning k.* into kept;
+    if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
+      perform keyframe_private.raise_error(
+        'idempotency_mismatch',
+        'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
+      );
+    end if;
+    resource_id := kept.resource_id;
+    replayed := kept.resource_id <> fresh;
+    answer := kept.answer;
   end if;
-  -- Keys without a user belong to the secret key. A session that names no user must not use them.
-  if caller is null and auth.role() is distinct from 'service_role' then
-    perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
+  if replayed then
+    rate := keyframe_private.rate_state(route_class);
+  elsif route_class is not null then
+    rate := keyframe_private.take_token(route_class);
   end if;
-  insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
-  values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
-  on conflict (owner_id, key) do update
-    set (resource_id, request_hash, answer, created_at) = (
-      select
-        case when was.expired then excluded.resource_id else k.resource_id end,
-        case when was.expired then excluded.request_hash else k.request_hash end,
-        case when not was.expired then k.answer end,
-        case when was.expired then excluded.created_at else k.created_at end
-      from (select k.created_at < now() - interval '24 hours' as expired) was
-    )
-  returning k.* into kept;
-  if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
-    perform keyframe_private.raise_error(
-      'idempotency_mismatch',
-      'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
-    );
-  end if;
-  resource_id := kept.resource_id;
-  replayed := kept.resource_id <> fresh;
-  answer := kept.answer;
 end
-$function$;
-grant execute on function keyframe_private.reserve_idempotency_key(text,text) to authenticated;
-grant execute on function keyframe_private.reserve_idempotency_key(text,text) to service_role;
-
-CREATE OR REPLACE FUNCTION keyframe_private.set_request_hash(key text, request_hash text)
- RETURNS uuid
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-#variable_conflict use_column
-declare
-  made uuid;
-begin
-  update keyframe_private.idempotency_keys k set request_hash = set_request_hash.request_hash
-  where k.owner_id = auth.uid() and k.key = set_request_hash.key and k.request_hash is null
-  returning k.resource_id into made;
-  return made;
-end
-$function$;
-grant execute on function keyframe_private.set_request_hash(text,text) to authenticated;
-
-CREATE OR REPLACE FUNCTION keyframe_private.store_idempotent_answer(resource_id uuid, answer jsonb)
- RETURNS void
- LANGUAGE sql
- SET search_path TO ''
-AS $function$
-  update keyframe_private.idempotency_keys k set answer = store_idempotent_answer.answer where k.resource_id = store_idempotent_answer.resource_id
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_reference_path(path text)
@@ -3389,17 +3371,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.key_count(object jsonb)
- RETURNS bigint
- LANGUAGE plpgsql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-begin
-  return (select count(*) from jsonb_object_keys(object));
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.price_mistakes(price keyframe_private.model_prices)
  RETURNS text
  LANGUAGE plpgsql
@@ -3431,7 +3402,7 @@ begin
       select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
       from keyframe_private.model_prices o
       where o.model = price.model and o.metric = price.metric and o.id <> price.id and o.applies_to <> price.applies_to
-        and keyframe_private.key_count(o.applies_to) = keyframe_private.key_count(price.applies_to)
+        and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(price.applies_to))
         and o.applies_to || price.applies_to = price.applies_to || o.applies_to
     ) found (mistake));
 end
@@ -3565,26 +3536,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.lock_slots(owner uuid)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  perform pg_advisory_xact_lock(hashtextextended('keyframe slots of ' || owner::text, 0));
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.try_lock_slots(owner uuid)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  return pg_try_advisory_xact_lock(hashtextextended('keyframe slots of ' || owner::text, 0));
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.free_slots(owner uuid)
  RETURNS integer
  LANGUAGE plpgsql
@@ -3621,7 +3572,7 @@ declare
   slots integer;
   admitted integer;
 begin
-  perform keyframe_private.lock_slots(owner);
+  perform keyframe_private.take_lock('slots', owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);
@@ -3781,7 +3732,7 @@ begin
   left join lateral (
     select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
     where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
-    order by keyframe_private.key_count(o.applies_to) desc, o.valid_from desc
+    order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
   most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
@@ -4216,16 +4167,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.input_fields()
- RETURNS text[]
- LANGUAGE sql
- IMMUTABLE
- SET search_path TO ''
-AS $function$
-  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
-    || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -4238,7 +4179,9 @@ begin
   if jsonb_typeof(input) is distinct from 'object' then
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
-  if input - keyframe_private.input_fields() <> '{}' then
+  if input - array[
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+    - array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice')) <> '{}' then
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
@@ -4436,7 +4379,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.admit_or_queue()
  SET search_path TO ''
 AS $function$
 begin
-  perform keyframe_private.lock_slots(new.owner_id);
+  perform keyframe_private.take_lock('slots', new.owner_id);
   -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;
@@ -4867,7 +4810,7 @@ declare
   sentence text;
   budget text;
 begin
-  perform keyframe_private.lock_slots(prediction.owner_id);
+  perform keyframe_private.take_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
   where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
     select from keyframe_private.provider_submits o
@@ -4931,7 +4874,7 @@ AS $function$
 declare
   locked bigint[];
 begin
-  if not keyframe_private.try_lock_slots(prediction.owner_id) then
+  if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
   locked := array(
@@ -5159,22 +5102,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.lock_references(owner uuid, waits boolean DEFAULT true)
- RETURNS boolean
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  key constant bigint := hashtextextended('keyframe references of ' || owner::text, 0);
-begin
-  if waits then
-    perform pg_advisory_xact_lock(key);
-    return true;
-  end if;
-  return pg_try_advisory_xact_lock(key);
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.queue_partial_output(prediction keyframe.predictions)
  RETURNS void
  LANGUAGE sql
@@ -5216,7 +5143,7 @@ begin
   for owner in
     select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
   loop
-    perform keyframe_private.lock_references(owner);
+    perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
@@ -5240,7 +5167,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.remove_deleted_reference()
  SET search_path TO ''
 AS $function$
 begin
-  perform keyframe_private.lock_references(old.owner_id);
+  perform keyframe_private.take_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name)
   select 'projects', substr(old.reference_image_path, 10)
   where not keyframe_private.is_reference_used(old.reference_image_path)
@@ -5256,7 +5183,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.keep_reference(path text, owner uuid
 AS $function$
 begin
   perform keyframe_private.require_upload(path, owner);
-  perform keyframe_private.lock_references(owner);
+  perform keyframe_private.take_lock('references', owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
   if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
     perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
@@ -5369,7 +5296,7 @@ begin
   loop
     -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
     -- recorded. An owner's open transaction leaves them to the next run.
-    continue when not keyframe_private.lock_references(owner, waits => false);
+    continue when not keyframe_private.take_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', image.name from unnest(names) as image (name)
     where not keyframe_private.is_reference_used('projects/' || image.name)
@@ -5466,7 +5393,7 @@ begin
     for update skip locked
   loop
     begin
-      if keyframe_private.try_lock_slots(lost.owner_id) then
+      if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
       end if;
     exception when others then
@@ -5732,20 +5659,20 @@ end
 $function$;
 grant execute on function keyframe_private.step_predictions(keyframe.projects) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed_project(project_id uuid)
+CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed(kind text, is_own boolean)
  RETURNS void
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
 begin
-  if exists (select from keyframe.projects p where p.id = refuse_changed_project.project_id) then
-    perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then repeat your request with its new ETag.');
+  if is_own then
+    perform keyframe_private.raise_error('precondition_failed', format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
   end if;
-  perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
 end
 $function$;
-grant execute on function keyframe_private.refuse_changed_project(uuid) to authenticated;
+grant execute on function keyframe_private.refuse_changed(text,boolean) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.shots_of(film uuid)
  RETURNS uuid[]
@@ -5772,20 +5699,6 @@ begin
 end
 $function$;
 grant execute on function keyframe_private.film_json(keyframe.films) to authenticated;
-
-CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed_film(film_id uuid)
- RETURNS void
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  if exists (select from keyframe.films f where f.id = refuse_changed_film.film_id and f.owner_id = auth.uid()) then
-    perform keyframe_private.raise_error('precondition_failed', 'The film has changed since you read it. Read it again, then repeat your request with its new ETag.');
-  end if;
-  perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-end
-$function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
  RETURNS void
@@ -5877,7 +5790,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.prepare_webhook_endpoint()
 AS $function$
 begin
   if new.owner_id is not null then
-    perform pg_advisory_xact_lock(hashtextextended('keyframe endpoints of ' || new.owner_id::text, 0));
+    perform keyframe_private.take_lock('endpoints', new.owner_id);
     if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
       perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
     end if;
@@ -6594,52 +6507,38 @@ $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.fail_overdue(max_rows integer DEFAULT 500)
  RETURNS integer
- LANGUAGE plpgsql
+ LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-declare
-  overdue keyframe.predictions;
-  failed integer := 0;
-begin
-  for overdue in
-    select p.* from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
-    order by p.deadline_at
-    limit max_rows
-    for update skip locked
-  loop
-    if keyframe_private.try_mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') then
-      failed := failed + 1;
-    end if;
-  end loop;
-  return failed;
-end
+  select count(*) filter (where t.has_failed)::integer from (
+    select keyframe_private.try_mark_failed(d.prediction, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') as has_failed
+    from (
+      select p as prediction from keyframe.predictions p
+      where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+      order by p.deadline_at
+      limit max_rows
+      for update skip locked
+    ) d
+  ) t
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.fail_exhausted(max_rows integer DEFAULT 500)
  RETURNS integer
- LANGUAGE plpgsql
+ LANGUAGE sql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-declare
-  exhausted keyframe.predictions;
-  failed integer := 0;
-begin
-  for exhausted in
-    select p.* from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
-    order by p.next_attempt_at
-    limit max_rows
-    for update skip locked
-  loop
-    if keyframe_private.try_mark_failed(exhausted, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') then
-      failed := failed + 1;
-    end if;
-  end loop;
-  return failed;
-end
+  select count(*) filter (where t.has_failed)::integer from (
+    select keyframe_private.try_mark_failed(d.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') as has_failed
+    from (
+      select p as prediction from keyframe.predictions p
+      where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+      order by p.next_attempt_at
+      limit max_rows
+      for update skip locked
+    ) d
+  ) t
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(start uuid, most integer)
@@ -6688,7 +6587,7 @@ declare
 begin
   for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
     begin
-      if keyframe_private.try_lock_slots(owner) then
+      if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
       end if;
     exception when others then

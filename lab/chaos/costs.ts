@@ -136,7 +136,7 @@ export async function lowerBudgets(sql: postgres.Sql): Promise<void> {
   for (const { owner_id } of budgets) {
     await retry(() =>
       sql.begin(async (transaction) => {
-        await transaction`select keyframe_private.lock_slots(${owner_id})`;
+        await transaction`select keyframe_private.take_lock('slots', ${owner_id})`;
         await transaction`
           update keyframe_private.owner_budgets set day_micros = day_micros * 3 / 4, month_micros = month_micros * 3 / 4
           where owner_id = ${owner_id}`;

@@ -87,7 +87,7 @@ async function holdAll(sql: World["sql"], owner: string): Promise<void> {
   await sql.begin(async (open) => {
     await open`select from keyframe.projects where owner_id = ${owner} for update`;
     await open`select from keyframe.predictions where owner_id = ${owner} order by id for update`;
-    await open`select keyframe_private.lock_slots(${owner})`;
+    await open`select keyframe_private.take_lock('slots', ${owner})`;
     await open`select from keyframe_private.provider_submits where owner_id = ${owner} for update`;
     await open`select from keyframe_private.daily_costs for update`;
     await open`select from auth.users where id = ${owner} for update`;

@@ -123,6 +123,24 @@ end
 $$;
 grant execute on function keyframe_private.raise_error(text, text, text) to authenticated, service_role;
 
+-- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. False: without waiting, somebody else holds it.
+create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  key constant bigint := hashtextextended(format('keyframe %s of %s', name, id), 0);
+begin
+  if waits then
+    perform pg_advisory_xact_lock(key);
+    return true;
+  end if;
+  return pg_try_advisory_xact_lock(key);
+end
+$$;
+
 -- The format of times in events and errors: ISO 8601 in UTC with milliseconds.
 create function keyframe_private.wire_time(at timestamptz)
 returns text

@@ -19,10 +19,11 @@ alter table keyframe_private.idempotency_keys enable row level security;
 
 -- Reserves a key for the caller, or returns the resource that it created before. It runs in the transaction of the effect that it guards, so
 -- an equal simultaneous request waits here until the first has committed or failed. Without a hash (the body is not read yet) it
--- reserves the key and compares nothing until set_request_hash. A replay updates the row to its own values, so that one statement
--- reserves and reads. Without a key every request is new.
+-- reserves the key and compares nothing until admit_upload sets the hash. A replay updates the row to its own values, so that one statement
+-- reserves and reads. Without a key every request is new. With a route class it takes a token of the caller, unless it is a replay.
 create function keyframe_private.reserve_idempotency_key(
-  key text, request_hash text, out resource_id uuid, out replayed boolean, out answer jsonb
+  key text, request_hash text, route_class text default null,
+  out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb
 )
 language plpgsql
 volatile
@@ -35,68 +36,39 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
-  if key is null then
-    resource_id := fresh;
-    replayed := false;
-    return;
+  resource_id := fresh;
+  replayed := false;
+  if reserve_idempotency_key.key is not null then
+    -- Keys without a user belong to the secret key. A session that names no user must not use them.
+    if caller is null and auth.role() is distinct from 'service_role' then
+      perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
+    end if;
+    insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
+    values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
+    on conflict (owner_id, key) do update
+      set (resource_id, request_hash, answer, created_at) = (
+        select
+          case when was.expired then excluded.resource_id else k.resource_id end,
+          case when was.expired then excluded.request_hash else k.request_hash end,
+          case when not was.expired then k.answer end,
+          case when was.expired then excluded.created_at else k.created_at end
+        from (select k.created_at < now() - interval '24 hours' as expired) was
+      )
+    returning k.* into kept;
+    if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
+      perform keyframe_private.raise_error(
+        'idempotency_mismatch',
+        'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
+      );
+    end if;
+    resource_id := kept.resource_id;
+    replayed := kept.resource_id <> fresh;
+    answer := kept.answer;
   end if;
-  -- Keys without a user belong to the secret key. A session that names no user must not use them.
-  if caller is null and auth.role() is distinct from 'service_role' then
-    perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
+  if replayed then
+    rate := keyframe_private.rate_state(route_class);
+  elsif route_class is not null then
+    rate := keyframe_private.take_token(route_class);
   end if;
-  insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
-  values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
-  on conflict (owner_id, key) do update
-    set (resource_id, request_hash, answer, created_at) = (
-      select
-        case when was.expired then excluded.resource_id else k.resource_id end,
-        case when was.expired then excluded.request_hash else k.request_hash end,
-        case when not was.expired then k.answer end,
-        case when was.expired then excluded.created_at else k.created_at end
-      from (select k.created_at < now() - interval '24 hours' as expired) was
-    )
-  returning k.* into kept;
-  if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
-    perform keyframe_private.raise_error(
-      'idempotency_mismatch',
-      'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
-    );
-  end if;
-  resource_id := kept.resource_id;
-  replayed := kept.resource_id <> fresh;
-  answer := kept.answer;
 end
 $$;
-
--- Sets the hash of a request that reserved its key before its body was read. Returns the resource of the key; null
--- when no reservation is open: the key is new, or an equal request has set the hash already.
-create function keyframe_private.set_request_hash(key text, request_hash text)
-returns uuid
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-#variable_conflict use_column
-declare
-  made uuid;
-begin
-  update keyframe_private.idempotency_keys k set request_hash = set_request_hash.request_hash
-  where k.owner_id = auth.uid() and k.key = set_request_hash.key and k.request_hash is null
-  returning k.resource_id into made;
-  return made;
-end
-$$;
-
--- Stores the answer for a replay, when no row can reproduce it.
-create function keyframe_private.store_idempotent_answer(resource_id uuid, answer jsonb)
-returns void
-language sql
-volatile
-set search_path = ''
-as $$
-  update keyframe_private.idempotency_keys k set answer = store_idempotent_answer.answer where k.resource_id = store_idempotent_answer.resource_id
-$$;
-
-grant execute on function keyframe_private.reserve_idempotency_key(text, text) to authenticated, service_role;
-grant execute on function keyframe_private.set_request_hash(text, text) to authenticated;

@@ -29,17 +29,6 @@ comment on column keyframe_private.model_prices.source is 'The address of the pa
 comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
 alter table keyframe_private.model_prices enable row level security;
 
-create function keyframe_private.key_count(object jsonb)
-returns bigint
-language plpgsql
-immutable
-set search_path = ''
-as $$
-begin
-  return (select count(*) from jsonb_object_keys(object));
-end
-$$;
-
 -- The mistakes in a price, each a sentence with its path; null when there is none.
 create function keyframe_private.price_mistakes(price keyframe_private.model_prices)
 returns text
@@ -72,7 +61,7 @@ begin
       select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
       from keyframe_private.model_prices o
       where o.model = price.model and o.metric = price.metric and o.id <> price.id and o.applies_to <> price.applies_to
-        and keyframe_private.key_count(o.applies_to) = keyframe_private.key_count(price.applies_to)
+        and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(price.applies_to))
         and o.applies_to || price.applies_to = price.applies_to || o.applies_to
     ) found (mistake));
 end

@@ -1,32 +1,8 @@
 -- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
 -- so the long line of one owner costs the others nothing.
 
--- Serialises counting and filling the slots of one owner, until the transaction ends.
-create function keyframe_private.lock_slots(owner uuid)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  perform pg_advisory_xact_lock(hashtextextended('keyframe slots of ' || owner::text, 0));
-end
-$$;
-
--- Like lock_slots, but false instead of waiting. For work on predictions of several owners: a transaction that stays open may hold up
--- its own owner alone.
-create function keyframe_private.try_lock_slots(owner uuid)
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  return pg_try_advisory_xact_lock(hashtextextended('keyframe slots of ' || owner::text, 0));
-end
-$$;
-
--- How many more predictions of this owner may start. Valid only while lock_slots is held.
+-- How many more predictions of this owner may start. Valid only while the owner's lock `slots` is held: it serialises counting and
+-- filling. Work on predictions of several owners does not wait for it: a transaction that stays open may hold up its own owner alone.
 create function keyframe_private.free_slots(owner uuid)
 returns integer
 language plpgsql
@@ -67,7 +43,7 @@ declare
   slots integer;
   admitted integer;
 begin
-  perform keyframe_private.lock_slots(owner);
+  perform keyframe_private.take_lock('slots', owner);
   -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
   moment := clock_timestamp();
   slots := keyframe_private.free_slots(owner);

@@ -111,7 +111,7 @@ begin
   left join lateral (
     select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
     where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
-    order by keyframe_private.key_count(o.applies_to) desc, o.valid_from desc
+    order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
   ) p on true;
   most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));

@@ -392,17 +392,6 @@ begin
 end
 $$;
 
--- The fields that an input can have.
-create function keyframe_private.input_fields()
-returns text[]
-language sql
-immutable
-set search_path = ''
-as $$
-  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
-    || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
-$$;
-
 -- What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb
@@ -417,7 +406,9 @@ begin
   if jsonb_typeof(input) is distinct from 'object' then
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
-  if input - keyframe_private.input_fields() <> '{}' then
+  if input - array[
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+    - array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice')) <> '{}' then
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
@@ -624,7 +615,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform keyframe_private.lock_slots(new.owner_id);
+  perform keyframe_private.take_lock('slots', new.owner_id);
   -- Read under the lock, so that created_at has the order of the line.
   new.created_at := clock_timestamp();
   new.updated_at := new.created_at;

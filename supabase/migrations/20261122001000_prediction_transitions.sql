@@ -72,7 +72,7 @@ declare
   sentence text;
   budget text;
 begin
-  perform keyframe_private.lock_slots(prediction.owner_id);
+  perform keyframe_private.take_lock('slots', prediction.owner_id);
   select s.* into released from keyframe_private.provider_submits s
   where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
     select from keyframe_private.provider_submits o
@@ -145,7 +145,7 @@ as $$
 declare
   locked bigint[];
 begin
-  if not keyframe_private.try_lock_slots(prediction.owner_id) then
+  if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
   locked := array(

@@ -124,15 +124,13 @@ begin
     end;
   end if;
   -- More progress waits for nobody: the next callback or poll says it again.
-  if provider_status = 'processing' then
-    if exists (
-      select from keyframe.predictions p
-      where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
-    ) then
-      perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
-      if not found then
-        return 'unchanged';
-      end if;
+  if provider_status = 'processing' and exists (
+    select from keyframe.predictions p
+    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+  ) then
+    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+    if not found then
+      return 'unchanged';
     end if;
   end if;
   select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;

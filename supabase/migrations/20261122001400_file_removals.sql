@@ -46,25 +46,6 @@ begin
 end
 $$;
 
--- Serialises the first use of an owner's reference image and the check that it is unused, until the transaction ends. False: without
--- waiting, somebody else holds it.
-create function keyframe_private.lock_references(owner uuid, waits boolean default true)
-returns boolean
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  key constant bigint := hashtextextended('keyframe references of ' || owner::text, 0);
-begin
-  if waits then
-    perform pg_advisory_xact_lock(key);
-    return true;
-  end if;
-  return pg_try_advisory_xact_lock(key);
-end
-$$;
-
 -- Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its
 -- output.
 create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
@@ -117,7 +98,7 @@ begin
   for owner in
     select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
   loop
-    perform keyframe_private.lock_references(owner);
+    perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
   insert into keyframe_private.file_removals (bucket, name, prediction_id)
@@ -146,7 +127,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  perform keyframe_private.lock_references(old.owner_id);
+  perform keyframe_private.take_lock('references', old.owner_id);
   insert into keyframe_private.file_removals (bucket, name)
   select 'projects', substr(old.reference_image_path, 10)
   where not keyframe_private.is_reference_used(old.reference_image_path)
@@ -167,7 +148,7 @@ set search_path = ''
 as $$
 begin
   perform keyframe_private.require_upload(path, owner);
-  perform keyframe_private.lock_references(owner);
+  perform keyframe_private.take_lock('references', owner);
   delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
   if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
     perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
@@ -323,7 +304,7 @@ begin
   loop
     -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
     -- recorded. An owner's open transaction leaves them to the next run.
-    continue when not keyframe_private.lock_references(owner, waits => false);
+    continue when not keyframe_private.take_lock('references', owner, waits => false);
     insert into keyframe_private.file_removals (bucket, name)
     select 'projects', image.name from unnest(names) as image (name)
     where not keyframe_private.is_reference_used('projects/' || image.name)

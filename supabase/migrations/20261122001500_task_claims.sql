@@ -97,7 +97,7 @@ begin
     for update skip locked
   loop
     begin
-      if keyframe_private.try_lock_slots(lost.owner_id) then
+      if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
       end if;
     exception when others then

@@ -231,12 +231,9 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   wanted keyframe.predictions;
 begin
-  if not request.replayed then
-    perform keyframe_private.take_token('change');
-  end if;
   select p.* into wanted from keyframe.predictions p
   where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
   for update;
@@ -250,7 +247,7 @@ begin
     select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
   end if;
   return json_build_object(
-    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('change'));
+    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
 end
 $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
@@ -264,16 +261,16 @@ security definer
 set search_path = ''
 as $$
 declare
+  rate jsonb := keyframe_private.take_token('change');
   changed keyframe.predictions;
 begin
-  perform keyframe_private.take_token('change');
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
   where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
   returning p.* into changed;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', keyframe_private.rate_state('change'));
+  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
 end
 $$;
 comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
@@ -288,10 +285,10 @@ security definer
 set search_path = ''
 as $$
 declare
+  rate jsonb := keyframe_private.take_token('change');
   wanted keyframe.predictions;
   before json;
 begin
-  perform keyframe_private.take_token('change');
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
   select p.* into wanted from keyframe.predictions p
@@ -310,19 +307,19 @@ begin
   end if;
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
-  return json_build_object('prediction', before, 'rate', keyframe_private.rate_state('change'));
+  return json_build_object('prediction', before, 'rate', rate);
 end
 $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
 
 -- Admits an upload before its body is read: takes a token and names the file. With an Idempotency-Key it is called again with the
 -- hash of the body. The same key returns the same file, but each sending takes a token: its body is read before anything tells that
--- it is a repetition. An upload that is then refused for its content has used its token.
+-- it is a repetition. An upload that is then refused for its content has used its token. Definer, because users may not write keys.
 create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
 returns jsonb
 language plpgsql
 volatile
-security invoker
+security definer
 set search_path = ''
 as $$
 declare
@@ -330,10 +327,13 @@ declare
   replayed boolean := false;
 begin
   if request_hash is not null then
-    file := keyframe_private.set_request_hash(idempotency_key, request_hash);
+    -- None when no reservation is open: the key is new, or an equal request has set the hash already.
+    update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
+    where k.owner_id = auth.uid() and k.key = idempotency_key and k.request_hash is null
+    returning k.resource_id into file;
   end if;
   if file is null then
-    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, request_hash) r;
+    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
     if request_hash is null or not replayed then
       perform keyframe_private.take_token('upload');
     end if;

@@ -123,22 +123,21 @@ end
 $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
--- Raises precondition_failed for a project of the caller, not_found for every other.
-create function keyframe_private.refuse_changed_project(project_id uuid)
+-- Raises precondition_failed for a project or film of the caller, not_found for every other.
+create function keyframe_private.refuse_changed(kind text, is_own boolean)
 returns void
 language plpgsql
 stable
-security invoker
 set search_path = ''
 as $$
 begin
-  if exists (select from keyframe.projects p where p.id = refuse_changed_project.project_id) then
-    perform keyframe_private.raise_error('precondition_failed', 'The project has changed since you read it. Read it again, then repeat your request with its new ETag.');
+  if is_own then
+    perform keyframe_private.raise_error('precondition_failed', format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
   end if;
-  perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
 end
 $$;
-grant execute on function keyframe_private.refuse_changed_project(uuid) to authenticated;
+grant execute on function keyframe_private.refuse_changed(text, boolean) to authenticated;
 
 -- `changes` has columns and their values; an omitted column keeps its value. With `versions` (times of updated_at, in milliseconds)
 -- it changes only a project of one of them. The triggers on projects count the change and set updated_at.
@@ -160,7 +159,7 @@ begin
   where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed_project(project_id);
+    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
 end
@@ -183,7 +182,7 @@ begin
   where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
   returning p.* into deleted;
   if not found then
-    perform keyframe_private.refuse_changed_project(project_id);
+    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
   return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
 end

@@ -108,21 +108,6 @@ end
 $$;
 comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
 
--- Raises precondition_failed for a film of the caller, not_found for every other.
-create function keyframe_private.refuse_changed_film(film_id uuid)
-returns void
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if exists (select from keyframe.films f where f.id = refuse_changed_film.film_id and f.owner_id = auth.uid()) then
-    perform keyframe_private.raise_error('precondition_failed', 'The film has changed since you read it. Read it again, then repeat your request with its new ETag.');
-  end if;
-  perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
-end
-$$;
-
 -- Makes these projects the shots of a film, in this order. Its other shots leave it; shots of other films leave those.
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void
@@ -175,7 +160,7 @@ begin
   where f.id = update_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   returning f.* into changed;
   if not found then
-    perform keyframe_private.refuse_changed_film(film_id);
+    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
   end if;
   if project_ids is not null then
     perform keyframe_private.order_shots(changed, project_ids);
@@ -196,7 +181,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  token jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.take_token('change'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];
@@ -205,7 +190,7 @@ begin
   where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
   for update;
   if not found then
-    perform keyframe_private.refuse_changed_film(film_id);
+    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
   end if;
   deleted := keyframe_private.film_json(wanted);
   shots := keyframe_private.shots_of(wanted.id);
@@ -216,7 +201,7 @@ begin
   if with_projects then
     delete from keyframe.projects p where p.id = any (shots);
   end if;
-  return json_build_object('film', deleted, 'rate', keyframe_private.rate_state('change'));
+  return json_build_object('film', deleted, 'rate', rate);
 end
 $$;
 comment on function keyframe.delete_film is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';

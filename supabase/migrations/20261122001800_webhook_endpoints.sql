@@ -129,7 +129,7 @@ set search_path = ''
 as $$
 begin
   if new.owner_id is not null then
-    perform pg_advisory_xact_lock(hashtextextended('keyframe endpoints of ' || new.owner_id::text, 0));
+    perform keyframe_private.take_lock('endpoints', new.owner_id);
     if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
       perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
     end if;

@@ -58,11 +58,10 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   created keyframe.webhook_endpoints;
 begin
   if not request.replayed then
-    perform keyframe_private.take_token('create');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -70,7 +69,7 @@ begin
   end if;
   created := keyframe_private.managed_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
-    'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+    'replayed', request.replayed, 'rate', request.rate);
 end
 $$;
 comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
@@ -183,13 +182,10 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint keyframe.webhook_endpoints;
   secret text;
 begin
-  if not request.replayed then
-    perform keyframe_private.take_token('change');
-  end if;
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
@@ -205,7 +201,7 @@ begin
   if not found then
     perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
-  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', keyframe_private.rate_state('change'));
+  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
 end
 $$;
 comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';

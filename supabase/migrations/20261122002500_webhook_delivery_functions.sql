@@ -51,16 +51,15 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
 begin
   if request.replayed then
     return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', keyframe_private.rate_state('create'));
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
   end if;
-  perform keyframe_private.take_token('create');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   if not endpoint.enabled then
     perform keyframe_private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
@@ -72,7 +71,7 @@ begin
   insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
   values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
-  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', keyframe_private.rate_state('create'));
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
 end
 $$;
 comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller.';
@@ -142,21 +141,18 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again keyframe.webhook_deliveries;
 begin
-  if request.replayed then
-    return jsonb_build_object(
-      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'replayed', true, 'rate', keyframe_private.rate_state('change'));
+  again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
+  if not request.replayed then
+    -- One that is being sent now stays with its worker; its retries restart.
+    update keyframe.webhook_deliveries d
+    set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+    where d.id = again.id
+    returning d.* into again;
   end if;
-  perform keyframe_private.take_token('change');
-  again := keyframe_private.managed_delivery(delivery_id, lock => true);
-  -- One that is being sent now stays with its worker; its retries restart.
-  update keyframe.webhook_deliveries d
-  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
-  where d.id = again.id
-  returning d.* into again;
-  return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', false, 'rate', keyframe_private.rate_state('change'));
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', request.replayed, 'rate', request.rate);
 end
 $$;
 comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
@@ -174,7 +170,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
@@ -182,13 +178,12 @@ declare
   recovered integer;
 begin
   if request.replayed then
-    return request.answer || jsonb_build_object('replayed', true, 'rate', keyframe_private.rate_state('change'));
+    return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
-  perform keyframe_private.take_token('change');
   -- The deletion of the endpoint and its other recoveries wait.
   perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
   endpoint := keyframe_private.managed_endpoint(endpoint_id);
-  perform pg_advisory_xact_lock(hashtextextended('keyframe recovery of ' || endpoint.id::text, 0));
+  perform keyframe_private.take_lock('recovery', endpoint.id);
   insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
   select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
   from keyframe.webhook_events v
@@ -211,8 +206,8 @@ begin
   from failed where d.id = failed.id;
   get diagnostics recovered = row_count;
   recovered := recovered + missed;
-  perform keyframe_private.store_idempotent_answer(request.resource_id, jsonb_build_object('recovered', recovered));
-  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', keyframe_private.rate_state('change'));
+  update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered) where k.resource_id = request.resource_id;
+  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
 end
 $$;
 comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';

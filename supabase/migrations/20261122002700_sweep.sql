@@ -4,55 +4,41 @@
 -- Fails predictions past their deadline. The next sweep fails those that cannot be failed now.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
-language plpgsql
+language sql
 volatile
 security definer
 set search_path = ''
 as $$
-declare
-  overdue keyframe.predictions;
-  failed integer := 0;
-begin
-  for overdue in
-    select p.* from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
-    order by p.deadline_at
-    limit max_rows
-    for update skip locked
-  loop
-    if keyframe_private.try_mark_failed(overdue, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') then
-      failed := failed + 1;
-    end if;
-  end loop;
-  return failed;
-end
+  select count(*) filter (where t.has_failed)::integer from (
+    select keyframe_private.try_mark_failed(d.prediction, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') as has_failed
+    from (
+      select p as prediction from keyframe.predictions p
+      where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+      order by p.deadline_at
+      limit max_rows
+      for update skip locked
+    ) d
+  ) t
 $$;
 
 -- Fails predictions whose leases expired too often.
 create function keyframe_private.fail_exhausted(max_rows integer default 500)
 returns integer
-language plpgsql
+language sql
 volatile
 security definer
 set search_path = ''
 as $$
-declare
-  exhausted keyframe.predictions;
-  failed integer := 0;
-begin
-  for exhausted in
-    select p.* from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
-    order by p.next_attempt_at
-    limit max_rows
-    for update skip locked
-  loop
-    if keyframe_private.try_mark_failed(exhausted, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') then
-      failed := failed + 1;
-    end if;
-  end loop;
-  return failed;
-end
+  select count(*) filter (where t.has_failed)::integer from (
+    select keyframe_private.try_mark_failed(d.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') as has_failed
+    from (
+      select p as prediction from keyframe.predictions p
+      where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+      order by p.next_attempt_at
+      limit max_rows
+      for update skip locked
+    ) d
+  ) t
 $$;
 
 -- Owners with a waiting prediction, in descending order of ids from start, wrapping around. Walks the index from owner to owner:
@@ -108,7 +94,7 @@ declare
 begin
   for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
     begin
-      if keyframe_private.try_lock_slots(owner) then
+      if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
       end if;
     exception when others then
@@ -193,7 +179,6 @@ begin
   end if;
 end
 $$;
-
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
 -- Every minute: small batches then keep up with about 30 events a second.

@@ -191,7 +191,7 @@ test("a worker died while it submitted, and more than a hundred held rows are du
 describe("a worker records a result while somebody holds what it needs", () => {
   const lockPrediction: Hold = (sql, { owner }) =>
     sql`select from keyframe.predictions where owner_id = ${owner} for update`;
-  const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.lock_slots(${owner})`;
+  const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.take_lock('slots', ${owner})`;
   const lockSubmits: Hold = (sql) => sql`select from keyframe_private.provider_submits for update`;
   const lockFiles: Hold = (sql) => sql`select from keyframe_private.file_removals for update`;
   const leaseOf = async (id: string) => String((await readRow(db.sql, id)).lease_token);
