@@ -1,5 +1,4 @@
 import { type Clock, systemClock } from "./clock.ts";
-import { randomKey } from "./random-key.ts";
 
 export type KeyframeOptions = (SessionOptions | ServerOptions) & {
   /** The project's Supabase URL, as createClient of supabase-js takes it; not the address of the functions. */
@@ -100,4 +99,13 @@ function supabaseUrl(given: string): string {
     throw new TypeError("url must be the project's Supabase URL, without /functions/v1: the client adds that.");
   }
   return url.origin + path;
+}
+
+/** A random UUID (version 4). crypto.randomUUID is missing on a page loaded by plain http from another machine. */
+export function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
 }

@@ -4167,6 +4167,16 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.input_fields()
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+    || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
  RETURNS jsonb
  LANGUAGE plpgsql
@@ -4179,9 +4189,7 @@ begin
   if jsonb_typeof(input) is distinct from 'object' then
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
-  if input - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
-    - array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice')) <> '{}' then
+  if input - keyframe_private.input_fields() <> '{}' then
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 
@@ -6507,38 +6515,44 @@ $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.fail_overdue(max_rows integer DEFAULT 500)
  RETURNS integer
- LANGUAGE sql
+ LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-  select count(*) filter (where t.has_failed)::integer from (
-    select keyframe_private.try_mark_failed(d.prediction, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') as has_failed
-    from (
-      select p as prediction from keyframe.predictions p
-      where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
-      order by p.deadline_at
-      limit max_rows
-      for update skip locked
-    ) d
-  ) t
+begin
+  return (
+    select count(*) filter (where t.has_failed)::integer from (
+      select keyframe_private.try_mark_failed(d.prediction, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') as has_failed
+      from (
+        select p as prediction from keyframe.predictions p
+        where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+        order by p.deadline_at
+        limit max_rows
+        for update skip locked
+      ) d
+    ) t);
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.fail_exhausted(max_rows integer DEFAULT 500)
  RETURNS integer
- LANGUAGE sql
+ LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-  select count(*) filter (where t.has_failed)::integer from (
-    select keyframe_private.try_mark_failed(d.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') as has_failed
-    from (
-      select p as prediction from keyframe.predictions p
-      where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
-      order by p.next_attempt_at
-      limit max_rows
-      for update skip locked
-    ) d
-  ) t
+begin
+  return (
+    select count(*) filter (where t.has_failed)::integer from (
+      select keyframe_private.try_mark_failed(d.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') as has_failed
+      from (
+        select p as prediction from keyframe.predictions p
+        where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+        order by p.next_attempt_at
+        limit max_rows
+        for update skip locked
+      ) d
+    ) t);
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(start uuid, most integer)

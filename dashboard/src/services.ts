@@ -1,7 +1,7 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { createContext, useContext, useRef } from "react";
 import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
-import { randomKey } from "../../client/random-key.ts";
+import { randomKey } from "../../client/settings.ts";
 import type { Config } from "./config.ts";
 
 export type Services = {

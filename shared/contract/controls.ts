@@ -5,7 +5,7 @@ import { id, imagePath, line, referenceImagePath, text, step, time } from "./fie
 export const aspectRatio = z.string().regex(/^[1-9]\d?:[1-9]\d?$/, "Must have the shape width:height, such as 16:9.");
 
 /** The provider's name of a model. */
-export const modelName = z
+const modelName = z
   .string()
   .max(200)
   .regex(

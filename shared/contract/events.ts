@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cost } from "./costs.ts";
 import { id, step } from "./fields.ts";
 
 /** ISO 8601 in UTC with milliseconds, as Postgres writes it: `2026-03-01T09:30:00.000Z`. */
@@ -36,14 +37,7 @@ const generation = {
   /** The default of that time, if it was not available and `model` took its place. */
   requestedModel: z.string().optional(),
   /** What it cost, in millionths of a dollar. amountMicros is null while that is open or unknown; the prediction has the later state. */
-  cost: z
-    .strictObject({
-      amountMicros: z.int().min(0).nullable(),
-      atMostMicros: z.int().min(0).nullable(),
-      currency: z.literal("USD"),
-      state: z.enum(["held", "settled", "released", "unknown"]),
-    })
-    .optional(),
+  cost: z.strictObject(cost.shape).optional(),
   createdAt: time,
   completedAt: time,
 };

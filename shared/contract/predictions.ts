@@ -105,4 +105,3 @@ export const prediction = z
 export type Prediction = z.infer<typeof prediction>;
 
 export const uploadedReferenceImage = z.object({ referenceImagePath }).meta({ id: "UploadedReferenceImage" });
-export type UploadedReferenceImage = z.infer<typeof uploadedReferenceImage>;

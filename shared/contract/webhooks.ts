@@ -129,7 +129,6 @@ export const webhook = z
 export type Webhook = z.infer<typeof webhook>;
 
 export const webhookList = z.object({ webhooks: z.array(webhook) }).meta({ id: "WebhookList" });
-export type WebhookList = z.infer<typeof webhookList>;
 
 export const webhookSecretAnswer = z
   .object({
@@ -144,7 +143,7 @@ export const createdWebhook = z
 export type CreatedWebhook = z.infer<typeof createdWebhook>;
 
 /** `error`: http_status, timeout, connection, dns, tls, address, redirect, too_large or not_signed. `responseExcerpt`: the first 1 KiB of the answer. */
-export const deliveryAttempt = z
+const deliveryAttempt = z
   .object({
     attempt: z.int(),
     startedAt: time,
@@ -194,4 +193,3 @@ export const deliveryPage = z.object({ deliveries: z.array(delivery), nextCursor
 export type DeliveryPage = z.infer<typeof deliveryPage>;
 
 export const recoveredDeliveries = z.object({ recovered: z.int() }).meta({ id: "RecoveredDeliveries" });
-export type RecoveredDeliveries = z.infer<typeof recoveredDeliveries>;

@@ -34,9 +34,6 @@ export const httpUrl = z
   .url({ protocol: /^https?$/, error: "must be an http or https address" })
   .transform((url) => url.replace(/\/+$/, ""));
 
-/** SUPABASE_URL. */
-export const supabaseUrl = httpUrl;
-
 /** A JSON object of keys by name, read as its key `default`. */
 const apiKeys = jsonText
   .pipe(
@@ -123,7 +120,7 @@ const readByUndici = z.string().optional();
 /** The variables of each function, by its name. The platform sets those of SUPABASE. */
 export const functionEnvironments = {
   api: z.object({
-    SUPABASE_URL: supabaseUrl,
+    SUPABASE_URL: httpUrl,
     SUPABASE_PUBLISHABLE_KEYS: apiKeys,
     SUPABASE_JWKS: supabaseJwks,
     /** A caller of the webhook paths with this key manages the service-wide endpoints. */
@@ -138,7 +135,7 @@ export const functionEnvironments = {
     KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,
   }),
   "keyframe-generate": z.object({
-    SUPABASE_URL: supabaseUrl,
+    SUPABASE_URL: httpUrl,
     SUPABASE_SECRET_KEYS: supabaseSecretKeys,
     KEYFRAME_KICK_SECRET: webhookSecret,
     KEYFRAME_REPLICATE_API_TOKEN: z.string().min(1),
@@ -148,12 +145,12 @@ export const functionEnvironments = {
     KEYFRAME_PUBLIC_URL: httpUrl.optional(),
   }),
   "keyframe-replicate-webhook": z.object({
-    SUPABASE_URL: supabaseUrl,
+    SUPABASE_URL: httpUrl,
     SUPABASE_SECRET_KEYS: supabaseSecretKeys,
     KEYFRAME_REPLICATE_WEBHOOK_SECRET: webhookSecret,
   }),
   "keyframe-deliver": z.object({
-    SUPABASE_URL: supabaseUrl,
+    SUPABASE_URL: httpUrl,
     SUPABASE_SECRET_KEYS: supabaseSecretKeys,
     KEYFRAME_KICK_SECRET: webhookSecret,
     KEYFRAME_ALLOW_LOCAL_WEBHOOKS: allowLocalWebhooks,

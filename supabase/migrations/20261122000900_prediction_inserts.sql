@@ -392,6 +392,18 @@ begin
 end
 $$;
 
+-- The fields that an input can have. Immutable, so the plan of a session has the list: known_controls is planned at each call, which took
+-- half of the time of a start.
+create function keyframe_private.input_fields()
+returns text[]
+language sql
+immutable
+set search_path = ''
+as $$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+    || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
+$$;
+
 -- What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb
@@ -406,9 +418,7 @@ begin
   if jsonb_typeof(input) is distinct from 'object' then
     perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
   end if;
-  if input - array[
-    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
-    - array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice')) <> '{}' then
+  if input - keyframe_private.input_fields() <> '{}' then
     perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
   end if;
 

@@ -4,41 +4,47 @@
 -- Fails predictions past their deadline. The next sweep fails those that cannot be failed now.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
-language sql
+language plpgsql
 volatile
 security definer
 set search_path = ''
 as $$
-  select count(*) filter (where t.has_failed)::integer from (
-    select keyframe_private.try_mark_failed(d.prediction, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') as has_failed
-    from (
-      select p as prediction from keyframe.predictions p
-      where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
-      order by p.deadline_at
-      limit max_rows
-      for update skip locked
-    ) d
-  ) t
+begin
+  return (
+    select count(*) filter (where t.has_failed)::integer from (
+      select keyframe_private.try_mark_failed(d.prediction, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') as has_failed
+      from (
+        select p as prediction from keyframe.predictions p
+        where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+        order by p.deadline_at
+        limit max_rows
+        for update skip locked
+      ) d
+    ) t);
+end
 $$;
 
 -- Fails predictions whose leases expired too often.
 create function keyframe_private.fail_exhausted(max_rows integer default 500)
 returns integer
-language sql
+language plpgsql
 volatile
 security definer
 set search_path = ''
 as $$
-  select count(*) filter (where t.has_failed)::integer from (
-    select keyframe_private.try_mark_failed(d.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') as has_failed
-    from (
-      select p as prediction from keyframe.predictions p
-      where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
-      order by p.next_attempt_at
-      limit max_rows
-      for update skip locked
-    ) d
-  ) t
+begin
+  return (
+    select count(*) filter (where t.has_failed)::integer from (
+      select keyframe_private.try_mark_failed(d.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') as has_failed
+      from (
+        select p as prediction from keyframe.predictions p
+        where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+        order by p.next_attempt_at
+        limit max_rows
+        for update skip locked
+      ) d
+    ) t);
+end
 $$;
 
 -- Owners with a waiting prediction, in descending order of ids from start, wrapping around. Walks the index from owner to owner:

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { parseOptions } from "../../local/stack/command-line.ts";
-import { httpUrl, readEnvironment, supabaseSecretKeys, supabaseUrl } from "../../shared/platform/environment.ts";
+import { httpUrl, readEnvironment, supabaseSecretKeys } from "../../shared/platform/environment.ts";
 import type { RowSource } from "./read-rows.ts";
 
 type CheckArguments = {
@@ -12,7 +12,7 @@ type CheckArguments = {
 };
 
 const environmentOf = z.object({
-  SUPABASE_URL: supabaseUrl.optional(),
+  SUPABASE_URL: httpUrl.optional(),
   SUPABASE_SECRET_KEYS: supabaseSecretKeys.optional(),
   SUPABASE_SECRET_KEY: z.string().optional(),
   KEYFRAME_REPLICATE_API_TOKEN: z.string().optional(),

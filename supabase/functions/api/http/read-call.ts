@@ -1,23 +1,16 @@
 import { z } from "zod";
+import type { OperationId } from "../../../../shared/contract/operations/index.ts";
 import { type Operation, takesKey } from "../../../../shared/contract/operations/operation.ts";
 import type { BodyReader } from "../../../../shared/http/read-body.ts";
-import type { Caller, Credential } from "../auth/verify-session.ts";
+import type { Caller } from "../auth/verify-session.ts";
+import type { Call } from "../call.ts";
 import { hashRequest, type Idempotency, readKey } from "./idempotency.ts";
 import { invalidFields, invalidRequest, issueSentence } from "./invalid-request.ts";
 import { openUpload } from "./read-upload.ts";
 import { readJson } from "./request-body.ts";
 
-/** A validated request of any operation; call.ts has the type for each operation. */
-export type AnyCall = {
-  ownerId: string | null;
-  token: Credential;
-  path: (name: string) => string;
-  query: unknown;
-  body: unknown;
-  idempotency: Idempotency;
-  headers: Headers;
-  signal: AbortSignal;
-};
+/** A validated request of any operation. */
+export type AnyCall = Omit<Call<OperationId>, "query" | "body"> & { query: unknown; body: unknown };
 
 /**
  * Validates a request by its operation. Throws ApiError: invalid_request, invalid_json, unsupported_media_type, and the

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
-import { type Image, sniffImage } from "../../../../shared/media/media.ts";
+import { type Image, MEDIA_EXTENSIONS, sniffImage } from "../../../../shared/media/media.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { isServer } from "../auth/verify-session.ts";
 import { answerBase } from "../rows/database.ts";
@@ -10,12 +10,6 @@ import { answerHeaders } from "../http/respond.ts";
 import { hashRequest, type Idempotency } from "../http/idempotency.ts";
 
 const admitted = answerBase.extend({ file_id: z.uuid() });
-
-const EXTENSION: Record<Image["contentType"], string> = {
-  "image/png": "png",
-  "image/jpeg": "jpg",
-  "image/webp": "webp",
-};
 
 /**
  * POST /api/projects/reference-images → 201 { referenceImagePath }. A token of the caller's rate limit is taken before the body is
@@ -31,7 +25,7 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
     const request_hash = repeats ? await hashRequest("POST", "/api/projects/reference-images", bytes) : undefined;
     const stripped = withoutMetadata(bytes, image);
     if (request_hash !== undefined) answer = await admit({ ...call.idempotency, request_hash });
-    const name = `${answer.file_id}.${EXTENSION[image.contentType]}`;
+    const name = `${answer.file_id}.${MEDIA_EXTENSIONS[image.contentType]}`;
     // When a file of this name exists, a request with the same key, or the first sending of this one, has stored it.
     await storage.uploadReference(name, stripped, call.token);
     if (isServer(call.token)) {

@@ -66,7 +66,7 @@ export class ConnectionStream extends Duplex {
 }
 
 /** What undici writes: the head of a request as text, its body as bytes. */
-export type Chunk = { chunk: Uint8Array | string; encoding: BufferEncoding };
+type Chunk = { chunk: Uint8Array | string; encoding: BufferEncoding };
 
 const encoder = new TextEncoder();
 

@@ -1,8 +1,8 @@
-import { isIP, type LookupFunction } from "node:net";
+import { isIP } from "node:net";
 import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
 
 /** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
-export type DialSettings = { lookup: LookupFunction; ca?: string };
+export type DialSettings = { lookup: CheckedLookup; ca?: string };
 
 export type Peer = { protocol: string; hostname: string; port: number };
 
@@ -13,19 +13,10 @@ export type Peer = { protocol: string; hostname: string; port: number };
  */
 export async function dial(peer: Peer, { lookup, ca }: DialSettings, signal: AbortSignal): Promise<Deno.Conn> {
   const { protocol, hostname, port } = peer;
-  const addresses = isIP(hostname) === 0 ? await ask(lookup, hostname) : [hostname];
+  const addresses = isIP(hostname) === 0 ? await lookup(hostname) : [hostname];
   const connection = await connectFirst(addresses, port, signal);
   connection.setNoDelay(true);
   return protocol === "https:" ? await secure(connection, hostname, ca, signal) : connection;
-}
-
-function ask(lookup: LookupFunction, hostname: string): Promise<string[]> {
-  return new Promise((resolve, reject) =>
-    lookup(hostname, { all: true }, (error, found) => {
-      if (error) reject(error);
-      else resolve(typeof found === "string" ? [found] : found.map(({ address }) => address));
-    }),
-  );
 }
 
 /** When aborted during a handshake, Deno may keep the socket until the other side closes it. */
@@ -146,30 +137,24 @@ export function classifyError(error: unknown): ErrorClass {
   return code === "UND_ERR_HEADERS_OVERFLOW" ? "too_large" : "connection";
 }
 
-export type ResolvedAddress = { address: string; family: number };
-
 /** All A and AAAA addresses of a name. Rejects or returns none when there are none. */
-export type Resolve = (hostname: string) => Promise<ResolvedAddress[]>;
+export type Resolve = (hostname: string) => Promise<{ address: string }[]>;
+
+/** The addresses to connect to, one at least. Throws SendError. */
+export type CheckedLookup = (hostname: string) => Promise<string[]>;
 
 /**
- * The `lookup` of a connection. The connection uses the returned addresses, so nothing can change after the check. One forbidden address
- * among several refuses the name. Not called for IP addresses, which checkUrl checks.
+ * The connection uses the returned addresses, so nothing can change after the check. One forbidden address among several refuses the name.
+ * Not called for IP addresses, which checkUrl checks.
  */
-export function createCheckedLookup(resolve: Resolve, rules: AddressRules): LookupFunction {
-  async function find(hostname: string): Promise<[ResolvedAddress, ...ResolvedAddress[]]> {
-    const [first, ...others] = await resolve(hostname).catch(() => []);
-    if (first === undefined) throw new SendError("dns", "The name does not resolve.");
-    for (const { address } of [first, ...others]) {
+export function createCheckedLookup(resolve: Resolve, rules: AddressRules): CheckedLookup {
+  return async (hostname) => {
+    const found = await resolve(hostname).catch(() => []);
+    if (found.length === 0) throw new SendError("dns", "The name does not resolve.");
+    for (const { address } of found) {
       const reason = checkAddress(address, rules);
       if (reason !== null) throw new SendError("address", reason);
     }
-    return [first, ...others];
-  }
-
-  return (hostname, options, callback) => {
-    find(hostname).then(
-      (found) => (options.all ? callback(null, found) : callback(null, found[0].address, found[0].family)),
-      (error: SendError) => callback(error, ""),
-    );
+    return found.map(({ address }) => address);
   };
 }

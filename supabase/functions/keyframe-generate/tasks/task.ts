@@ -1,15 +1,10 @@
 import { z } from "zod";
 import { id, step } from "../../../../shared/contract/fields.ts";
 import { modelSettings } from "../../../../shared/replicate/build-input.ts";
+import { providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
 
-/** The id becomes part of URLs and paths. */
-const providerId = z.string().regex(/^[A-Za-z0-9_-]{1,100}$/);
-const time = z.string().transform((text, context) => {
-  const read = new Date(text);
-  if (!Number.isNaN(read.getTime())) return read;
-  context.addIssue({ code: "custom", message: "not a time" });
-  return z.NEVER;
-});
+const provider_prediction_id = providerPrediction.shape.id;
+const time = z.string().pipe(z.coerce.date());
 
 const leased = {
   id,
@@ -44,7 +39,7 @@ const submitTask = z.object({
 const searchTask = submitTask
   .omit({ project_id: true, owner_id: true, lease_token: true, deadline_at: true, images: true })
   .extend({ task: z.literal("search"), search_attempt: z.int().min(1), search_since: time });
-const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id: providerId });
+const pollTask = z.object({ task: z.literal("poll"), ...leased, provider_prediction_id });
 const storeTask = z.object({
   task: z.literal("store"),
   ...leased,
@@ -62,7 +57,7 @@ const cancelTask = z.object({
   task: z.literal("cancel"),
   id,
   attempt: leased.attempt,
-  provider_prediction_id: providerId,
+  provider_prediction_id,
 });
 
 /** A task from claim_predictions. */
@@ -73,7 +68,6 @@ export function identify({ task, id }: { task: string; id: string }): Record<str
   return task === "remove" ? { taskId: id } : { predictionId: id };
 }
 
-export type Task = z.infer<typeof task>;
 export type SubmitTask = z.infer<typeof submitTask>;
 export type SearchTask = z.infer<typeof searchTask>;
 /** What identifies the runs of a prediction at the provider. */

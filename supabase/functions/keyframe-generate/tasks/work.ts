@@ -98,7 +98,7 @@ const MAX_REQUESTS = 40;
 const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 408, 429, 502, 503, 504];
 
 /** Removes files from Storage. Those that Storage refuses are tried again later. Throws DatabaseError. */
-export async function removeFiles(task: RemoveTask, deps: Deps, signal: AbortSignal): Promise<void> {
+async function removeFiles(task: RemoveTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const { database, storage, log } = deps;
   const buckets = [...Map.groupBy(task.files, ({ bucket }) => bucket)];
   const removals = await Promise.all(buckets.map(([bucket, files]) => removeFrom(storage, bucket, files, signal)));
