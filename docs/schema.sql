@@ -2280,7 +2280,6 @@ alter table keyframe_private.worker_heartbeats enable row level security;
 create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
-  prediction_id uuid,
   due_at timestamp with time zone not null default now(),
   writer_lease_token uuid,
   lease_token uuid,
@@ -2288,7 +2287,6 @@ create table keyframe_private.file_removals (
   constraint file_removals_pkey PRIMARY KEY (bucket, name)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
-comment on column keyframe_private.file_removals.prediction_id is 'The prediction whose end or deletion left the file; null for an image that no prediction used.';
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
 comment on column keyframe_private.file_removals.writer_lease_token is 'The lease under which a worker may still be writing the file: a removal is final only after it.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
@@ -5115,8 +5113,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.queue_partial_output(prediction keyf
  LANGUAGE sql
  SET search_path TO ''
 AS $function$
-  insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, writer_lease_token)
-  select 'keyframe-outputs', name, prediction.id,
+  insert into keyframe_private.file_removals (bucket, name, due_at, writer_lease_token)
+  select 'keyframe-outputs', name,
     case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end, prediction.lease_token
   from keyframe_private.output_names(prediction) as name
   on conflict do nothing
@@ -5144,8 +5142,8 @@ declare
   owner uuid;
 begin
   perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
-  insert into keyframe_private.file_removals (bucket, name, prediction_id)
-  select 'keyframe-outputs', d.output_path, d.id from deleted d where d.output_path is not null
+  insert into keyframe_private.file_removals (bucket, name)
+  select 'keyframe-outputs', d.output_path from deleted d where d.output_path is not null
   on conflict do nothing;
 
   for owner in
@@ -5154,8 +5152,8 @@ begin
     perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
   end loop;
   -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
-  insert into keyframe_private.file_removals (bucket, name, prediction_id)
-  select distinct on (image.path) 'projects', substr(image.path, 10), d.id
+  insert into keyframe_private.file_removals (bucket, name)
+  select distinct 'projects', substr(image.path, 10)
   from deleted d
   cross join lateral keyframe_private.images_of(d.input) as image
   where image.path is not null and not keyframe_private.is_reference_used(image.path)

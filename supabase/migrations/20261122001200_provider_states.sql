@@ -95,7 +95,8 @@ $$;
 -- submitted again). found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text' when only the text
 -- is equal. attempt_without_run is the attempt that is not sent because an earlier one's run was found. failure is why the run failed, as
 -- provider-prediction.ts reads it: input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected
--- content. metrics are what the provider counted.
+-- content. metrics are what the provider counted. Named arguments instead of one object: the Data API refuses a call whose names or types
+-- do not fit, before anything is recorded.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, callback_id text default null,

@@ -151,8 +151,8 @@ describe("an output that may lie in Storage although its prediction did not succ
 describe("a task to remove files", () => {
   const note = (count: number) =>
     db.sql`
-      insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at)
-      select 'keyframe-outputs', 'file-' || i, gen_random_uuid(), ${new Date(Date.now() - 1000)}
+      insert into keyframe_private.file_removals (bucket, name, due_at)
+      select 'keyframe-outputs', 'file-' || i, ${new Date(Date.now() - 1000)}
       from generate_series(1, ${count}::int) i`;
 
   test("250 files → three tasks one after the other, never two at once, each file once", async () => {

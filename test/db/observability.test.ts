@@ -382,9 +382,9 @@ describe("cron", () => {
 
 test("files to remove → how many, how many now, how many have failed so far, since when", async () => {
   await db.sql`
-    insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at, failures) values
-      ('keyframe-outputs', 'a', gen_random_uuid(), ${ago(200)}, 3), ('keyframe-outputs', 'b', gen_random_uuid(), ${ago(5)}, 0),
-      ('keyframe-outputs', 'c', gen_random_uuid(), ${ago(-60)}, 1)`;
+    insert into keyframe_private.file_removals (bucket, name, due_at, failures) values
+      ('keyframe-outputs', 'a', ${ago(200)}, 3), ('keyframe-outputs', 'b', ${ago(5)}, 0),
+      ('keyframe-outputs', 'c', ${ago(-60)}, 1)`;
   const { fileRemovals } = await read();
   expect(fileRemovals).toMatchObject({ pending: 3, due: 2, failing: 2 });
   expectAge(fileRemovals.oldestDueSeconds, 200);

@@ -54,8 +54,8 @@ beforeAll(async () => {
       select id, 'reference', 'projects/' || row_number() over () || '.png' from keyframe.predictions
       where id not in (select prediction_id from keyframe_private.prediction_images)`;
     await sql`
-      insert into keyframe_private.file_removals (bucket, name, prediction_id, due_at)
-      select 'keyframe-outputs', 'file-' || i, gen_random_uuid(), now() + interval '1 hour' from generate_series(1, ${MANY}::int) i`;
+      insert into keyframe_private.file_removals (bucket, name, due_at)
+      select 'keyframe-outputs', 'file-' || i, now() + interval '1 hour' from generate_series(1, ${MANY}::int) i`;
     await sql`
       insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, step, model, submitted_at, ended_at, outcome, cost_state, provider_prediction_id, text_hash)
       select gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 1, 'video', 'a/b', now(), now(), 'no_run', 'released', null, i
