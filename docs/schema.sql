@@ -362,7 +362,7 @@ create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for s
   using ((owner_id = ( SELECT auth.uid() AS uid)));
 grant select on keyframe.webhook_endpoints to authenticated;
 grant select on keyframe.webhook_endpoints to service_role;
-CREATE TRIGGER _200_prepare BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.prepare_webhook_endpoint();
+CREATE TRIGGER _200_limit BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.owner_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.limit_endpoints();
 CREATE TRIGGER _200_refuse_changed_owner BEFORE UPDATE OF owner_id ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.owner_id IS DISTINCT FROM old.owner_id) EXECUTE FUNCTION keyframe_private.refuse_changed_owner();
 CREATE TRIGGER _300_switch BEFORE INSERT OR UPDATE OF enabled, url, description, event_types, max_in_flight ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.record_endpoint_switch();
 CREATE TRIGGER _500_create_secret AFTER INSERT ON keyframe.webhook_endpoints FOR EACH ROW EXECUTE FUNCTION keyframe_private.create_endpoint_secret();
@@ -5788,18 +5788,16 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.prepare_webhook_endpoint()
+CREATE OR REPLACE FUNCTION keyframe_private.limit_endpoints()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
 begin
-  if new.owner_id is not null then
-    perform keyframe_private.take_lock('endpoints', new.owner_id);
-    if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
-      perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
-    end if;
+  perform keyframe_private.take_lock('endpoints', new.owner_id);
+  if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
+    perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   end if;
   return new;
 end

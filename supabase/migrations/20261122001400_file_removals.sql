@@ -190,7 +190,7 @@ begin
   return null;
 end
 $$;
--- A last frame comes only beside a first frame.
+-- As has_images, which users may not execute: a condition runs with the rights of who inserts.
 create trigger _300_write_images after insert on keyframe.predictions
   for each row when (
     coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath', new.input #>> '{referenceImagePaths,0}') is not null)

@@ -120,7 +120,7 @@ create trigger _500_delete_vault_secret after delete on keyframe_private.webhook
   for each row execute function keyframe_private.delete_vault_secret();
 
 -- Limits an owner to 20 endpoints.
-create function keyframe_private.prepare_webhook_endpoint()
+create function keyframe_private.limit_endpoints()
 returns trigger
 language plpgsql
 volatile
@@ -128,17 +128,15 @@ security definer
 set search_path = ''
 as $$
 begin
-  if new.owner_id is not null then
-    perform keyframe_private.take_lock('endpoints', new.owner_id);
-    if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
-      perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
-    end if;
+  perform keyframe_private.take_lock('endpoints', new.owner_id);
+  if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
+    perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
   end if;
   return new;
 end
 $$;
-create trigger _200_prepare before insert on keyframe.webhook_endpoints
-  for each row execute function keyframe_private.prepare_webhook_endpoint();
+create trigger _200_limit before insert on keyframe.webhook_endpoints
+  for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
 
 -- Its deliveries belong to its owner and wait in his lane, which a worker may be sending.
 create function keyframe_private.refuse_changed_owner()

@@ -29,9 +29,7 @@ const QUICK_MS = 15_000;
 const signed = z.object({ signedURL: z.string().startsWith("/") });
 const refusal = z.object({ statusCode: z.union([z.string(), z.number()]).optional() });
 
-/**
- * Without the SDK, which cannot abort a request and holds bodies in memory.
- */
+/** Without the SDK, which cannot abort a request and holds bodies in memory. */
 export function createStorage(url: string, secretKey: string, fetcher: typeof fetch): Storage {
   const base = `${url}/storage/v1`;
   const path = ({ bucket, name }: StoredFile) => `${bucket}/${name.split("/").map(encodeURIComponent).join("/")}`;

@@ -8,17 +8,15 @@ import { contentRejected, readFailure, type Stage } from "../../../../shared/rep
  * `explanation` is the provider's explanation, safe to show to the owner.
  */
 export class ProviderError extends Error {
-  readonly status: number | null;
   readonly explanation: string;
   readonly retryAfterSeconds: number | null;
 
   constructor(
-    status: number | null,
+    readonly status: number | null,
     more: { explanation?: string; retryAfterSeconds?: number | null; cause?: unknown } = {},
   ) {
     super(status === null ? "the provider did not answer" : `the provider answered ${status}`, { cause: more.cause });
     this.name = "ProviderError";
-    this.status = status;
     this.explanation = more.explanation ?? "";
     this.retryAfterSeconds = more.retryAfterSeconds ?? null;
   }
