@@ -115,7 +115,7 @@ test("the packages that run with secrets in their reach → are these few", () =
       "zod-openapi",
     ],
     "keyframe-deliver": ["@supabase/postgrest-js", "ipaddr.js", "standardwebhooks", "undici", "zod"],
-    "keyframe-generate": ["@supabase/postgrest-js", "image-dimensions", "standardwebhooks", "zod"],
+    "keyframe-generate": ["@supabase/postgrest-js", "image-dimensions", "replicate", "standardwebhooks", "zod"],
     "keyframe-replicate-webhook": ["@supabase/postgrest-js", "standardwebhooks", "zod"],
   });
 });

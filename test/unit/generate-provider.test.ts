@@ -51,7 +51,7 @@ const calls: [string, (provider: Provider) => Promise<unknown>][] = [
 ];
 
 describe.each(calls)("%s", (_name, call) => {
-  test.each([429, 500, 502, 503])("answered %i → one request, no repetition", async (status) => {
+  test.each([429, 500, 502, 503])("answered %i → one request, no repetition by the SDK", async (status) => {
     const { provider, requests } = answering(() => Response.json({ detail: "no" }, { status }));
     expect(await failureOf(call(provider))).toMatchObject({ status, explanation: "no" });
     expect(requests).toHaveLength(1);

@@ -1,3 +1,4 @@
+import Replicate from "replicate";
 import { z } from "zod";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
 import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
@@ -54,77 +55,88 @@ export type ProviderSettings = {
   now(): number;
 };
 
-/**
- * With fetch alone: the package replicate repeats refused and broken requests, also a create, and has no option against it. Six paid runs
- * were made instead of one.
- */
-export function createProvider({ token, baseUrl, fetch, now }: ProviderSettings): Provider {
-  async function ask<Shape extends z.ZodType>(
-    shape: Shape,
-    route: string,
-    signal: AbortSignal,
-    init: { method?: "POST"; headers?: Record<string, string>; body?: string | FormData } = {},
-  ): Promise<z.infer<Shape>> {
-    const headers = { authorization: `Bearer ${token}`, ...init.headers };
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
-    const once = { ...init, ...unrepeatableBody(init.body), headers, redirect: "manual", signal: bounded } as const;
-    try {
-      const response = await fetch(baseUrl + route, once);
-      if (!response.ok) throw await readRefusal(response, now());
-      const parsed = shape.safeParse(await response.json());
-      if (parsed.success) return parsed.data;
-      throw new Error("the answer has another shape", { cause: parsed.error });
-    } catch (cause) {
-      // An answer that cannot be read does not show whether the call had its effect, so it counts as none.
-      throw cause instanceof ProviderError ? cause : new ProviderError(null, { cause });
-    }
-  }
-  const get = (id: string, signal: AbortSignal) => ask(providerPrediction, `/predictions/${id}`, signal);
-
+export function createProvider(settings: ProviderSettings): Provider {
   return {
-    get,
-    create({ model, input, cancelAfterSeconds, webhook }, signal) {
+    create: async ({ model, input, cancelAfterSeconds, webhook }, signal) => {
+      // replicate.predictions.create cannot send Cancel-After.
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
-      const headers = { "content-type": "application/json", "cancel-after": `${cancelAfterSeconds}s` };
+      const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
       // A community model runs by a version; a model of the provider's own has none.
       const version = model.includes(":") ? { version: model } : {};
       const route = model.includes(":") ? "/predictions" : `/models/${model}/predictions`;
-      const body = JSON.stringify({ input, ...version, ...callback });
-      return ask(accepted, route, signal, { method: "POST", headers, body });
+      const options = { method: "POST", headers, data: { input, ...version, ...callback } };
+      const ask = async (replicate: Replicate) => (await replicate.request(route, options)).json();
+      return parse(accepted, await once(settings, signal, ask));
     },
+    get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
     async cancel(id, signal) {
       try {
-        return await ask(providerPrediction, `/predictions/${id}/cancel`, signal, { method: "POST" });
+        return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.cancel(id)));
       } catch (error) {
         const hasEnded =
           error instanceof ProviderError && error.status !== null && [409, 410, 422].includes(error.status);
         if (!hasEnded) throw error;
-        return await get(id, signal);
+        return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id)));
       }
     },
     async list(since, query, signal) {
-      // Only the query of `next` is used, so that the token goes to no other host.
+      // replicate.predictions.list takes no parameters. Only the query of `next` is used, so that the token goes to no other host.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
-      const { next, results } = await ask(page, `/predictions${search}`, signal);
+      const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
+      const { next, results } = parse(page, await once(settings, signal, ask));
       // An entry of another shape is not a run of ours.
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
-    async upload(file, prediction, signal) {
-      const body = new FormData();
-      body.append("content", file);
-      body.append("metadata", new Blob([JSON.stringify({ prediction })], { type: "application/json" }));
-      return (await ask(uploaded, "/files", signal, { method: "POST", body })).urls.get;
-    },
+    upload: async (file, prediction, signal) =>
+      parse(uploaded, await once(settings, signal, (r) => r.files.create(file, { prediction }))).urls.get,
     async uploadedFor(address, signal) {
       const [, id] = /\/files\/([A-Za-z0-9_-]{1,100})$/.exec(address) ?? [];
       if (id === undefined) return null;
       try {
-        return (await ask(described, `/files/${id}`, signal)).metadata?.prediction ?? null;
+        return parse(described, await once(settings, signal, (r) => r.files.get(id))).metadata?.prediction ?? null;
       } catch (error) {
         if (error instanceof ProviderError && error.status === 404) return null;
         throw error;
       }
     },
   };
+}
+
+/**
+ * Makes the SDK send one request only, for which it has no option: its fetch is the only place to say so. By itself it repeats every
+ * request that threw (also a create whose answer was lost: six paid runs instead of one) and every 429, up to five times without a
+ * pause. So its fetch never throws: it returns a success as it is, and 418, which the SDK does not repeat, for everything else. The real
+ * error is thrown afterwards.
+ */
+async function once<Answer>(
+  { token, baseUrl, fetch, now }: ProviderSettings,
+  signal: AbortSignal,
+  call: (replicate: Replicate) => Promise<Answer>,
+): Promise<Answer> {
+  let failure: ProviderError | null = null;
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  const single: typeof fetch = async (input, init) => {
+    try {
+      const body = unrepeatableBody(init?.body);
+      const response = await fetch(input, { ...init, ...body, redirect: "manual", signal: bounded });
+      if (response.ok) return response;
+      failure = await readRefusal(response, now());
+    } catch (cause) {
+      failure = new ProviderError(null, { cause });
+    }
+    return new Response(null, { status: 418 });
+  };
+  try {
+    return await call(new Replicate({ auth: token, baseUrl, fetch: single }));
+  } catch (cause) {
+    throw failure ?? new ProviderError(null, { cause });
+  }
+}
+
+/** An answer of another shape does not show whether the call had its effect, so it counts as unanswered. */
+function parse<Shape extends z.ZodType>(shape: Shape, answer: unknown): z.infer<Shape> {
+  const parsed = shape.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  throw new ProviderError(null, { cause: new Error("the answer has another shape", { cause: parsed.error }) });
 }
