@@ -107,12 +107,6 @@ describe("a body", () => {
     expect([status, JSON.parse(body).error.code]).toEqual([413, "payload_too_large"]);
   });
 
-  test("with 3000 unknown fields → 400 with a short list of details", async () => {
-    const json = Object.fromEntries(Array.from({ length: 3000 }, (_, index) => [`field${index}`, 1]));
-    const { status, error } = await user.post("/api/projects", json);
-    expect([status, (error?.details?.length ?? 99) <= 20]).toEqual([400, true]);
-  });
-
   test("that does not fit → each field in details, with what to do", async () => {
     const { error } = await user.post("/api/projects", { title: 7, colour: "red" });
     expect(error?.details).toEqual([
