@@ -1,19 +1,16 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { changeFilm, listFilms, readFilm } from "../support/api/films.ts";
 import { changeProject, readProject } from "../support/api/projects.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { useUser } from "../support/api/user.ts";
 import { download } from "../support/film/ending.ts";
 
 // Order under two writers, moves, rights and limits: test/db/films.test.ts.
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 /** A film with this many shots. */
 async function filmOf(shots: number) {

@@ -11,16 +11,13 @@ import {
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { dataOf } from "../support/api/envelope.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { signUp, useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 import { download } from "../support/film/ending.ts";
 import { drawImage } from "../support/media/images.ts";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 const takePath = ({ step, projectId, predictionId }: Prediction) =>
   `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;

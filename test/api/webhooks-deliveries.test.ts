@@ -1,15 +1,12 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { delivery, recoveredDeliveries } from "../../shared/contract/webhooks.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { useUser } from "../support/api/user.ts";
 import { dataOf } from "../support/api/envelope.ts";
 import { listDeliveries, register } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 /** An endpoint that nothing is sent to: only the test changes its deliveries. */
 const quiet = async (fields: Record<string, unknown> = {}) =>

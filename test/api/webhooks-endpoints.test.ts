@@ -1,7 +1,7 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { webhook, webhookList } from "../../shared/contract/webhooks.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { signUp, useUser } from "../support/api/user.ts";
 import { dataOf } from "../support/api/envelope.ts";
 import { asProject, register, type Manager, serviceWide, SILENT } from "../support/api/webhooks.ts";
 import { until } from "../support/until.ts";
@@ -9,10 +9,7 @@ import { until } from "../support/until.ts";
 const sql = openDatabase();
 const project = asProject();
 const registerServiceWide = serviceWide();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 const read = async (id: string) => webhook.parse(dataOf(await user.call(`/api/webhooks/${id}`), 200));
 const change = async (id: string, json: unknown) =>

@@ -1,4 +1,4 @@
-import { inject } from "vitest";
+import { beforeAll, inject } from "vitest";
 import type { Step } from "../../../shared/contract/fields.ts";
 import { film } from "../../../shared/contract/films.ts";
 import type { BodyInput } from "../../../shared/contract/operations/index.ts";
@@ -58,4 +58,11 @@ export async function signUp(): Promise<User> {
       return uploadedReferenceImage.parse(dataOf(reply, 201)).referenceImagePath;
     },
   };
+}
+
+/** Somebody for one test file, there from its next hook on. */
+export function useUser(): User {
+  const user = {} as User; // filled before any later hook or test can use it
+  beforeAll(async () => void Object.assign(user, await signUp()));
+  return user;
 }
