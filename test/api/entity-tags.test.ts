@@ -54,13 +54,6 @@ test("HEAD with the ETag → 304 too", async () => {
   await expectUnchanged(await send(running, { "if-none-match": tag }, "HEAD"), tag);
 });
 
-// What is a tag of ours, alone or among others: test/unit/api-entity-tag.test.ts.
-test("another's ETag, of a prediction or not → 200: it is not what the caller has", async () => {
-  for (const tag of [(await read(done)).tag, '"abc"', "*"]) {
-    expect((await read(running, tag)).data.predictionId).toBe(running.predictionId);
-  }
-});
-
 test("one that succeeded, with the ETag → 304 while its address is good; a read without it has an address that downloads", async () => {
   const { tag, data } = await read(done);
   await expectUnchanged(await send(done, { "if-none-match": tag }), tag);
