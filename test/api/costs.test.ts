@@ -129,28 +129,14 @@ test("a model without a price: under a budget → 422 price_unknown; without one
   expect(cost).toEqual({ state: "held", amountMicros: null, atMostMicros: null, currency: "USD" });
 });
 
-describe("GET /api/usage", () => {
-  test.each([
-    ["from=2026-13-01", "from"],
-    ["from=today", "from"],
-    ["to=2026-03-01T00:00:00Z", "to"],
-    ["groupBy=owner", "groupBy"],
-    ["until=2026-03-01", "until"],
-  ])("%s → 400, and the field is named", async (query, path) => {
+test.each(["from=2026-03-02&to=2026-03-01", "from=2024-01-01&to=2026-01-01"])(
+  "GET /api/usage?%s → 400 with the rule",
+  async (query) => {
     const { status, error } = await user.call(`/api/usage?${query}`);
     expect([status, error?.code]).toEqual([400, "invalid_request"]);
-    expect(JSON.stringify(error?.details)).toContain(path);
-  });
-
-  test.each(["from=2026-03-02&to=2026-03-01", "from=2024-01-01&to=2026-01-01"])(
-    "%s → 400 with the rule",
-    async (query) => {
-      const { status, error } = await user.call(`/api/usage?${query}`);
-      expect([status, error?.code]).toEqual([400, "invalid_request"]);
-      expect(error?.message).toMatch(/at most 400 days/);
-    },
-  );
-});
+    expect(error?.message).toMatch(/at most 400 days/);
+  },
+);
 
 test("another user's costs → are in no usage, and no prediction that can be read", async () => {
   const other = await signUp();

@@ -1,5 +1,4 @@
 import { beforeAll, expect, inject, test } from "vitest";
-import type { Step } from "../../shared/contract/fields.ts";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
 import { sendToApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
@@ -55,62 +54,10 @@ test("HEAD with the ETag → 304 too", async () => {
   await expectUnchanged(await send(running, { "if-none-match": tag }, "HEAD"), tag);
 });
 
-// What is a tag of ours, alone or among others: test/unit/api-entity-tag.test.ts.
-test("another's ETag, of a prediction or not → 200: it is not what the caller has", async () => {
-  for (const tag of [(await read(done)).tag, '"abc"', "*"]) {
-    expect((await read(running, tag)).data.predictionId).toBe(running.predictionId);
-  }
-});
-
 test("one that succeeded, with the ETag → 304 while its address is good; a read without it has an address that downloads", async () => {
   const { tag, data } = await read(done);
   await expectUnchanged(await send(done, { "if-none-match": tag }), tag);
   await download(data);
-});
-
-test("one that succeeded, with the ETag of an answer whose address has run out, or is about to → 200 with a valid one", async () => {
-  const { tag } = await read(done);
-  const now = Math.floor(Date.now() / 1000);
-  for (const expires of [0, now - 1, now + 30]) {
-    const old = tag.replace(/\d+"$/, `${expires}"`);
-    expect(old).not.toBe(tag);
-    const { data, tag: fresh } = await read(done, old);
-    expect(fresh).not.toBe(old);
-    await download(data);
-  }
-});
-
-test("progress or a new position in line → another ETag, and 200 for the old one", async () => {
-  const busy = await signUp();
-  const own = await busy.createProject();
-  const at = (step: Step, predictionId: string, tag = "") =>
-    sendToApi(`/api/projects/generate/${step}?${new URLSearchParams({ projectId: own, predictionId })}`, {
-      token: busy.token,
-      headers: { "if-none-match": tag },
-    });
-  const stuck = await Promise.all(Array.from({ length: 4 }, () => startStuck(sql, busy, "first-frame", own)));
-  const [first, second] = [
-    await busy.start("first-frame", { projectId: own, prompt: "[[fault:failed]]" }),
-    await busy.start("first-frame", { projectId: own, prompt: "[[fault:failed]]" }),
-  ];
-  const before = await readReply(await at("first-frame", second.predictionId));
-  expect(prediction.parse(before.data).queuePosition).toBe(2);
-  await busy.post("/api/projects/generate/cancel", { projectId: own, predictionId: first.predictionId });
-  const after = await readReply(await at("first-frame", second.predictionId, before.headers.get("etag") ?? ""));
-  expect(prediction.parse(after.data).queuePosition).toBe(1);
-  expect(after.headers.get("etag")).not.toBe(before.headers.get("etag"));
-
-  const id = stuck[0]?.predictionId ?? "";
-  const still = await readReply(await at("first-frame", id));
-  await sql`update keyframe.predictions set progress = 0.5 where id = ${id}`;
-  // A poll before Retry-After may get the same answer again.
-  const moved = await until("the change", async () => {
-    const response = await at("first-frame", id, still.headers.get("etag") ?? "");
-    if (response.status !== 304) return await readReply(response);
-    await expectUnchanged(response, still.headers.get("etag") ?? "");
-    return undefined;
-  });
-  expect(prediction.parse(moved.data)).toMatchObject({ status: prediction.parse(still.data).status, progress: 0.5 });
 });
 
 test("the ETag of POST → good for the first poll; polled with the latest one, 304 until it changes and 200 when it has", async () => {

@@ -1,19 +1,16 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { changeFilm, listFilms, readFilm } from "../support/api/films.ts";
 import { changeProject, readProject } from "../support/api/projects.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { useUser } from "../support/api/user.ts";
 import { download } from "../support/film/ending.ts";
 
 // Order under two writers, moves, rights and limits: test/db/films.test.ts.
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 /** A film with this many shots. */
 async function filmOf(shots: number) {
@@ -106,19 +103,6 @@ describe("deletion", () => {
 });
 
 const ID = crypto.randomUUID();
-test.each<[what: string, json: unknown, path: string]>([
-  ["nothing", {}, ""],
-  ["an empty title", { title: "" }, "title"],
-  ["a project twice", { projectIds: [ID, ID.toUpperCase()] }, "projectIds"],
-  ["501 projects", { projectIds: Array.from({ length: 501 }, () => crypto.randomUUID()) }, "projectIds"],
-  ["what is no identifier", { projectIds: ["1"] }, "projectIds.0"],
-  ["no list", { projectIds: null }, "projectIds"],
-])("PATCH of a film with %s → 400 that names the field", async (_what, json, path) => {
-  const filmId = await user.createFilm();
-  const { status, error } = await user.call(`/api/films/${filmId}`, { method: "PATCH", json });
-  expect([status, error?.code, error?.details?.map((one) => one.path)]).toEqual([400, "invalid_request", [path]]);
-});
-
 test("an order with a project that never was → 404 that names it; a project for a film that never was → 404", async () => {
   const { filmId, projectIds } = await filmOf(1);
   const json = { projectIds: [...projectIds, ID] };

@@ -1,4 +1,4 @@
-import { beforeAll, expect, inject, test } from "vitest";
+import { expect, inject, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import { createApiApp } from "../support/api/app.ts";
@@ -6,7 +6,7 @@ import { type CallOptions, callApi, requestInit, sendToApi } from "../support/ap
 import { openDatabase } from "../support/api/database.ts";
 import { expectOpenHeaders, readReply } from "../support/api/envelope.ts";
 import { startStuck } from "../support/api/stuck.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 const DEEP = "/api/health?deep=1";
@@ -14,10 +14,7 @@ const METRICS = "/api/metrics";
 const key = () => inject("stack").secretKey;
 const withKey = () => ({ headers: { apikey: key() } });
 
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 const readFigures = async () => {
   const { status, data } = await callApi(DEEP, withKey());

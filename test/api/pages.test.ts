@@ -1,8 +1,8 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
 import { listFilms } from "../support/api/films.ts";
 import { listPredictions, listProjects } from "../support/api/projects.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { signUp, type User, useUser } from "../support/api/user.ts";
 import { listDeliveries, register } from "../support/api/webhooks.ts";
 import { seedPrediction } from "../support/database/predictions.ts";
 
@@ -84,10 +84,7 @@ async function deliveriesOf(user: User, filter = {}): Promise<List> {
   };
 }
 
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 /** Many share a moment, and moments differ by a microsecond. */
 const MOMENTS = [1, 1, 1, 1, 1, 2, 3, 3, 3, 3, 3, 3, 3].map((micro) => `2026-01-01T00:00:00.00000${micro}Z`);

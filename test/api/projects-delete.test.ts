@@ -1,16 +1,13 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { footprint, openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
 import { deleteProject, listProjects, readProject } from "../support/api/projects.ts";
 import { startStuck } from "../support/api/stuck.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { signUp, type User, useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 /** What Storage still has of these, by bucket and name. */
 const stored = async (files: string[]) =>

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import type { Prediction } from "../../shared/contract/predictions.ts";
+import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
 import { openDatabase } from "../support/api/database.ts";
 import {
   changeProject,
@@ -11,16 +11,13 @@ import {
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { dataOf } from "../support/api/envelope.ts";
-import { exactPrediction, signUp, type User } from "../support/api/user.ts";
+import { signUp, useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 import { download } from "../support/film/ending.ts";
 import { drawImage } from "../support/media/images.ts";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 const takePath = ({ step, projectId, predictionId }: Prediction) =>
   `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;
@@ -298,7 +295,7 @@ describe("what its predictions are made of", () => {
     await user.finish(await user.start("first-frame", { projectId: own, prompt: fails() }));
     const path = `/api/projects/${own}/predictions/${frame.predictionId}`;
     const hide = async (hidden: boolean) =>
-      exactPrediction.parse(dataOf(await user.call(path, { method: "PATCH", json: { hidden } }), 200));
+      prediction.parse(dataOf(await user.call(path, { method: "PATCH", json: { hidden } }), 200));
     const takes = async (query = {}) =>
       (await listPredictions(user, own, { status: "succeeded", ...query })).predictions.map(
         ({ predictionId }) => predictionId,
@@ -310,7 +307,7 @@ describe("what its predictions are made of", () => {
       [video.predictionId, frame.predictionId],
     ]);
     expect(await hide(false)).toMatchObject({ hidden: false });
-    const deleted = exactPrediction.parse(dataOf(await user.call(path, { method: "DELETE" }), 200));
+    const deleted = prediction.parse(dataOf(await user.call(path, { method: "DELETE" }), 200));
     expect(deleted).toEqual({ ...frame, output: null });
     expect(await takes()).toEqual([video.predictionId]);
     const input = { firstFramePredictionId: frame.predictionId };

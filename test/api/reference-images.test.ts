@@ -1,25 +1,28 @@
 import { Buffer } from "node:buffer";
 import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
-import { beforeAll, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { fillBuckets } from "../support/api/buckets.ts";
 import { sendToApi } from "../support/api/call.ts";
 import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
 import { readReply } from "../support/api/envelope.ts";
 import { drawImage, imageOf } from "../support/media/images.ts";
 import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { signUp, useUser } from "../support/api/user.ts";
 import { drawPhoto, PHOTO_KINDS, PLACE, readMetadata, readPixels, withLocation } from "../support/media/photos.ts";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 beforeEach(() => fillBuckets(sql, user.id));
 
 const PATH = "/api/projects/reference-images";
 const MIB = 1024 * 1024;
 const LIMIT = 10 * MIB;
+
+function formOf(image: Uint8Array<ArrayBuffer>, type = "image/png") {
+  const form = new FormData();
+  form.append("file", new File([image], "IMG_0001", { type }));
+  return form;
+}
 
 async function refused(body: BodyInit, contentType?: string) {
   const before = await leftBehind(sql, user.id);
@@ -57,9 +60,7 @@ test.each(PHOTO_KINDS)(
     for (const orientation of [1, 6]) {
       const photo = withLocation(kind, plain, orientation);
       expect(readMetadata(photo).gps).toMatchObject({ Latitude: expect.closeTo(37.8087, 4) });
-      const form = new FormData();
-      form.append("file", new File([photo], "IMG_0001", { type: `image/${kind}` }));
-      const { data: answer } = await user.call(PATH, { body: form });
+      const { data: answer } = await user.call(PATH, { body: formOf(photo, `image/${kind}`) });
       const { referenceImagePath } = uploadedReferenceImage.parse(answer);
       for (const path of [await user.upload(photo, `image/${kind}`), referenceImagePath]) {
         const { data } = await user.supabase.storage.from("projects").download(path.slice("projects/".length));
@@ -129,17 +130,13 @@ test("a compressed body → 415 that says so, not that it is no image, and nothi
 test("an image of exactly 10 MiB → 201, as it is and in a form", async () => {
   const image = await imageOf(LIMIT);
   expect(await user.upload(image)).toMatch(/\.png$/);
-  const form = new FormData();
-  form.append("file", new File([image], "a.png", { type: "image/png" }));
-  expect((await user.call(PATH, { body: form })).status).toBe(201);
+  expect((await user.call(PATH, { body: formOf(image) })).status).toBe(201);
 });
 
 test("one byte more → 413 payload_too_large, as it is and in a form, and nothing is stored", async () => {
   const image = await imageOf(LIMIT + 1);
   expect(await refused(image, "image/png")).toEqual([413, "payload_too_large"]);
-  const form = new FormData();
-  form.append("file", new File([image], "a.png", { type: "image/png" }));
-  expect(await refused(form)).toEqual([413, "payload_too_large"]);
+  expect(await refused(formOf(image))).toEqual([413, "payload_too_large"]);
 });
 
 test("11 MiB in pieces without a Content-Length → 413, and nothing is stored", async () => {

@@ -1,15 +1,12 @@
-import { beforeAll, expect, test } from "vitest";
-import { recoveredDeliveries } from "../../shared/contract/webhooks.ts";
+import { expect, test } from "vitest";
+import { delivery, recoveredDeliveries } from "../../shared/contract/webhooks.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { useUser } from "../support/api/user.ts";
 import { dataOf } from "../support/api/envelope.ts";
-import { exactDelivery, listDeliveries, register } from "../support/api/webhooks.ts";
+import { listDeliveries, register } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 /** An endpoint that nothing is sent to: only the test changes its deliveries. */
 const quiet = async (fields: Record<string, unknown> = {}) =>
@@ -43,7 +40,7 @@ const recover = async (webhookId: string, since: string) =>
 
 test("POST test → 202 with a delivery of webhook.test, also when the endpoint does not list that event", async () => {
   const { webhookId } = await register(user, { eventTypes: ["generation.failed"] });
-  const sent = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  const sent = delivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   expect(sent).toMatchObject({ webhookId, eventType: "webhook.test", status: "pending", attempts: 0, attemptLog: [] });
   expect(Date.parse(sent.nextAttemptAt ?? "")).toBeGreaterThanOrEqual(Date.parse(sent.createdAt));
   const [event] = await sql`select payload from keyframe.webhook_events where id = ${sent.eventId}`;
@@ -97,7 +94,7 @@ test("a delivery lists its attempts, first to last, with the beginning of each a
     },
   ]);
   const read = await user.call(`/api/webhooks/deliveries/${deliveryId}/attempts`);
-  expect(exactDelivery.parse(dataOf(read, 200))).toEqual(deliveries[0]);
+  expect(delivery.parse(dataOf(read, 200))).toEqual(deliveries[0]);
 });
 
 test("what a delivery is about → its project, by title until that is deleted; eventType → those alone", async () => {
@@ -124,9 +121,7 @@ test.each(["delivered", "exhausted"])(
     await sql`
       update keyframe.webhook_deliveries set attempts = 10, next_attempt_at = '2100-01-01' where endpoint_id = ${webhookId}`;
     const [deliveryId] = await inDatabase(webhookId);
-    const again = exactDelivery.parse(
-      dataOf(await user.post(`/api/webhooks/deliveries/${deliveryId}/redeliver`, {}), 202),
-    );
+    const again = delivery.parse(dataOf(await user.post(`/api/webhooks/deliveries/${deliveryId}/redeliver`, {}), 202));
     expect(again).toMatchObject({ deliveryId, status: "pending", attempts: 10, completedAt: null });
     const [due] =
       await sql`select ${again.nextAttemptAt}::timestamptz between now() - interval '1 minute' and now() as now`;

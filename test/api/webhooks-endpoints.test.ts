@@ -1,22 +1,20 @@
-import { beforeAll, expect, test } from "vitest";
-import { z } from "zod";
+import { expect, test } from "vitest";
+import { webhook, webhookList } from "../../shared/contract/webhooks.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { signUp, useUser } from "../support/api/user.ts";
 import { dataOf } from "../support/api/envelope.ts";
-import { exactWebhook, register, SILENT } from "../support/api/webhooks.ts";
+import { asProject, register, type Manager, serviceWide, SILENT } from "../support/api/webhooks.ts";
 import { until } from "../support/until.ts";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const project = asProject();
+const registerServiceWide = serviceWide();
+const user = useUser();
 
-const read = async (id: string) => exactWebhook.parse(dataOf(await user.call(`/api/webhooks/${id}`), 200));
+const read = async (id: string) => webhook.parse(dataOf(await user.call(`/api/webhooks/${id}`), 200));
 const change = async (id: string, json: unknown) =>
-  exactWebhook.parse(dataOf(await user.call(`/api/webhooks/${id}`, { method: "PATCH", json }), 200));
-const list = async (one: User) =>
-  z.strictObject({ webhooks: z.array(exactWebhook) }).parse(dataOf(await one.call("/api/webhooks"), 200)).webhooks;
+  webhook.parse(dataOf(await user.call(`/api/webhooks/${id}`, { method: "PATCH", json }), 200));
+const list = async (by: Manager) => webhookList.parse(dataOf(await by.call("/api/webhooks"), 200)).webhooks;
 
 test("POST an address alone → 201: enabled, for all events, the caller's own, with a secret of 32 bytes", async () => {
   const { secret, ...created } = await register(user);
@@ -32,7 +30,7 @@ test("POST an address alone → 201: enabled, for all events, the caller's own, 
     serviceWide: false,
   });
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-  // No answer after this one has the secret: exactWebhook knows no such field.
+  // No answer after this one has the secret: openapi.json knows no such field.
   expect(await read(created.webhookId)).toEqual(created);
 });
 
@@ -85,7 +83,7 @@ test("DELETE → 200 with what is gone; then 404, and neither its secret nor its
   const [vaulted] =
     await sql`select vault_secret_id as id from keyframe_private.webhook_secrets where endpoint_id = ${webhookId}`;
   expect(vaulted?.id).toMatch(/^[0-9a-f-]{36}$/);
-  const gone = exactWebhook.parse(dataOf(await user.call(`/api/webhooks/${webhookId}`, { method: "DELETE" }), 200));
+  const gone = webhook.parse(dataOf(await user.call(`/api/webhooks/${webhookId}`, { method: "DELETE" }), 200));
   expect(gone).toEqual(before);
   for (const method of ["GET", "DELETE"]) {
     expect((await user.call(`/api/webhooks/${webhookId}`, { method })).error?.code).toBe("not_found");
@@ -112,4 +110,27 @@ test("twenty-five at once → twenty are made, the others 400 that says to delet
   const [newest] = await list(one);
   await one.call(`/api/webhooks/${newest?.webhookId}`, { method: "DELETE" });
   expect([(await make()).status, (await make()).status, (await list(one)).length]).toEqual([201, 400, 20]);
+});
+
+test("POST with the secret key → a service-wide endpoint, which its list shows and no user's does", async () => {
+  const one = await signUp();
+  const { webhookId, serviceWide: wide } = await registerServiceWide();
+  const own = await register(one);
+  expect(wide).toBe(true);
+  const ofProject = await list(project);
+  expect(ofProject.map((each) => each.webhookId)).toContain(webhookId);
+  expect(ofProject.every((each) => each.serviceWide)).toBe(true);
+  expect((await list(one)).map((each) => each.webhookId)).toEqual([own.webhookId]);
+});
+
+test("twenty is the limit of an owner, not of the project", async () => {
+  for (let count = 0; count < 21; count++) await registerServiceWide({ enabled: false });
+});
+
+test("a user reads nothing of it by the Data API either", async () => {
+  const { webhookId } = await registerServiceWide();
+  await project.post(`/api/webhooks/${webhookId}/test`, {});
+  for (const table of ["webhook_endpoints", "webhook_deliveries", "webhook_events"]) {
+    expect([table, (await user.supabase.from(table).select("*").is("owner_id", null)).data]).toEqual([table, []]);
+  }
 });

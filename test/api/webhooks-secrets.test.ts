@@ -1,13 +1,10 @@
-import { beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { useUser } from "../support/api/user.ts";
 import { register, revealSecret, rotateSecret } from "../support/api/webhooks.ts";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 /** What signs at a time, newest first. */
 async function signing(id: string, hoursFromNow = 0): Promise<string[]> {

@@ -1,19 +1,16 @@
-import { beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { beforeEach, describe, expect, inject, test } from "vitest";
 import type { Step } from "../../shared/contract/fields.ts";
 import { createCheckedCopy } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import { OutputError } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { fillBuckets } from "../support/api/buckets.ts";
 import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { useUser } from "../support/api/user.ts";
 import { joined, NO_IMAGES, POLYGLOTS } from "../support/security/files.ts";
 
 const sql = openDatabase();
 const PATH = "/api/projects/reference-images";
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 beforeEach(() => fillBuckets(sql, user.id));
 
 /** A file as the provider's output, read to its end as `generate` does on its way into Storage. */

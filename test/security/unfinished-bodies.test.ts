@@ -1,11 +1,11 @@
-import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
+import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { residentMb, watchMemory } from "../../lab/bench/memory/process-usage.ts";
 import { connectionStates } from "../support/security/open-sockets.ts";
 import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
-import { signUp, type User } from "../support/api/user.ts";
+import { signUp, type User, useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
 
 // Connections whose bodies do not end, written to the functions of the running stack: through the gateway, and straight to
@@ -15,10 +15,7 @@ const MIB = 1024 * 1024;
 const UPLOAD = "/api/projects/reference-images";
 
 const sql = openDatabase();
-let user: User;
-beforeAll(async () => {
-  user = await signUp();
-});
+const user = useUser();
 
 const viaGateway = (path: string) => `${inject("stack").url}/functions/v1${path}`;
 const straight = (path: string) => {

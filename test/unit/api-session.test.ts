@@ -72,14 +72,7 @@ test("no token → says it is missing; one past its exp → says it has expired,
 
 // Claims and signatures that are wrong, on the running stack: test/security/tokens.test.ts.
 describe("where the shared key is set, too → refused", () => {
-  test.each([
-    ["another issuer", { iss: "https://other.supabase.co/auth/v1" }],
-    ["another audience", { aud: "anon" }],
-    ["the role service_role", { role: "service_role" }],
-    ["no exp", { exp: undefined }],
-    ["a sub that is no UUID", { sub: "admin" }],
-    ["not valid yet", { nbf: NOW.getTime() / 1000 + 5 }],
-  ])("%s", async (_name, change) => {
+  test.each([{ iss: "https://other.supabase.co/auth/v1" }, { role: "service_role" }])("%j", async (change) => {
     expect(await refusal(`Bearer ${await signHs256(SHARED_KEY, {}, { ...claims, ...change })}`, verifyBoth)).toMatch(
       "not valid",
     );

@@ -94,6 +94,14 @@ test("getToken throws at once instead of rejecting → the same", async () => {
 const userId = "5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11";
 const asServer = { url: server.url, secretKey: "sb_secret_of_the_project", userId };
 
+test("secretKey and userId → the key as apikey and as Bearer token, and the user in Keyframe-User", async () => {
+  server.play(fine);
+  await createKeyframeClient(asServer).readProject("p");
+  const { secretKey: apikey } = asServer;
+  const given = { apikey, authorization: `Bearer ${apikey}`, "keyframe-user": userId };
+  expect(server.seen[0]?.headers).toMatchObject(given);
+});
+
 afterEach(() => {
   vi.unstubAllGlobals();
 });

@@ -4,7 +4,7 @@ import type { ProviderPrediction } from "../../shared/replicate/provider-predict
 import { cancel, createWork, poll } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import { submit } from "../../supabase/functions/keyframe-generate/tasks/submit.ts";
-import type { PollTask, SubmitTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
+import { type PollTask, type SubmitTask, task } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import { NANO_BANANA } from "../support/models.ts";
 import * as kit from "./generate-fixture.ts";
 
@@ -377,4 +377,11 @@ test("a run to be cancelled, and the provider is away → tried again", async ()
   const made = make({ provider: AWAY });
   await cancel(CANCEL, made.deps, kit.never());
   expect(made.calls).toEqual(LATER_AGAIN);
+});
+
+test.each(["id", "project_id", "owner_id", "lease_token"])("a task whose %s would be a path → unreadable", (name) => {
+  const { provider_output_url, ...leased } = kit.storeTask("https://replicate.delivery/a.png");
+  const poll = { ...leased, task: "poll", provider_prediction_id: "run1" };
+  expect(task.safeParse(poll).success).toBe(true);
+  expect(task.safeParse({ ...poll, [name]: "../e10adc39-49ba-09ab-0e56-e057f20f883" }).success).toBe(false);
 });

@@ -92,6 +92,13 @@ test("who may call: the secret key is good for webhooks and for what health keep
   ]);
 });
 
+test("an empty body is taken where {} is enough, and only there; what can be waited for has an ETag", () => {
+  for (const [id, { body, bodyMayBeEmpty = false, waits, tagged }] of contract) {
+    const isEnough = body instanceof z.ZodType && body.safeParse({}).success;
+    expect([id, bodyMayBeEmpty, !waits || tagged]).toEqual([id, isEnough, true]);
+  }
+});
+
 test("every schema says what type it is of, or is made of schemas that do", () => {
   const loose = schemas.filter(
     ({ schema }) => !["type", "$ref", "anyOf", "oneOf", "const", "enum"].some((keyword) => keyword in schema),

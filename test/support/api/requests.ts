@@ -1,11 +1,12 @@
 import type postgres from "postgres";
 import { OPERATIONS, type OperationId } from "../../../shared/contract/operations/index.ts";
+import { delivery } from "../../../shared/contract/webhooks.ts";
 import type { CallOptions } from "./call.ts";
 import { dataOf, type Reply } from "./envelope.ts";
 import { drawImage } from "../media/images.ts";
 import { startStuck } from "./stuck.ts";
 import { signUp, type User } from "./user.ts";
-import { exactDelivery, type Manager, register } from "./webhooks.ts";
+import { type Manager, register } from "./webhooks.ts";
 
 /** What requests are about: a project with a first frame, a last frame that runs, a video that failed, a film, and an endpoint with a delivery. */
 export type Scene = Ids & {
@@ -211,7 +212,7 @@ export async function setScene(sql: postgres.Sql, given?: Manager): Promise<Scen
     startStuck(sql, user, "last-frame", projectId),
     register(manager, { eventTypes: ["project.created"] }),
   ]);
-  const sent = exactDelivery.parse(dataOf(await manager.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  const sent = delivery.parse(dataOf(await manager.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   const { deliveryId } = sent;
   const failed = await user.finish(await user.start("video", { projectId, prompt: REFUSED }));
   return {

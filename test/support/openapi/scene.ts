@@ -5,7 +5,8 @@ import { drawImage } from "../media/images.ts";
 import { startStuck } from "../api/stuck.ts";
 import { signUp, type User } from "../api/user.ts";
 import { dataOf } from "../api/envelope.ts";
-import { exactDelivery, register } from "../api/webhooks.ts";
+import { delivery } from "../../../shared/contract/webhooks.ts";
+import { register } from "../api/webhooks.ts";
 import { type FlowReceiver, startFlowReceiver } from "../receiver/receiver.ts";
 
 /** What stands in an example → what is there in its place. */
@@ -43,7 +44,7 @@ export async function prepareScene(sql: postgres.Sql): Promise<Scene> {
   const videoId = await run("video");
   const referenceImagePath = await user.upload(await drawImage());
   const { webhookId } = await register(user, { url: receiver.url, eventTypes: ["generation.failed"] });
-  const test = exactDelivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
+  const test = delivery.parse(dataOf(await user.post(`/api/webhooks/${webhookId}/test`, {}), 202));
   return {
     user,
     newcomer,
