@@ -28,11 +28,7 @@ for (const event of ["unhandledrejection", "error"] as const) {
 }
 
 async function main(): Promise<number> {
-  const { minutes, seed, users, scenarios, help } = readChaosArguments(Deno.args, new Date());
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
+  const { minutes, seed, users, scenarios } = readChaosArguments(Deno.args, new Date());
   const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
   const began = performance.now();
   const say = (line: string) => console.log(`${Math.round((performance.now() - began) / 1000)} s  ${line}`);
@@ -66,4 +62,4 @@ async function main(): Promise<number> {
   return 1;
 }
 
-runMain(main);
+runMain(HELP, main);

@@ -13,11 +13,7 @@ const HELP = `npm start -- [options]   starts Keyframe on this machine
                                  with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET, by callbacks`;
 
 async function main(): Promise<number> {
-  const { stack: options, flags, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), ["reset"]);
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
+  const { stack: options, flags } = readStackSettings(Deno.args, (name) => Deno.env.get(name), ["reset"]);
   const signal = stopSignals();
   const start = performance.now();
   const display = showStages(write, Deno.stdout.isTerminal());
@@ -94,4 +90,4 @@ function withoutPassword(databaseUrl: string): string {
   return decodeURI(url.href);
 }
 
-runMain(main);
+runMain(HELP, main);

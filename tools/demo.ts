@@ -23,11 +23,7 @@ type Outcome = { ok: boolean; url: string | null; ms: number; steps: Stage[]; er
 
 async function main(): Promise<number> {
   const environment = (name: string) => Deno.env.get(name);
-  const { stack: options, flags, text, help } = readStackSettings(Deno.args, environment, ["json", "frame"], "shots");
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
+  const { stack: options, flags, text } = readStackSettings(Deno.args, environment, ["json", "frame"], "shots");
   const shots = text === undefined ? undefined : Number(text);
   if (shots !== undefined && !(Number.isInteger(shots) && shots >= 1 && shots <= 20)) {
     throw new Error(`--shots must be a number from 1 to 20, not "${text}".`);
@@ -82,4 +78,4 @@ function say(text: string): void {
   }
 }
 
-runMain(main);
+runMain(HELP, main);

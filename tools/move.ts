@@ -29,13 +29,8 @@ async function main(): Promise<number> {
     options: {
       from: { type: "string" },
       data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
-      help: { type: "boolean", short: "h", default: false },
     },
   });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
   // The value is not shown: it may contain a password.
   if (!/^postgres(ql)?:$/.test(URL.parse(values.from ?? "")?.protocol ?? "")) {
     throw new Error("--from must be an address such as postgres://user:password@127.0.0.1:5432/film.");
@@ -214,4 +209,4 @@ async function readSecret(from: postgres.TransactionSql, id: string): Promise<Se
   }
 }
 
-runMain(main);
+runMain(HELP, main);

@@ -12,11 +12,7 @@ const HELP = `npm run receiver -- [options]   receives webhooks on this machine,
   --hang SECONDS     answer so late; after 15 s the sender has given up and sends it again`;
 
 async function main(): Promise<number> {
-  const { help, json, ...options } = readReceiverArguments(Deno.args, (name) => Deno.env.get(name));
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
+  const { json, ...options } = readReceiverArguments(Deno.args, (name) => Deno.env.get(name));
   if (options.secrets.length === 0) {
     console.error(howToGetASecret(options.port));
     return 1;
@@ -38,4 +34,4 @@ async function main(): Promise<number> {
   return 0;
 }
 
-runMain(main);
+runMain(HELP, main);

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { argumentsOrHelp, runMain } from "../local/stack/command-line.ts";
+import { parseOptions, runMain } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { readMigrations } from "../local/stack/read-migrations.ts";
 import { describeRights } from "./describe-rights.ts";
@@ -12,7 +12,7 @@ const HELP = `npm run schema   writes the version's last migration and docs/sche
 It reads the schema from a throw-away Postgres. It has no options.`;
 
 async function main(): Promise<number> {
-  if (argumentsOrHelp(Deno.args, HELP) === undefined) return 0;
+  parseOptions({ args: Deno.args });
   const read = (path: string) => Deno.readTextFile(join(PROJECT_ROOT, path));
   const { version } = JSON.parse(await read("package.json")) as { version: string };
   const migrations = await readMigrations();
@@ -38,4 +38,4 @@ export const SCHEMA_VERSION = "${version}";
   return 0;
 }
 
-runMain(main);
+runMain(HELP, main);

@@ -4,7 +4,7 @@ import { createKeyframeClient, type KeyframeClient } from "../client/index.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
-import { argumentsOrHelp, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { launchBrowser } from "./demo/browser.ts";
 import { registerReceiver } from "./demo/expect-events.ts";
 import { makeFilm } from "./demo/make-film.ts";
@@ -22,7 +22,7 @@ const HELP = `npm run screenshots   takes the README's pictures and its animatio
 It starts a throw-away stack with a film of three shots and a webhook endpoint, and needs about a minute. It has no options.`;
 
 async function main(): Promise<number> {
-  if (argumentsOrHelp(Deno.args, HELP) === undefined) return 0;
+  parseOptions({ args: Deno.args });
   const signal = stopSignals();
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-screenshots-" });
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
@@ -89,4 +89,4 @@ async function slowDown(simulator: Stack["simulator"]): Promise<void> {
   if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
 }
 
-runMain(main);
+runMain(HELP, main);

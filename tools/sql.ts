@@ -17,13 +17,9 @@ const MAX_COLUMNS = 160;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseOptions({
-    options: { data: { type: "string", default: ".keyframe" }, help: { type: "boolean", short: "h" } },
+    options: { data: { type: "string", default: ".keyframe" } },
     allowPositionals: true,
   });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
   const sql = postgres(await databaseUrl(resolve(values.data)), {
     max: 1,
     connection: { role: "postgres" },
@@ -67,4 +63,4 @@ async function converse(run: (text: string) => Promise<void>): Promise<void> {
   }
 }
 
-runMain(main);
+runMain(HELP, main);

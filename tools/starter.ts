@@ -16,13 +16,8 @@ async function main(): Promise<number> {
     options: {
       data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
       port: { type: "string", default: "5173" },
-      help: { type: "boolean", short: "h", default: false },
     },
   });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
   const signal = stopSignals();
   const stack = await findStack({ dataDir: values.data, port: 0 }, console.log, signal);
   if (!stack) throw new Error(`No stack runs on ${values.data}. Start one in another terminal: npm start`);
@@ -39,4 +34,4 @@ async function main(): Promise<number> {
   return signal.aborted ? 0 : code;
 }
 
-runMain(main);
+runMain(HELP, main);

@@ -55,13 +55,8 @@ async function main(): Promise<number> {
       write: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
     },
   });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
   const unknown = positionals.find((name) => !NAMES.includes(name));
   if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". There are: ${NAMES.join(", ")}.`);
   if (values.quick && values.write) throw new Error("--quick measures too little to be written.");
@@ -115,4 +110,4 @@ function rejectionOf(signal: AbortSignal): Promise<never> {
   return promise;
 }
 
-runMain(main);
+runMain(HELP, main);

@@ -6,7 +6,6 @@ type ChaosArguments = {
   seed: number;
   users: number;
   scenarios: readonly string[] | undefined;
-  help: boolean;
 };
 
 /** Throws one line that names a wrong option. The default seed is the time, in seconds. */
@@ -18,7 +17,6 @@ export function readChaosArguments(args: string[], now: Date): ChaosArguments {
       seed: { type: "string" },
       users: { type: "string", default: "16" },
       scenarios: { type: "string" },
-      help: { type: "boolean", short: "h", default: false },
     },
   });
   return {
@@ -26,7 +24,6 @@ export function readChaosArguments(args: string[], now: Date): ChaosArguments {
     seed: number("seed", values.seed ?? String(Math.floor(now.getTime() / 1000) % 1_000_000), 0, 2 ** 31),
     users: number("users", values.users, 1, 200),
     scenarios: values.scenarios === undefined ? undefined : scenarios(values.scenarios),
-    help: values.help,
   };
 }
 

@@ -44,14 +44,13 @@ export function readStackSettings<Name extends string>(
   environment: (name: string) => string | undefined,
   names: readonly Name[],
   text?: string,
-): { stack: StackOptions; flags: Record<Name, boolean>; text: string | undefined; help: boolean } {
+): { stack: StackOptions; flags: Record<Name, boolean>; text: string | undefined } {
   const flag = { type: "boolean", default: false } as const;
   const { values } = parseOptions({
     args,
     options: {
       port: { type: "string", default: String(DEFAULT_PORT) },
       data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
-      help: { ...flag, short: "h" },
       ...Object.fromEntries(names.map((name) => [name, flag])),
       ...(text === undefined ? {} : { [text]: { type: "string" } as const }),
     },
@@ -73,7 +72,7 @@ export function readStackSettings<Name extends string>(
   const given: Record<string, unknown> = values;
   const flags = Object.fromEntries(names.map((name) => [name, given[name] === true])) as Record<Name, boolean>;
   const said = text === undefined ? undefined : given[text];
-  return { stack, flags, text: typeof said === "string" ? said : undefined, help: values.help };
+  return { stack, flags, text: typeof said === "string" ? said : undefined };
 }
 
 /** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN, by the function that reads them. */

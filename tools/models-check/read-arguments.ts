@@ -8,7 +8,6 @@ type CheckArguments = {
   /** Absent: the rows are compared with the recorded schemas. */
   provider?: { baseUrl: string; token: string };
   record: boolean;
-  help: boolean;
 };
 
 const environmentOf = z.object({
@@ -21,14 +20,13 @@ const environmentOf = z.object({
 
 /** Reads command line and environment. Throws one line that names what is wrong, never a secret. */
 export function readArguments(args: string[], environment: (name: string) => string | undefined): CheckArguments {
-  const flag = { type: "boolean", default: false } as const;
-  const { record, help } = parseOptions({ args, options: { record: flag, help: { ...flag, short: "h" } } }).values;
+  const { record } = parseOptions({ args, options: { record: { type: "boolean", default: false } } }).values;
   const env = readEnvironment(environmentOf, environment);
   const { KEYFRAME_REPLICATE_API_TOKEN: token, KEYFRAME_REPLICATE_API_BASE_URL: baseUrl } = env;
-  if (record && token === undefined && !help) {
+  if (record && token === undefined) {
     throw new Error("--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN.");
   }
-  return { rows: chooseRows(env), ...(token === undefined ? {} : { provider: { baseUrl, token } }), record, help };
+  return { rows: chooseRows(env), ...(token === undefined ? {} : { provider: { baseUrl, token } }), record };
 }
 
 function chooseRows(env: z.output<typeof environmentOf>): RowSource {

@@ -8,7 +8,6 @@ type ReceiverArguments = {
   failFirst: number;
   hangMs: number;
   json: boolean;
-  help: boolean;
 };
 
 /** Reads command line and environment. Throws one line that names what is wrong. */
@@ -24,7 +23,6 @@ export function readReceiverArguments(
       fail: { type: "string", default: "0" },
       hang: { type: "string", default: "0" },
       json: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
     },
   });
   const given = values.secret ?? [environment("WEBHOOK_SECRET") ?? ""];
@@ -37,7 +35,6 @@ export function readReceiverArguments(
     failFirst: readNumber("--fail", values.fail, 1_000_000),
     hangMs: readNumber("--hang", values.hang, 3600) * 1000,
     json: values.json,
-    help: values.help,
   };
 }
 

@@ -198,7 +198,7 @@ export async function takeStages(
   clock: Deployment["clock"] = hastyClock(),
   { ask, budgets = { user: undefined, service: undefined }, dryRun = false }: More = {},
 ): Promise<string> {
-  const given = { help: false, project: PROJECT, dryRun, budgets } as const;
+  const given = { project: PROJECT, dryRun, budgets } as const;
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {
