@@ -89,7 +89,7 @@ async function checkSource(from: postgres.TransactionSql): Promise<void> {
   const installed = await from<{ migrations: Record<string, string> }[]>`
     select migrations from keyframe_private.installation`;
   const ours = othersThanRelease(await readMigrations(), SCHEMA_VERSION);
-  const digests = await Promise.all(ours.map(async ({ name, text }) => [name, await migrationDigest(text)]));
+  const digests = ours.map(({ name, text }) => [name, migrationDigest(text)]);
   const noted = Object.assign({}, ...installed.map(({ migrations }) => migrations));
   if (!isDeepStrictEqual(noted, Object.fromEntries(digests))) {
     throw new Error("That Postgres has the migrations of another version: start this checkout on it once, then move.");

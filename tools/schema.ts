@@ -19,7 +19,7 @@ async function main(): Promise<number> {
 
   await onThrowAwayDatabase(async (sql) => {
     for (const { text } of othersThanRelease(migrations, version)) await sql.begin((each) => each.unsafe(text));
-    const release = await releaseMigration(migrations, version, await read("CHANGELOG.md"), await describeRights(sql));
+    const release = releaseMigration(migrations, version, await read("CHANGELOG.md"), await describeRights(sql));
     for (const file of release.replaced) await Deno.remove(join(PROJECT_ROOT, "supabase/migrations", file));
     await Deno.writeTextFile(join(PROJECT_ROOT, "supabase/migrations", release.file), release.text);
     await Deno.writeTextFile(

@@ -64,12 +64,12 @@ export async function answerJobs<Job>(work: (job: Job) => unknown): Promise<void
 
 export type FunctionProcess = { pid: number; ended: AbortSignal; close(): Promise<void> };
 
-type FunctionSettings = { port: number; args: string[]; env: Record<string, string>; deno?: string };
+type FunctionSettings = { port: number; args: string[]; env: Record<string, string> };
 
 /** Starts an edge function on a port of this machine. It ends with this process. */
-function spawnFunction({ port, args, env, deno = Deno.execPath() }: FunctionSettings): FunctionProcess {
+export function spawnFunction({ port, args, env }: FunctionSettings): FunctionProcess {
   const [command = "", ...rest] = args;
-  const child = spawnWithParent(deno, {
+  const child = spawnWithParent(Deno.execPath(), {
     args: [command, "--quiet", ...rest],
     cwd: PROJECT_ROOT,
     clearEnv: true,

@@ -6,7 +6,7 @@ import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 /** A user's session: the gateway's URL, the publishable key and a token. */
 export type Caller = { url: string; apikey: string; token: string };
 
-export type BenchStack = Stack & { caller: Caller; session: Session; sql: postgres.Sql };
+export type BenchStack = Stack & { caller: Caller; sql: postgres.Sql };
 
 export type StackSettings = {
   /** How long the simulator takes for a run, in ms. Without it, only as long as it draws. */
@@ -51,7 +51,7 @@ export class BenchStacks {
     await sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 100000`;
     const session = await signIn(stack);
     const caller = { url: stack.url, apikey: stack.keys.publishableKey, token: session.access_token };
-    return { ...stack, sql, caller, session };
+    return { ...stack, sql, caller };
   }
 
   /** Stops them and removes their data. */

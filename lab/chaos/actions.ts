@@ -208,8 +208,5 @@ function picture(mark: string): Uint8Array {
   const pixel = Uint8Array.fromBase64(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
   );
-  const bytes = new Uint8Array(pixel.length + mark.length);
-  bytes.set(pixel);
-  bytes.set(new TextEncoder().encode(mark), pixel.length);
-  return bytes;
+  return Uint8Array.from([...pixel, ...new TextEncoder().encode(mark)]);
 }

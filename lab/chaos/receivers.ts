@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Webhook } from "standardwebhooks";
@@ -137,7 +138,7 @@ export class Receivers {
     request.on("end", () => {
       const hook = /^\/hooks\/([^?]+)/.exec(request.url ?? "")?.[1] ?? "";
       const header = (name: string) => String(request.headers[name] ?? "");
-      const body = new TextDecoder().decode(join(chunks));
+      const body = Buffer.concat(chunks).toString();
       const at = new Date(Number(header("webhook-timestamp")) * 1000);
       const signatures = header("webhook-signature").split(" ");
       const behaviour = this.#behaviours.get(hook) ?? "well";
@@ -195,13 +196,3 @@ export class Receivers {
 
 // The signature is valid, so the body is an event.
 const typeOf = (body: string): string => (JSON.parse(body) as { type: string }).type;
-
-function join(chunks: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
-}

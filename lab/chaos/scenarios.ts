@@ -56,31 +56,14 @@ export const SCENARIOS: Record<string, Scenario> = {
     run: async ({ world, accounts }, over) => {
       const [first, second] = accounts;
       await Promise.all(accounts.map((account) => createProjects(world, account.userId, 5)));
+      const owner = first?.userId ?? "";
+      const open = (statement: Statement) => keepOpen(world, over, statement);
       await Promise.all([
-        keepOpen(
-          world,
-          over,
-          (sql) => sql`
-          insert into keyframe.projects (owner_id, title, text_prompt) values (${first?.userId ?? ""}, 'Open', 'p')`,
-        ),
-        keepOpen(
-          world,
-          over,
-          (sql) => sql`
-          update keyframe.webhook_endpoints set description = 'open' where owner_id = ${first?.userId ?? ""}`,
-        ),
-        keepOpen(
-          world,
-          over,
-          (sql) => sql`
-          update keyframe.webhook_deliveries set created_at = created_at where owner_id = ${first?.userId ?? ""}`,
-        ),
-        keepOpen(
-          world,
-          over,
-          (sql) => sql`update keyframe_private.settings set max_failures = max_failures where only_row`,
-        ),
-        keepOpen(world, over, (sql) => sql`delete from auth.users where id = ${second?.userId ?? ""}`),
+        open((sql) => sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, 'Open', 'p')`),
+        open((sql) => sql`update keyframe.webhook_endpoints set description = 'open' where owner_id = ${owner}`),
+        open((sql) => sql`update keyframe.webhook_deliveries set created_at = created_at where owner_id = ${owner}`),
+        open((sql) => sql`update keyframe_private.settings set max_failures = max_failures where only_row`),
+        open((sql) => sql`delete from auth.users where id = ${second?.userId ?? ""}`),
       ]);
     },
   },
@@ -187,12 +170,10 @@ async function addOwners(
 /** The driver does not know the types of arrays here (fetch_types). */
 const list = (values: string[]) => `{${values.join(",")}}`;
 
+type Statement = (sql: postgres.ReservedSql) => Promise<unknown>;
+
 /** Keeps the transaction of a statement open until the end of the scenario, and takes it back. */
-async function keepOpen(
-  { sql }: World,
-  over: AbortSignal,
-  statement: (sql: postgres.ReservedSql) => Promise<unknown>,
-): Promise<void> {
+async function keepOpen({ sql }: World, over: AbortSignal, statement: Statement): Promise<void> {
   const connection = await sql.reserve();
   try {
     await connection`begin`;

@@ -4,7 +4,7 @@ import { readEnvironment, webhookSecret } from "../../shared/platform/environmen
 import { answerError, apiRoutes, type Env } from "./api-routes.ts";
 import { type Control, controlOf, controlRoutes } from "./control.ts";
 import { deliveryRoutes } from "./delivery-routes.ts";
-import { cryptoBytes, type RandomBytes, randomId, randomWebhookSecret } from "./random.ts";
+import { randomId, randomWebhookSecret } from "./random.ts";
 import { notFound } from "./requests.ts";
 import { type HttpServer, serveHttp } from "./serve-http.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
@@ -22,9 +22,7 @@ export type SimulatorOptions = {
   callbackRetryMs?: readonly number[];
   /** Width of a 16:9 image or video in pixels, 640 by default. */
   imageWidth?: number;
-  wall?: () => number;
   fetch?: typeof fetch;
-  random?: RandomBytes;
 };
 
 export type RunningSimulator = {
@@ -41,19 +39,17 @@ export type RunningSimulator = {
 
 /** Starts the simulator on 127.0.0.1. Rejects when the port is taken. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<RunningSimulator> {
-  const random = options.random ?? cryptoBytes;
   let url = "";
   const simulator = new Simulator({
-    token: options.token ?? `r8_${randomId(random)}`,
-    webhookSecret: options.webhookSecret ?? randomWebhookSecret(random),
+    token: options.token ?? `r8_${randomId()}`,
+    webhookSecret: options.webhookSecret ?? randomWebhookSecret(),
     delays: { startMs: options.startDelayMs ?? 0, runMs: options.runDelayMs ?? 0 },
     callbackRetryMs: options.callbackRetryMs ?? [1000, 5000, 25_000],
     outputLifetimeMs: 3_600_000,
     imageWidth: options.imageWidth ?? 640,
     baseUrl: () => url,
-    clock: new SimulatedClock(options.wall),
+    clock: new SimulatedClock(),
     fetch: options.fetch ?? fetch,
-    random,
   });
   const control = controlOf(simulator);
   const app = new Hono<Env>();

@@ -1,5 +1,5 @@
 import type { FaultName } from "./faults.ts";
-import { type RandomBytes, randomId } from "./random.ts";
+import { randomId } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
 /** An output or an uploaded file. */
@@ -49,18 +49,16 @@ export type OutputBytes = { bytes: Uint8Array; contentType: string; extension: s
 export class Outputs {
   readonly #outputs = new ExpiringStore<Output>(maxOutputBytes);
   readonly #clock: SimulatedClock;
-  readonly #random: RandomBytes;
   readonly #lifetimeMs: number;
 
-  constructor(clock: SimulatedClock, random: RandomBytes, lifetimeMs: number) {
+  constructor(clock: SimulatedClock, lifetimeMs: number) {
     this.#clock = clock;
-    this.#random = random;
     this.#lifetimeMs = lifetimeMs;
   }
 
   /** Keeps a file and returns its path: `/delivery/<random>/out-<index>.<extension>`. */
   put({ bytes, contentType, extension }: OutputBytes, index: number, faults: ReadonlyMap<FaultName, string>): string {
-    const path = `/delivery/${randomId(this.#random)}${randomId(this.#random)}/out-${index}.${extension}`;
+    const path = `/delivery/${randomId()}${randomId()}/out-${index}.${extension}`;
     const expiresAt = this.#clock.now() + this.#lifetimeMs;
     this.#outputs.put(path, { bytes, contentType, expiresAt, faults, downloads: 0 });
     return path;
@@ -84,22 +82,20 @@ type StoredFile = StoredBytes & { id: string; name: string; sha256: string; crea
 export class StoredFiles {
   readonly #files = new ExpiringStore<StoredFile>(maxUploadedBytes);
   readonly #clock: SimulatedClock;
-  readonly #random: RandomBytes;
 
-  constructor(clock: SimulatedClock, random: RandomBytes) {
+  constructor(clock: SimulatedClock) {
     this.#clock = clock;
-    this.#random = random;
   }
 
   async create(content: File, metadata: unknown): Promise<StoredFile> {
     const bytes = new Uint8Array(await content.arrayBuffer());
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
     const file: StoredFile = {
-      id: randomId(this.#random),
+      id: randomId(),
       name: content.name,
       bytes,
       contentType: content.type || "application/octet-stream",
-      sha256: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""),
+      sha256: digest.toHex(),
       createdAt: this.#clock.wall(),
       expiresAt: this.#clock.now() + lifetimeMs,
       metadata,

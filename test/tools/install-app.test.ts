@@ -248,7 +248,7 @@ async function makeNewerVersion(): Promise<string> {
     join(migrations, "20991231000000_director.sql"),
     "alter table keyframe.projects add column director text;\n",
   );
-  const { file, text: release } = await releaseMigration(await readMigrations(migrations), "0.2.0", "\n## [0.1.0]", "");
+  const { file, text: release } = releaseMigration(await readMigrations(migrations), "0.2.0", "\n## [0.1.0]", "");
   await writeFile(join(migrations, `${file}.new`), release);
   await rename(join(migrations, `${file}.new`), join(migrations, file));
   return folder;

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { jsonText } from "../../shared/platform/environment.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Ended, runSupabaseCli } from "../../local/stack/supabase-cli.ts";
-import { parseJson } from "../parse-json.ts";
 import { DeployError, type Progress } from "./reporting.ts";
 
 /** A database by its connection string. */
@@ -20,6 +20,8 @@ type Options = {
 export type SupabaseCli = {
   /** Runs a command and returns its standard output. `doing` names it in progress lines and errors. */
   run(doing: string, args: string[], options?: Options): Promise<string>;
+  /** The same for a command that prints JSON of this form. */
+  read<T extends z.ZodType>(doing: string, args: string[], form: T, options?: Options): Promise<z.infer<T>>;
   /** Runs SQL in the project's database and returns the rows of the last statement. The SQL may hold secrets. */
   query<T extends z.ZodType>(
     doing: string,
@@ -61,15 +63,18 @@ export function createSupabaseCli(
     refuseWarnings(doing, ended);
     return ended.stdout;
   };
+  const read: SupabaseCli["read"] = async (doing, args, form, options) => {
+    const printed = jsonText.pipe(form).safeParse(await run(doing, args, options));
+    if (printed.success) return printed.data;
+    // The output is left out, because it may hold secrets.
+    throw new DeployError(`The Supabase CLI answered something unknown while ${doing}. Is it the one of \`npm ci\`?`);
+  };
   return {
     run,
-    query: async (doing, sql, row, mode, options) => {
+    read,
+    query: (doing, sql, row, mode, options) => {
       const args = mode === "read" ? ["db", "query", "--read-only"] : ["db", "query", "--yes"];
-      const printed = await run(doing, args, { ...options, input: sql });
-      const rows = z.array(row).safeParse(parseJson(printed));
-      if (rows.success) return rows.data;
-      // The output is left out, because it may hold secrets.
-      throw new DeployError(`The Supabase CLI answered something unknown while ${doing}. Is it the one of \`npm ci\`?`);
+      return read(doing, args, z.array(row), { ...options, input: sql });
     },
   };
 }
@@ -168,7 +173,7 @@ function whatItSaid(stdout: string, stderr: string): string {
       ? context.length > 0
         ? context
         : lines.slice(-8)
-      : [...context, String(parseJson(`"${message}"`) ?? message)];
+      : [...context, String(jsonText.safeParse(`"${message}"`).data ?? message)];
   const line = said.join(" ").replace(/\s+/g, " ").trim();
   return line === "" ? "nothing" : line.slice(0, LONGEST);
 }

@@ -6,7 +6,7 @@ import {
   type RecordedSchema,
   sourceKinds,
 } from "../../local/simulator/model-schemas.ts";
-import { parseJson } from "../parse-json.ts";
+import { jsonText } from "../../shared/platform/environment.ts";
 import { CheckFailed, getText } from "./read-rows.ts";
 
 /** A model's schema and its origin, or why there is none and what to do. */
@@ -70,7 +70,7 @@ async function fetchSchema(model: string, { baseUrl, token, fetch }: Provider): 
     throw new CheckFailed(`Replicate refuses the token (${status}): check KEYFRAME_REPLICATE_API_TOKEN.`);
   }
   if (status !== 200) throw new CheckFailed(`${url} answered ${status}: try again later.`);
-  const parsed = published.safeParse(parseJson(text));
+  const parsed = jsonText.pipe(published).safeParse(text);
   if (!parsed.success)
     throw new CheckFailed(`${url} answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL right?`);
   const { latest_version: latest } = parsed.data;

@@ -101,7 +101,7 @@ export async function forgetProject(): Promise<void> {
 /** Asks the Management API itself, as the CLI does; the other commands, and queries elsewhere, stay the CLI's. */
 function withDirectQueries(cli: SupabaseCli, platform: DeployPlatform): SupabaseCli {
   return {
-    run: cli.run,
+    ...cli,
     query: async (doing, sql, row, mode, options) => {
       if (options?.at) return await cli.query(doing, sql, row, mode, options);
       const body = JSON.stringify({ query: sql, read_only: mode === "read" });
