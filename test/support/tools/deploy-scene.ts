@@ -45,7 +45,7 @@ export type DeployScene = {
 };
 
 /** Of the command line. */
-type More = Partial<Pick<Deployment, "ask"> & { budgets: Budgets; dryRun: boolean }>;
+type More = Partial<Pick<Deployment, "ask" | "stop"> & { budgets: Budgets; dryRun: boolean }>;
 
 const PASSWORD = "of-the-database";
 
@@ -196,20 +196,20 @@ export async function takeStages(
   platform: DeployPlatform,
   environment: Record<string, string>,
   clock: Deployment["clock"] = hastyClock(),
-  { ask, budgets = { user: undefined, service: undefined }, dryRun = false }: More = {},
+  { ask, stop, budgets = { user: undefined, service: undefined }, dryRun = false }: More = {},
 ): Promise<string> {
   const given = { project: PROJECT, dryRun, budgets } as const;
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {
     settings: readDeploySettings(given, environment),
-    cli: withDirectQueries(createSupabaseCli(PROJECT, environment, silent), platform),
+    cli: withDirectQueries(createSupabaseCli(PROJECT, environment, silent, PROJECT_ROOT, stop), platform),
     fetch,
     clock,
     ask,
     progress: silent,
     keeper,
-    stop: new AbortController().signal,
+    stop: stop ?? new AbortController().signal,
     found: { secretDigests: new Map<string, string>() },
   };
   await runDeployment(deployment, (line) => printed.push(keeper.hide(line)), stages);
