@@ -1,6 +1,6 @@
-import { runMain, showStages, stopSignals } from "./stack/command-line.ts";
+import { parseOptions, runMain, showStages, stopSignals, write } from "./stack/command-line.ts";
 import { type Stack, startStack } from "./stack/start-stack.ts";
-import { readStackSettings, type StackOptions } from "./stack/stack-settings.ts";
+import { readStackOptions, STACK_OPTIONS, type StackOptions } from "./stack/stack-settings.ts";
 
 const HELP = `npm start -- [options]   starts Keyframe on this machine
 
@@ -13,12 +13,16 @@ const HELP = `npm start -- [options]   starts Keyframe on this machine
                                  with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET, by callbacks`;
 
 async function main(): Promise<number> {
-  const { stack: options, flags } = readStackSettings(Deno.args, (name) => Deno.env.get(name), ["reset"]);
+  const { reset, ...given } = parseOptions({
+    args: Deno.args,
+    options: { ...STACK_OPTIONS, reset: { type: "boolean", default: false } },
+  }).values;
+  const options = readStackOptions(given, (name) => Deno.env.get(name));
   const signal = stopSignals();
   const start = performance.now();
   const display = showStages(write, Deno.stdout.isTerminal());
   try {
-    const stack = await startStack({ ...options, dashboard: true, ...flags, signal, ...display });
+    const stack = await startStack({ ...options, dashboard: true, reset, signal, ...display });
     printWelcome(stack, options, performance.now() - start);
     await aborted(signal);
     write("\nStopping …\n");
@@ -29,14 +33,6 @@ async function main(): Promise<number> {
     write("Stopped.\n");
   }
   return 0;
-}
-
-function write(text: string): void {
-  try {
-    Deno.stdout.writeSync(new TextEncoder().encode(text));
-  } catch {
-    // The terminal or pipe is closed. The stack must still stop in order.
-  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

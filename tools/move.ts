@@ -8,8 +8,8 @@ import { applyMigrations } from "../local/stack/apply-migrations.ts";
 import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
 import { claimData } from "../local/stack/data-folder.ts";
 import { openDatabase } from "../local/stack/open-database.ts";
-import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { readMigrations } from "../local/stack/read-migrations.ts";
+import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 import { migrationDigest } from "./deploy/migrations.ts";
@@ -28,7 +28,7 @@ async function main(): Promise<number> {
     args: Deno.args,
     options: {
       from: { type: "string" },
-      data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
+      data: STACK_OPTIONS.data,
     },
   });
   // The value is not shown: it may contain a password.

@@ -5,6 +5,7 @@ import postgres from "postgres";
 import { parseOptions, runMain } from "../local/stack/command-line.ts";
 import { findRunningStack } from "../local/stack/data-folder.ts";
 import { loadStackKeys } from "../local/stack/stack-keys.ts";
+import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
 import { describeResults, runStatements } from "./sql/run-statements.ts";
 
 const HELP = `npm run sql -- [options] ["statement"]   runs SQL on the stack that npm start runs, as Studio's SQL editor: role postgres
@@ -17,7 +18,7 @@ const MAX_COLUMNS = 160;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseOptions({
-    options: { data: { type: "string", default: ".keyframe" } },
+    options: { data: STACK_OPTIONS.data },
     allowPositionals: true,
   });
   const sql = postgres(await databaseUrl(resolve(values.data)), {

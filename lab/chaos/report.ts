@@ -1,5 +1,5 @@
 import type { Verdict } from "./invariants/invariants.ts";
-import { FAULT_NAMES } from "./plan.ts";
+import { FAULT_NAMES } from "./faults.ts";
 import { retry, type World } from "./world.ts";
 
 export type ChaosResult = {

@@ -100,7 +100,7 @@ export async function retry<T>(work: () => Promise<T>, seconds = 60): Promise<T>
 /**
  * A start as its user knows it. An unanswered one may have been accepted; repeating it with the same key shows that.
  */
-type Start = {
+export type Start = {
   key: string;
   ownerId: string;
   prompt: string;

@@ -84,15 +84,9 @@ export function answerError(error: Error): Response {
   return new Problem(500, "Internal server error", error.message).toResponse();
 }
 
-/** The files API: upload (multipart field `content`, JSON field `metadata`) and get. */
+/** The files API: upload (multipart field `content`, JSON field `metadata`). */
 function filesRoutes({ files, settings }: Simulator): Hono<Env> {
   const routes = new Hono<Env>();
-  const find = (id: string) => {
-    const file = files.get(id);
-    if (!file) throw notFound();
-    return file;
-  };
-
   routes.post("/", async (c) => {
     const form = await c.req.formData().catch(() => null);
     const content = form?.get("content");
@@ -100,7 +94,6 @@ function filesRoutes({ files, settings }: Simulator): Hono<Env> {
     const file = await files.create(content, await readMetadata(form?.get("metadata") ?? null));
     return c.json(fileJson(file, settings.baseUrl()), 201);
   });
-  routes.get("/:id", (c) => c.json(fileJson(find(c.req.param("id")), settings.baseUrl())));
   return routes;
 }
 

@@ -7,36 +7,37 @@ type StoredBytes = { bytes: Uint8Array; contentType: string; expiresAt: number }
 
 /** Keeps files by key until they expire. Above `maxBytes` in total it removes the oldest. */
 class ExpiringStore<Item extends StoredBytes> {
+  protected readonly clock: SimulatedClock;
   readonly #items = new Map<string, Item>();
   readonly #maxBytes: number;
   #held = 0;
 
-  constructor(maxBytes: number) {
+  constructor(clock: SimulatedClock, maxBytes: number) {
+    this.clock = clock;
     this.#maxBytes = maxBytes;
   }
 
-  put(key: string, item: Item): void {
+  protected put(key: string, item: Item): void {
     this.#items.set(key, item);
     this.#held += item.bytes.length;
     for (const oldest of this.#items.keys()) {
       if (this.#held <= this.#maxBytes || oldest === key) break;
-      this.delete(oldest);
+      this.#delete(oldest);
     }
   }
 
-  get(key: string, now: number): Item | null {
+  get(key: string): Item | null {
     const item = this.#items.get(key);
-    return item && item.expiresAt > now ? item : null;
+    return item && item.expiresAt > this.clock.now() ? item : null;
   }
 
-  delete(key: string): boolean {
-    const item = this.#items.get(key);
-    if (item) this.#held -= item.bytes.length;
-    return this.#items.delete(key);
+  sweep(): void {
+    for (const [key, item] of this.#items) if (item.expiresAt <= this.clock.now()) this.#delete(key);
   }
 
-  sweep(now: number): void {
-    for (const [key, item] of this.#items) if (item.expiresAt <= now) this.delete(key);
+  #delete(key: string): void {
+    this.#held -= this.#items.get(key)?.bytes.length ?? 0;
+    this.#items.delete(key);
   }
 }
 
@@ -46,30 +47,20 @@ export type Output = StoredBytes & { faults: ReadonlyMap<FaultName, string>; dow
 export type OutputBytes = { bytes: Uint8Array; contentType: string; extension: string };
 
 /** The output files, each at a URL that cannot be guessed, until they expire. */
-export class Outputs {
-  readonly #outputs = new ExpiringStore<Output>(maxOutputBytes);
-  readonly #clock: SimulatedClock;
+export class Outputs extends ExpiringStore<Output> {
   readonly #lifetimeMs: number;
 
   constructor(clock: SimulatedClock, lifetimeMs: number) {
-    this.#clock = clock;
+    super(clock, maxOutputBytes);
     this.#lifetimeMs = lifetimeMs;
   }
 
   /** Keeps a file and returns its path: `/delivery/<random>/out-<index>.<extension>`. */
-  put({ bytes, contentType, extension }: OutputBytes, index: number, faults: ReadonlyMap<FaultName, string>): string {
+  add({ bytes, contentType, extension }: OutputBytes, index: number, faults: ReadonlyMap<FaultName, string>): string {
     const path = `/delivery/${randomId()}${randomId()}/out-${index}.${extension}`;
-    const expiresAt = this.#clock.now() + this.#lifetimeMs;
-    this.#outputs.put(path, { bytes, contentType, expiresAt, faults, downloads: 0 });
+    const expiresAt = this.clock.now() + this.#lifetimeMs;
+    this.put(path, { bytes, contentType, expiresAt, faults, downloads: 0 });
     return path;
-  }
-
-  get(path: string): Output | null {
-    return this.#outputs.get(path, this.#clock.now());
-  }
-
-  sweep(): void {
-    this.#outputs.sweep(this.#clock.now());
   }
 }
 
@@ -79,12 +70,9 @@ const maxUploadedBytes = 256 * 1024 * 1024;
 type StoredFile = StoredBytes & { id: string; name: string; sha256: string; createdAt: Date; metadata: unknown };
 
 /** The provider's files API: uploads for the inputs of predictions, kept for a day. */
-export class StoredFiles {
-  readonly #files = new ExpiringStore<StoredFile>(maxUploadedBytes);
-  readonly #clock: SimulatedClock;
-
+export class StoredFiles extends ExpiringStore<StoredFile> {
   constructor(clock: SimulatedClock) {
-    this.#clock = clock;
+    super(clock, maxUploadedBytes);
   }
 
   async create(content: File, metadata: unknown): Promise<StoredFile> {
@@ -96,20 +84,12 @@ export class StoredFiles {
       bytes,
       contentType: content.type || "application/octet-stream",
       sha256: digest.toHex(),
-      createdAt: this.#clock.wall(),
-      expiresAt: this.#clock.now() + lifetimeMs,
+      createdAt: this.clock.wall(),
+      expiresAt: this.clock.now() + lifetimeMs,
       metadata,
     };
-    this.#files.put(file.id, file);
+    this.put(file.id, file);
     return file;
-  }
-
-  get(id: string): StoredFile | null {
-    return this.#files.get(id, this.#clock.now());
-  }
-
-  sweep(): void {
-    this.#files.sweep(this.#clock.now());
   }
 }
 

@@ -19,6 +19,22 @@ export function parseOptions<const Config extends ParseArgsConfig>(
   }
 }
 
+/** The number in an option's text. Throws one line that names the option. */
+export function readNumber(option: string, text: string, least: number, most: number, isWhole = true): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= least && value <= most && (Number.isInteger(value) || !isWhole)) return value;
+  throw new Error(`--${option} must be a number from ${least} to ${most}, not "${text}".`);
+}
+
+/** Writes on standard output. When its terminal or pipe is closed nothing happens: what was started still has to stop in order. */
+export function write(text: string): void {
+  try {
+    Deno.stdout.writeSync(new TextEncoder().encode(text));
+  } catch {
+    // Closed, see above.
+  }
+}
+
 /**
  * Runs a command and exits with its code; with --help or -h it prints `help` instead. An error is printed in one line, and the exit code
  * is `failed`.

@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { parseOptions, type Stage } from "./command-line.ts";
+import { readNumber, type Stage } from "./command-line.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
 export type StackOptions = {
@@ -31,35 +31,19 @@ export type StackOptions = {
   onProblem?: ((line: string) => void) | undefined;
 };
 
-const DEFAULT_PORT = 54321;
+/** The options of a command that uses a stack. */
+export const STACK_OPTIONS = {
+  port: { type: "string", default: "54321" },
+  data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
+} as const;
 
-/**
- * The stack's options from the command line and the environment. Throws a one-line error that names a wrong option.
- *
- * @param names the command's own options: `--reset` of start, `--json` and `--frame` of demo
- * @param text one with a value: `--shots` of demo
- */
-export function readStackSettings<Name extends string>(
-  args: string[],
+/** The stack's options from the command line and the environment. Throws a one-line error that names a wrong one. */
+export function readStackOptions(
+  given: { port: string; data: string },
   environment: (name: string) => string | undefined,
-  names: readonly Name[],
-  text?: string,
-): { stack: StackOptions; flags: Record<Name, boolean>; text: string | undefined } {
-  const flag = { type: "boolean", default: false } as const;
-  const { values } = parseOptions({
-    args,
-    options: {
-      port: { type: "string", default: String(DEFAULT_PORT) },
-      data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
-      ...Object.fromEntries(names.map((name) => [name, flag])),
-      ...(text === undefined ? {} : { [text]: { type: "string" } as const }),
-    },
-  });
-  const port = Number(values.port);
-  if (!/^\d+$/.test(values.port) || port > 65_535) {
-    throw new Error(`--port must be a number from 0 to 65535 (0: any free one), not "${values.port}".`);
-  }
-  if (values.data === "") throw new Error("--data must name a folder.");
+): StackOptions {
+  const port = readNumber("port", given.port, 0, 65_535);
+  if (given.data === "") throw new Error("--data must name a folder.");
   const databaseUrl = environment("KEYFRAME_DATABASE_URL") || undefined;
   if (databaseUrl !== undefined && !/^postgres(ql)?:$/.test(URL.parse(databaseUrl)?.protocol ?? "")) {
     // The value is not shown: it may contain a password.
@@ -67,12 +51,7 @@ export function readStackSettings<Name extends string>(
       "KEYFRAME_DATABASE_URL must be an address such as postgres://user:password@127.0.0.1:5432/postgres.",
     );
   }
-  const stack = { dataDir: resolve(values.data), port, databaseUrl, provider: readProviderSettings(environment) };
-  // parseArgs does not know the options whose names are computed.
-  const given: Record<string, unknown> = values;
-  const flags = Object.fromEntries(names.map((name) => [name, given[name] === true])) as Record<Name, boolean>;
-  const said = text === undefined ? undefined : given[text];
-  return { stack, flags, text: typeof said === "string" ? said : undefined };
+  return { dataDir: resolve(given.data), port, databaseUrl, provider: readProviderSettings(environment) };
 }
 
 /** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN, by the function that reads them. */
