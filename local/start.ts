@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { parseOptions, runMain, showStages, stopSignals, write } from "./stack/command-line.ts";
 import { type Stack, startStack } from "./stack/start-stack.ts";
 import { readStackOptions, STACK_OPTIONS, type StackOptions } from "./stack/stack-settings.ts";
@@ -24,7 +25,7 @@ async function main(): Promise<number> {
   try {
     const stack = await startStack({ ...options, dashboard: true, reset, signal, ...display });
     printWelcome(stack, options, performance.now() - start);
-    await aborted(signal);
+    if (!signal.aborted) await once(signal, "abort");
     write("\nStopping …\n");
     await stack.stop();
   } catch (error) {
@@ -33,13 +34,6 @@ async function main(): Promise<number> {
     write("Stopped.\n");
   }
   return 0;
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve());
-  });
 }
 
 /** Prints the addresses, the demo user and a command that works when pasted. */

@@ -87,9 +87,9 @@ async function runLoadAndFaults(
   const faults = planFaults(seed, durationMs).map(async (planned, number) => {
     await waitUntil(planned.atMs, over);
     if (over.aborted) return;
-    const { applied, notApplied, count } = { ...world.ledger, count: world.ledger.count };
+    const { ledger } = world;
     const done = await applyFault(world, planned, createRandom(`fault ${number} of ${seed}`), hooks());
-    count(done ? applied : notApplied, planned.fault);
+    ledger.count(done ? ledger.applied : ledger.notApplied, planned.fault);
   });
   const report = (async () => {
     while (!over.aborted) {

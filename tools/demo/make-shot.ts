@@ -51,7 +51,7 @@ export async function makeShot(
     timed(step, () => runStep(keyframe, options, step, body), describeOutput);
   await run("first-frame", { projectId, referenceImagePath });
   if (!onlyFrame) {
-    const night = `${PROMPT}, now in the deep blue of night`;
+    const night = "A lighthouse on a cliff in the deep blue of night, waves below";
     await run("last-frame", { projectId, referenceImagePath, prompt: night });
     await run("video", { projectId });
   }

@@ -191,7 +191,7 @@ export async function makeDeployed({ sql, databaseUrl, platform, login }: Deploy
 }
 
 /** Takes some of the stages, or all, in this process. Pauses pass at once unless the clock says otherwise. */
-export async function takeStages(
+async function takeStages(
   stages: Stage[] | undefined,
   platform: DeployPlatform,
   environment: Record<string, string>,
