@@ -32,7 +32,7 @@ export function controlOf(simulator: Simulator) {
   };
 }
 
-export type Control = ReturnType<typeof controlOf>;
+type Control = ReturnType<typeof controlOf>;
 
 const faultSchema = z.strictObject({
   fault: z.enum(faultNames),

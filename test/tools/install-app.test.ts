@@ -107,11 +107,6 @@ describe("a repository fresh from supabase init", () => {
     }
   });
 
-  test("an option that is none → one line that names it", async () => {
-    const said = "Unknown option '--functon-name': --help lists what there is.\n";
-    expect(await app.install(["add", "--functon-name", "films"])).toEqual({ code: 1, said });
-  });
-
   test("a copied migration was edited → refused by its name", async () => {
     const found = await readdir(join(app.folder, "supabase/migrations"));
     const file = found.find((name) => name.endsWith("_keyframe_sweep.sql")) ?? "";
