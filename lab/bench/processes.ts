@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { waitForPort } from "../../local/network.ts";
 import { spawnWithParent } from "../../local/spawn-with-parent.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
@@ -87,11 +86,4 @@ export function spawnFunction({ port, args, env }: FunctionSettings): FunctionPr
       await child.status;
     },
   };
-}
-
-/** The same, once it listens. */
-export async function startFunction(settings: FunctionSettings): Promise<FunctionProcess> {
-  const child = spawnFunction(settings);
-  await waitForPort(settings.port, child.ended);
-  return child;
 }

@@ -114,4 +114,5 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
   };
 }
 
-const sum = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((all, one) => all + one, 0);
+export const sum = (counts: ReadonlyMap<string, number>): number =>
+  [...counts.values()].reduce((all, one) => all + one, 0);
