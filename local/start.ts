@@ -41,7 +41,7 @@ function printWelcome(stack: Stack, options: StackOptions, tookMs: number): void
   const { url, keys, demoUser, extensions } = stack;
   const standIns = (["pg_net", "pg_cron", "supabase_vault"] as const).filter((name) => extensions[name] === "stand-in");
   const notes = extensions.notes.map((note) => `\n                    ${note}`).join("");
-  const elsewhere = options.provider?.variables.KEYFRAME_REPLICATE_API_BASE_URL;
+  const elsewhere = options.provider?.KEYFRAME_REPLICATE_API_BASE_URL;
   const provider = stack.simulator
     ? `simulator, ${stack.simulator.url}`
     : `Replicate${elsewhere === undefined ? "" : ` at ${elsewhere}`} (it costs money)`;

@@ -84,7 +84,7 @@ export function answerError(error: Error): Response {
   return new Problem(500, "Internal server error", error.message).toResponse();
 }
 
-/** The files API: upload (multipart field `content`, JSON field `metadata`). */
+/** The files API: upload (multipart field `content`, JSON field `metadata`) and get. */
 function filesRoutes({ files, settings }: Simulator): Hono<Env> {
   const routes = new Hono<Env>();
   routes.post("/", async (c) => {
@@ -93,6 +93,11 @@ function filesRoutes({ files, settings }: Simulator): Hono<Env> {
     if (!(content instanceof File)) throw new Problem(400, "Bad request", "Missing content");
     const file = await files.create(content, await readMetadata(form?.get("metadata") ?? null));
     return c.json(fileJson(file, settings.baseUrl()), 201);
+  });
+  routes.get("/:id", (c) => {
+    const file = files.get(c.req.param("id"));
+    if (!file) throw notFound();
+    return c.json(fileJson(file, settings.baseUrl()));
   });
   return routes;
 }

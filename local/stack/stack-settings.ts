@@ -54,29 +54,25 @@ export function readStackOptions(
   return { dataDir: resolve(given.data), port, databaseUrl, provider: readProviderSettings(environment) };
 }
 
-/** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN, by the function that reads them. */
-const PASSED_ON = {
-  "keyframe-generate": ["KEYFRAME_REPLICATE_API_BASE_URL", "KEYFRAME_REPLICATE_OUTPUT_HOSTS", "KEYFRAME_PUBLIC_URL"],
-  "keyframe-replicate-webhook": ["KEYFRAME_REPLICATE_WEBHOOK_SECRET"],
-} as const;
+/** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN. */
+const PASSED_ON = [
+  "KEYFRAME_REPLICATE_API_BASE_URL",
+  "KEYFRAME_REPLICATE_OUTPUT_HOSTS",
+  "KEYFRAME_PUBLIC_URL",
+  "KEYFRAME_REPLICATE_WEBHOOK_SECRET",
+];
 
 const DEFAULT_BASE_URL = "https://api.replicate.com/v1";
 const DEFAULT_OUTPUT_HOSTS = "replicate.delivery";
 
-/** The provider instead of the simulator. */
-type ProviderSettings = {
-  token: string;
-  /** The other variables that were set. */
-  variables: Record<string, string>;
-};
+/** The provider instead of the simulator: the functions' variables that were set. */
+type ProviderSettings = Record<string, string>;
 
 /** Undefined without KEYFRAME_REPLICATE_API_TOKEN. Throws a one-line error when callbacks could not be verified. */
 function readProviderSettings(environment: (name: string) => string | undefined): ProviderSettings | undefined {
-  const token = environment("KEYFRAME_REPLICATE_API_TOKEN") || undefined;
-  if (token === undefined) return undefined;
-  const names = [...PASSED_ON["keyframe-generate"], ...PASSED_ON["keyframe-replicate-webhook"]];
-  const variables: Record<string, string> = {};
-  for (const name of names) {
+  if (!environment("KEYFRAME_REPLICATE_API_TOKEN")) return undefined;
+  const variables: ProviderSettings = {};
+  for (const name of ["KEYFRAME_REPLICATE_API_TOKEN", ...PASSED_ON]) {
     const value = environment(name);
     if (value) variables[name] = value;
   }
@@ -85,23 +81,11 @@ function readProviderSettings(environment: (name: string) => string | undefined)
       "KEYFRAME_PUBLIC_URL asks Replicate for callbacks, which only KEYFRAME_REPLICATE_WEBHOOK_SECRET can verify: set both or neither.",
     );
   }
-  return { token, variables };
-}
-
-/** The function's own environment variables. */
-export function providerVariables(
-  { token, variables }: ProviderSettings,
-  name: "keyframe-generate" | "keyframe-replicate-webhook",
-): Record<string, string> {
-  const passed = Object.entries(variables).filter(([key]) => PASSED_ON[name].some((known) => known === key));
-  return {
-    ...(name === "keyframe-generate" ? { KEYFRAME_REPLICATE_API_TOKEN: token } : {}),
-    ...Object.fromEntries(passed),
-  };
+  return variables;
 }
 
 /** `host:port` of the provider's API and output files. Invalid values are left out: the function refuses them at its start. */
-export function providerHosts({ variables }: ProviderSettings): string[] {
+export function providerHosts(variables: ProviderSettings): string[] {
   const outputs = (variables.KEYFRAME_REPLICATE_OUTPUT_HOSTS ?? DEFAULT_OUTPUT_HOSTS)
     .split(",")
     .map((entry) => entry.trim());

@@ -60,17 +60,15 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
       `Replicate could not be reached (${error instanceof Error ? error.message : "no answer"}): look at your network and run the command again.`,
     );
   });
+  const answer = keyed.safeParse(await response.json().catch(() => undefined));
   if (response.status === 401 || response.status === 403) {
-    await response.body?.cancel();
     throw new DeployError(
       `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`,
     );
   }
   if (response.status === 429) {
-    await response.body?.cancel();
     throw new DeployError("Replicate limits this account's requests (HTTP 429): run the command again in a minute.");
   }
-  const answer = keyed.safeParse(await response.json().catch(() => undefined));
   if (response.ok && answer.success) return answer.data.key;
   throw new DeployError(
     `Replicate did not return its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again.`,
