@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { createClient } from "@supabase/supabase-js";
 import { createKeyframeClient, type KeyframeClient } from "../client/index.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
@@ -35,11 +34,8 @@ async function main(): Promise<number> {
   }
 }
 
-async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack, signal: AbortSignal): Promise<void> {
-  const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
-  const { data, error } = await supabase.auth.signInWithPassword(demoUser);
-  if (error) throw error;
-  const { session } = data;
+async function photograph(stack: Stack, signal: AbortSignal): Promise<void> {
+  const { url, keys, demoSession: session, databaseUrl, simulator } = stack;
   const getToken = () => session.access_token;
   const keyframe = createKeyframeClient({ url, apikey: keys.publishableKey, getToken });
   const receiver = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, () => new Response("ok"));

@@ -1,4 +1,3 @@
-import { createClient, type Session } from "@supabase/supabase-js";
 import postgres from "postgres";
 import { removeData } from "../../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
@@ -49,8 +48,7 @@ export class BenchStacks {
     const sql = postgres(stack.databaseUrl, { max: 4, onnotice: () => undefined });
     this.#ends.push(() => sql.end({ timeout: 1 }));
     await sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 100000`;
-    const session = await signIn(stack);
-    const caller = { url: stack.url, apikey: stack.keys.publishableKey, token: session.access_token };
+    const caller = { url: stack.url, apikey: stack.keys.publishableKey, token: stack.demoSession.access_token };
     return { ...stack, sql, caller };
   }
 
@@ -59,12 +57,4 @@ export class BenchStacks {
     await Promise.allSettled(this.#starting);
     for (const end of this.#ends.splice(0).reverse()) await end();
   }
-}
-
-/** A session of the demo user. */
-async function signIn({ url, keys, demoUser }: Stack): Promise<Session> {
-  const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
-  const { data, error } = await supabase.auth.signInWithPassword(demoUser);
-  if (error) throw error;
-  return data.session;
 }
