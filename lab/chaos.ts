@@ -1,7 +1,6 @@
 import { removeData } from "../local/stack/data-folder.ts";
-import { runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, readNumber, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { SCENARIO_NAMES } from "./chaos/isolation.ts";
-import { readChaosArguments } from "./chaos/read-chaos-arguments.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
 
@@ -28,11 +27,19 @@ for (const event of ["unhandledrejection", "error"] as const) {
 }
 
 async function main(): Promise<number> {
-  const { minutes, seed, users, scenarios, help } = readChaosArguments(Deno.args, new Date());
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
+  const { values } = parseOptions({
+    args: Deno.args,
+    options: {
+      minutes: { type: "string", default: "5" },
+      seed: { type: "string", default: String(Math.floor(Date.now() / 1000) % 1_000_000) },
+      users: { type: "string", default: "16" },
+      scenarios: { type: "string" },
+    },
+  });
+  const minutes = readNumber("minutes", values.minutes, 0.1, 600, false);
+  const seed = readNumber("seed", values.seed, 0, 2 ** 31);
+  const users = readNumber("users", values.users, 1, 200);
+  const scenarios = values.scenarios === undefined ? undefined : readScenarios(values.scenarios);
   const databaseUrl = Deno.env.get("KEYFRAME_DATABASE_URL") || undefined;
   const began = performance.now();
   const say = (line: string) => console.log(`${Math.round((performance.now() - began) / 1000)} s  ${line}`);
@@ -66,4 +73,11 @@ async function main(): Promise<number> {
   return 1;
 }
 
-runMain(main);
+function readScenarios(text: string): readonly string[] {
+  if (text === "all") return SCENARIO_NAMES;
+  const names = text.split(",");
+  if (names.every((name) => SCENARIO_NAMES.includes(name))) return names;
+  throw new Error(`--scenarios must be all, or some of ${SCENARIO_NAMES.join(",")}, not "${text}".`);
+}
+
+runMain(HELP, main);

@@ -1,6 +1,7 @@
-import { runMain, showStages, stopSignals } from "./stack/command-line.ts";
+import { once } from "node:events";
+import { parseOptions, runMain, showStages, stopSignals, write } from "./stack/command-line.ts";
 import { type Stack, startStack } from "./stack/start-stack.ts";
-import { readStackSettings, type StackOptions } from "./stack/stack-settings.ts";
+import { readStackOptions, STACK_OPTIONS, type StackOptions } from "./stack/stack-settings.ts";
 
 const HELP = `npm start -- [options]   starts Keyframe on this machine
 
@@ -13,18 +14,18 @@ const HELP = `npm start -- [options]   starts Keyframe on this machine
                                  with KEYFRAME_PUBLIC_URL and KEYFRAME_REPLICATE_WEBHOOK_SECRET, by callbacks`;
 
 async function main(): Promise<number> {
-  const { stack: options, flags, help } = readStackSettings(Deno.args, (name) => Deno.env.get(name), ["reset"]);
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
+  const { reset, ...given } = parseOptions({
+    args: Deno.args,
+    options: { ...STACK_OPTIONS, reset: { type: "boolean", default: false } },
+  }).values;
+  const options = readStackOptions(given, (name) => Deno.env.get(name));
   const signal = stopSignals();
   const start = performance.now();
   const display = showStages(write, Deno.stdout.isTerminal());
   try {
-    const stack = await startStack({ ...options, dashboard: true, ...flags, signal, ...display });
+    const stack = await startStack({ ...options, dashboard: true, reset, signal, ...display });
     printWelcome(stack, options, performance.now() - start);
-    await aborted(signal);
+    if (!signal.aborted) await once(signal, "abort");
     write("\nStopping …\n");
     await stack.stop();
   } catch (error) {
@@ -35,27 +36,12 @@ async function main(): Promise<number> {
   return 0;
 }
 
-function write(text: string): void {
-  try {
-    Deno.stdout.writeSync(new TextEncoder().encode(text));
-  } catch {
-    // The terminal or pipe is closed. The stack must still stop in order.
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve());
-  });
-}
-
 /** Prints the addresses, the demo user and a command that works when pasted. */
 function printWelcome(stack: Stack, options: StackOptions, tookMs: number): void {
   const { url, keys, demoUser, extensions } = stack;
   const standIns = (["pg_net", "pg_cron", "supabase_vault"] as const).filter((name) => extensions[name] === "stand-in");
   const notes = extensions.notes.map((note) => `\n                    ${note}`).join("");
-  const elsewhere = options.provider?.variables.KEYFRAME_REPLICATE_API_BASE_URL;
+  const elsewhere = options.provider?.KEYFRAME_REPLICATE_API_BASE_URL;
   const provider = stack.simulator
     ? `simulator, ${stack.simulator.url}`
     : `Replicate${elsewhere === undefined ? "" : ` at ${elsewhere}`} (it costs money)`;
@@ -94,4 +80,4 @@ function withoutPassword(databaseUrl: string): string {
   return decodeURI(url.href);
 }
 
-runMain(main);
+runMain(HELP, main);

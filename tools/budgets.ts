@@ -8,13 +8,13 @@ export const BUDGET_HELP = `--user-budget USD      what each user may spend in a
 
 type Given = { "user-budget"?: string | undefined; "service-budget"?: string | undefined };
 
-/** Reads the options. Throws an Error that `refuse` makes, with one line that names the wrong option. */
-export function readBudgets(given: Given, refuse: (message: string) => Error): Budgets {
+/** Reads the options. Throws one line that names the wrong one. */
+export function readBudgets(given: Given): Budgets {
   const read = (option: keyof Given) => {
     const text = given[option];
     if (text === undefined) return undefined;
     const micros = parseDollars(text);
-    if (micros === undefined) throw refuse(`--${option} takes dollars a month, such as 10 or 0.50.`);
+    if (micros === undefined) throw new Error(`--${option} takes dollars a month, such as 10 or 0.50.`);
     return micros;
   };
   return { user: read("user-budget"), service: read("service-budget") };

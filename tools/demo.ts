@@ -1,9 +1,18 @@
 import { findStack } from "./demo/find-stack.ts";
 import type { DemoOptions } from "./demo/make-shot.ts";
 import { runDemo } from "./demo/run-demo.ts";
-import { oneLine, runMain, showStages, type Stage, stopSignals } from "../local/stack/command-line.ts";
+import {
+  oneLine,
+  parseOptions,
+  readNumber,
+  runMain,
+  showStages,
+  type Stage,
+  stopSignals,
+  write,
+} from "../local/stack/command-line.ts";
 import { startStack } from "../local/stack/start-stack.ts";
-import { readStackSettings, type StackOptions } from "../local/stack/stack-settings.ts";
+import { readStackOptions, STACK_OPTIONS, type StackOptions } from "../local/stack/stack-settings.ts";
 
 const HELP = `npm run demo -- [options]   a shot from project to video, as a new user would make it
 
@@ -22,29 +31,35 @@ const REAL_TIMEOUT_MS = 15 * 60_000;
 type Outcome = { ok: boolean; url: string | null; ms: number; steps: Stage[]; error: string | null };
 
 async function main(): Promise<number> {
-  const environment = (name: string) => Deno.env.get(name);
-  const { stack: options, flags, text, help } = readStackSettings(Deno.args, environment, ["json", "frame"], "shots");
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
-  const shots = text === undefined ? undefined : Number(text);
-  if (shots !== undefined && !(Number.isInteger(shots) && shots >= 1 && shots <= 20)) {
-    throw new Error(`--shots must be a number from 1 to 20, not "${text}".`);
-  }
+  const {
+    frame,
+    json,
+    shots: text,
+    ...given
+  } = parseOptions({
+    args: Deno.args,
+    options: {
+      ...STACK_OPTIONS,
+      shots: { type: "string" },
+      frame: { type: "boolean", default: false },
+      json: { type: "boolean", default: false },
+    },
+  }).values;
+  const options = readStackOptions(given, (name) => Deno.env.get(name));
+  const shots = text === undefined ? undefined : readNumber("shots", text, 1, 20);
   const signal = stopSignals();
   const start = performance.now();
   const outcome: Outcome = { ok: false, url: null, ms: 0, steps: [], error: null };
   try {
-    await perform(options, { onlyFrame: flags.frame, shots }, outcome, signal);
+    await perform(options, { onlyFrame: frame, shots }, outcome, signal);
     outcome.ok = true;
   } catch (error) {
     outcome.error = signal.aborted ? "It was stopped." : oneLine(error);
     console.error(`\nThe demo failed: ${outcome.error}`);
   }
   outcome.ms = Math.round(performance.now() - start);
-  if (outcome.ok) say(`\nAll of it held, in ${(outcome.ms / 1000).toFixed(1)} s.\n`);
-  if (flags.json) console.log(JSON.stringify(outcome));
+  if (outcome.ok) write(`\nAll of it held, in ${(outcome.ms / 1000).toFixed(1)} s.\n`);
+  if (json) console.log(JSON.stringify(outcome));
   return outcome.ok ? 0 : 1;
 }
 
@@ -55,9 +70,9 @@ async function perform(
   outcome: Outcome,
   signal: AbortSignal,
 ): Promise<void> {
-  const running = await findStack(options, say, signal);
-  if (!running) say("No stack runs on these data: starting one.\n");
-  const display = showStages(say, Deno.stdout.isTerminal());
+  const running = await findStack(options, write, signal);
+  if (!running) write("No stack runs on these data: starting one.\n");
+  const display = showStages(write, Deno.stdout.isTerminal());
   const started = running ? null : await startStack({ ...options, signal, ...display }).finally(display.end);
   const stack = running ?? {
     url: started?.url ?? "",
@@ -74,12 +89,4 @@ async function perform(
   }
 }
 
-function say(text: string): void {
-  try {
-    Deno.stdout.writeSync(new TextEncoder().encode(text));
-  } catch {
-    // The reader of a pipe has gone; what was started still has to stop in order.
-  }
-}
-
-runMain(main);
+runMain(HELP, main);

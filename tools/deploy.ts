@@ -23,13 +23,8 @@ Run it again at any time: it changes only what differs. See docs/deploy.md.`;
 const keeper = createSecretKeeper();
 
 async function main(): Promise<number> {
-  const args = readDeployArguments(Deno.args);
-  if (args.help) {
-    console.log(HELP);
-    return 0;
-  }
   const environment = Deno.env.toObject();
-  const settings = readDeploySettings(args, environment);
+  const settings = readDeploySettings(readDeployArguments(Deno.args), environment);
   for (const secret of [
     settings.replicate.token,
     settings.optional.KEYFRAME_JWT_SECRET,
@@ -62,4 +57,4 @@ async function main(): Promise<number> {
   return 0;
 }
 
-runMain(main, { describe: (error) => `\n${keeper.hide(oneLine(error))}` });
+runMain(HELP, main, { describe: (error) => `\n${keeper.hide(oneLine(error))}` });

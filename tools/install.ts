@@ -46,13 +46,12 @@ async function main(): Promise<number> {
       drop: { type: "string", multiple: true, default: [] },
       yes: { type: "boolean", default: false },
       migrations: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
     },
   });
   const [command, folder = ".", ...more] = positionals;
-  if (given.help || command === undefined) {
+  if (command === undefined) {
     console.log(HELP);
-    return given.help ? 0 : 1;
+    return 1;
   }
   if ((command !== "add" && command !== "remove") || more.length > 0) {
     throw new InstallError("The commands are add [folder] and remove [folder]: --help lists the options.");
@@ -74,7 +73,7 @@ async function main(): Promise<number> {
   const release = isDryRun ? undefined : await lockFolder(at);
   try {
     const app = await readApp(at, source);
-    const budgets = readBudgets(given, (message) => new InstallError(message));
+    const budgets = readBudgets(given);
     const options = { ...given, functionName, budgets, isDryRun, now: new Date() };
     if (command === "add") await add(source, app, options);
     else if (given.migrations) await forget(source, app, options);
@@ -140,4 +139,4 @@ async function carryOut(app: App, changes: Changes, isDryRun: boolean): Promise<
 }
 
 // A refusal may have several lines.
-runMain(main, { describe: (error) => (error instanceof InstallError ? error.message : oneLine(error)) });
+runMain(HELP, main, { describe: (error) => (error instanceof InstallError ? error.message : oneLine(error)) });

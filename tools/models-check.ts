@@ -16,11 +16,7 @@ const HELP = `npm run models:check -- [options]   compares models with what each
   Ends with 0 when every row fits, 1 when one does not, 2 when it could not be found out.`;
 
 async function main(): Promise<number> {
-  const { rows: source, provider, record, help } = readArguments(Deno.args, (name) => Deno.env.get(name));
-  if (help) {
-    console.log(HELP);
-    return 0;
-  }
+  const { rows: source, provider, record } = readArguments(Deno.args, (name) => Deno.env.get(name));
   const signal = stopSignals();
   const rows = await readRows(source, signal);
   const today = new Date().toISOString().slice(0, 10);
@@ -34,4 +30,4 @@ async function main(): Promise<number> {
   return result.findings.length === 0 ? 0 : 1;
 }
 
-runMain(main, { failed: 2 });
+runMain(HELP, main, { failed: 2 });

@@ -8,8 +8,8 @@ import { applyMigrations } from "../local/stack/apply-migrations.ts";
 import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
 import { claimData } from "../local/stack/data-folder.ts";
 import { openDatabase } from "../local/stack/open-database.ts";
-import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { readMigrations } from "../local/stack/read-migrations.ts";
+import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
 import { migrationDigest } from "./deploy/migrations.ts";
@@ -28,14 +28,9 @@ async function main(): Promise<number> {
     args: Deno.args,
     options: {
       from: { type: "string" },
-      data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
-      help: { type: "boolean", short: "h", default: false },
+      data: STACK_OPTIONS.data,
     },
   });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
   // The value is not shown: it may contain a password.
   if (!/^postgres(ql)?:$/.test(URL.parse(values.from ?? "")?.protocol ?? "")) {
     throw new Error("--from must be an address such as postgres://user:password@127.0.0.1:5432/film.");
@@ -94,7 +89,7 @@ async function checkSource(from: postgres.TransactionSql): Promise<void> {
   const installed = await from<{ migrations: Record<string, string> }[]>`
     select migrations from keyframe_private.installation`;
   const ours = othersThanRelease(await readMigrations(), SCHEMA_VERSION);
-  const digests = await Promise.all(ours.map(async ({ name, text }) => [name, await migrationDigest(text)]));
+  const digests = ours.map(({ name, text }) => [name, migrationDigest(text)]);
   const noted = Object.assign({}, ...installed.map(({ migrations }) => migrations));
   if (!isDeepStrictEqual(noted, Object.fromEntries(digests))) {
     throw new Error("That Postgres has the migrations of another version: start this checkout on it once, then move.");
@@ -214,4 +209,4 @@ async function readSecret(from: postgres.TransactionSql, id: string): Promise<Se
   }
 }
 
-runMain(main);
+runMain(HELP, main);

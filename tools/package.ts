@@ -1,7 +1,7 @@
 import { cp, mkdir, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "vite";
-import { argumentsOrHelp, runMain } from "../local/stack/command-line.ts";
+import { parseOptions, runMain } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { listFiles, readSource } from "./install/source.ts";
 
@@ -14,9 +14,10 @@ const HELP = `npm run package -- [folder]   packs keyframe-supabase-<version>.tg
  * package has no dependencies.
  */
 async function main(): Promise<number> {
-  const args = argumentsOrHelp(Deno.args, HELP, true);
-  if (args === undefined) return 0;
-  const target = args[0] ?? join(PROJECT_ROOT, ".keyframe");
+  const [target = join(PROJECT_ROOT, ".keyframe")] = parseOptions({
+    args: Deno.args,
+    allowPositionals: true,
+  }).positionals;
   const folder = join(target, "keyframe-supabase");
   const { code, version } = await readSource(PROJECT_ROOT);
   const migrations = await listFiles(PROJECT_ROOT, "supabase/migrations");
@@ -63,4 +64,4 @@ async function main(): Promise<number> {
   return 0;
 }
 
-runMain(main);
+runMain(HELP, main);

@@ -18,15 +18,10 @@ export const othersThanRelease = <Each extends Migration>(migrations: Each[], ve
  * @param changelog a heading `## [version]` there means that the version is released
  * @param rights the rights that the other migrations grant (describe-rights.ts)
  */
-export async function releaseMigration(
-  migrations: Migration[],
-  version: string,
-  changelog: string,
-  rights: string,
-): Promise<Release> {
+export function releaseMigration(migrations: Migration[], version: string, changelog: string, rights: string): Release {
   const own = ownName(version);
   const others = othersThanRelease(migrations, version);
-  const digests = await Promise.all(others.map(async ({ file, text }) => [nameOf(file), await migrationDigest(text)]));
+  const digests = others.map(({ file, text }) => [nameOf(file), migrationDigest(text)]);
   const last = others.at(-1)?.file ?? "0";
   const file = `${String(Number(last.slice(0, last.indexOf("_"))) + 100)}_${own}.sql`;
   const text = `-- Made by \`npm run schema\` after all other migrations of this version; never edited by hand.
@@ -34,7 +29,7 @@ insert into keyframe_private.installation (version, migrations) values ('${versi
 
 ${rights}
 `;
-  const edited = await editedReleases(migrations, Object.fromEntries(digests), changelog);
+  const edited = editedReleases(migrations, Object.fromEntries(digests), changelog);
   const present = migrations.find((each) => nameOf(each.file) === own);
   const isReleased = changelog.includes(`\n## [${version}]`);
   if (isReleased && (present?.file !== file || present.text !== text)) edited.push(version);
@@ -47,11 +42,7 @@ ${rights}
 }
 
 /** The migrations whose digest differs from the one that a released version notes. */
-async function editedReleases(
-  migrations: Migration[],
-  digests: Record<string, string>,
-  changelog: string,
-): Promise<string[]> {
+function editedReleases(migrations: Migration[], digests: Record<string, string>, changelog: string): string[] {
   const released = migrations.filter(({ file }) => {
     const version = /^release_(.+)$/.exec(nameOf(file))?.[1]?.replaceAll("_", ".");
     return version !== undefined && changelog.includes(`\n## [${version}]`);

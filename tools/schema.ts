@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { argumentsOrHelp, runMain } from "../local/stack/command-line.ts";
+import { parseOptions, runMain } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { readMigrations } from "../local/stack/read-migrations.ts";
 import { describeRights } from "./describe-rights.ts";
@@ -12,14 +12,14 @@ const HELP = `npm run schema   writes the version's last migration and docs/sche
 It reads the schema from a throw-away Postgres. It has no options.`;
 
 async function main(): Promise<number> {
-  if (argumentsOrHelp(Deno.args, HELP) === undefined) return 0;
+  parseOptions({ args: Deno.args });
   const read = (path: string) => Deno.readTextFile(join(PROJECT_ROOT, path));
   const { version } = JSON.parse(await read("package.json")) as { version: string };
   const migrations = await readMigrations();
 
   await onThrowAwayDatabase(async (sql) => {
     for (const { text } of othersThanRelease(migrations, version)) await sql.begin((each) => each.unsafe(text));
-    const release = await releaseMigration(migrations, version, await read("CHANGELOG.md"), await describeRights(sql));
+    const release = releaseMigration(migrations, version, await read("CHANGELOG.md"), await describeRights(sql));
     for (const file of release.replaced) await Deno.remove(join(PROJECT_ROOT, "supabase/migrations", file));
     await Deno.writeTextFile(join(PROJECT_ROOT, "supabase/migrations", release.file), release.text);
     await Deno.writeTextFile(
@@ -38,4 +38,4 @@ export const SCHEMA_VERSION = "${version}";
   return 0;
 }
 
-runMain(main);
+runMain(HELP, main);

@@ -1,16 +1,15 @@
 import { join } from "node:path";
-import { createClient } from "@supabase/supabase-js";
 import { createKeyframeClient, type KeyframeClient } from "../client/index.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { removeData } from "../local/stack/data-folder.ts";
 import { type Stack, startStack } from "../local/stack/start-stack.ts";
-import { argumentsOrHelp, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { launchBrowser } from "./demo/browser.ts";
 import { registerReceiver } from "./demo/expect-events.ts";
 import { makeFilm } from "./demo/make-film.ts";
-import type { DemoOptions } from "./demo/make-shot.ts";
+import { type DemoOptions, makeShot, type Timed } from "./demo/make-shot.ts";
 import { animate } from "./screenshots/animate.ts";
-import { makeEndpoint, makeShot } from "./screenshots/make-data.ts";
+import { makeEndpoint } from "./screenshots/make-data.ts";
 import { takePictures } from "./screenshots/take-pictures.ts";
 
 /** A README loads it at once. */
@@ -22,7 +21,7 @@ const HELP = `npm run screenshots   takes the README's pictures and its animatio
 It starts a throw-away stack with a film of three shots and a webhook endpoint, and needs about a minute. It has no options.`;
 
 async function main(): Promise<number> {
-  if (argumentsOrHelp(Deno.args, HELP) === undefined) return 0;
+  parseOptions({ args: Deno.args });
   const signal = stopSignals();
   const dataDir = await Deno.makeTempDir({ prefix: "keyframe-screenshots-" });
   const simulator = { startDelayMs: 0, runDelayMs: 0 };
@@ -35,18 +34,15 @@ async function main(): Promise<number> {
   }
 }
 
-async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack, signal: AbortSignal): Promise<void> {
-  const supabase = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
-  const { data, error } = await supabase.auth.signInWithPassword(demoUser);
-  if (error) throw error;
-  const { session } = data;
+async function photograph(stack: Stack, signal: AbortSignal): Promise<void> {
+  const { url, keys, demoSession: session, databaseUrl, simulator } = stack;
   const getToken = () => session.access_token;
   const keyframe = createKeyframeClient({ url, apikey: keys.publishableKey, getToken });
   const receiver = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, () => new Response("ok"));
   const browser = await launchBrowser();
   try {
-    const filmId = await makeDemoFilm(keyframe, { url, publishableKey: keys.publishableKey, signal });
-    const projectId = await makeShot(keyframe);
+    const at = { url, publishableKey: keys.publishableKey, signal };
+    const { filmId, projectId } = await makeDemoData(keyframe, at);
     const webhookId = await makeEndpoint(keyframe, databaseUrl, `http://127.0.0.1:${receiver.addr.port}/keyframe`);
     await Deno.mkdir(FOLDER, { recursive: true });
     const shots = [
@@ -68,17 +64,20 @@ async function photograph({ url, keys, demoUser, databaseUrl, simulator }: Stack
   }
 }
 
-/** Makes the film of `npm run demo -- --shots 3`. Returns its id. */
-async function makeDemoFilm(
-  keyframe: KeyframeClient,
-  at: Pick<DemoOptions, "url" | "publishableKey" | "signal">,
-): Promise<string> {
+/** Makes the film of `npm run demo -- --shots 3` and the shot of `npm run demo`. */
+async function makeDemoData(keyframe: KeyframeClient, at: Pick<DemoOptions, "url" | "publishableKey" | "signal">) {
   const receiver = await registerReceiver(keyframe, at.signal);
-  const options = { ...at, timeoutMs: 60_000, steps: [], shots: 3 };
-  await makeFilm(keyframe, receiver, (_name, work) => work(), options).finally(() => receiver.stop());
-  const [film] = (await keyframe.films.list()).films;
-  if (film === undefined) throw new Error("The film is not there.");
-  return film.filmId;
+  const options = { ...at, timeoutMs: 60_000, steps: [] };
+  const timed: Timed = (_name, work) => work();
+  try {
+    await makeFilm(keyframe, receiver, timed, { ...options, shots: 3 });
+    const projectId = await makeShot(keyframe, receiver, timed, options, "The keeper");
+    const [film] = (await keyframe.films.list()).films;
+    if (film === undefined) throw new Error("The film is not there.");
+    return { filmId: film.filmId, projectId };
+  } finally {
+    await receiver.stop();
+  }
 }
 
 /** Runs take long enough to show their progress. */
@@ -89,4 +88,4 @@ async function slowDown(simulator: Stack["simulator"]): Promise<void> {
   if (!response.ok) throw new Error(`The simulator answered ${response.status}.`);
 }
 
-runMain(main);
+runMain(HELP, main);

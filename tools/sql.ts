@@ -5,6 +5,7 @@ import postgres from "postgres";
 import { parseOptions, runMain } from "../local/stack/command-line.ts";
 import { findRunningStack } from "../local/stack/data-folder.ts";
 import { loadStackKeys } from "../local/stack/stack-keys.ts";
+import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
 import { describeResults, runStatements } from "./sql/run-statements.ts";
 
 const HELP = `npm run sql -- [options] ["statement"]   runs SQL on the stack that npm start runs, as Studio's SQL editor: role postgres
@@ -17,13 +18,9 @@ const MAX_COLUMNS = 160;
 
 async function main(): Promise<number> {
   const { values, positionals } = parseOptions({
-    options: { data: { type: "string", default: ".keyframe" }, help: { type: "boolean", short: "h" } },
+    options: { data: STACK_OPTIONS.data },
     allowPositionals: true,
   });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
   const sql = postgres(await databaseUrl(resolve(values.data)), {
     max: 1,
     connection: { role: "postgres" },
@@ -67,4 +64,4 @@ async function converse(run: (text: string) => Promise<void>): Promise<void> {
   }
 }
 
-runMain(main);
+runMain(HELP, main);

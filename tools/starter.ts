@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
+import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
 import { findStack } from "./demo/find-stack.ts";
 import { installClient } from "./starter/install-client.ts";
 
@@ -13,16 +14,8 @@ const HELP = `npm run starter -- [options]   serves examples/vite-react, with th
 async function main(): Promise<number> {
   const { values } = parseOptions({
     args: Deno.args,
-    options: {
-      data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
-      port: { type: "string", default: "5173" },
-      help: { type: "boolean", short: "h", default: false },
-    },
+    options: { data: STACK_OPTIONS.data, port: { type: "string", default: "5173" } },
   });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
   const signal = stopSignals();
   const stack = await findStack({ dataDir: values.data, port: 0 }, console.log, signal);
   if (!stack) throw new Error(`No stack runs on ${values.data}. Start one in another terminal: npm start`);
@@ -39,4 +32,4 @@ async function main(): Promise<number> {
   return signal.aborted ? 0 : code;
 }
 
-runMain(main);
+runMain(HELP, main);

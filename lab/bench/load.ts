@@ -20,13 +20,12 @@ type LoadJob = {
   warmUp: number;
 };
 
-/** When it began, in ms since 1970; ms of each request, and of all together. */
-type LoadResult = { began: number; latencies: number[]; took: number };
+/** ms of each request, and of all together. */
+type LoadResult = { latencies: number[]; took: number };
 
 /** Clients in a process of their own. */
 export type Load = {
-  run(job: LoadJob): Promise<{ p50: number; perSecond: number; took: number; began: number }>;
-  pid: number;
+  run(job: LoadJob): Promise<{ p50: number; perSecond: number; took: number }>;
   close(): Promise<void>;
 };
 
@@ -34,10 +33,9 @@ export function startLoad(): Load {
   const clients = startJobProcess(new URL(import.meta.url));
   return {
     async run(job) {
-      const { latencies, ...times } = await clients.run<LoadResult>(job);
-      return { p50: quantile(latencies, 0.5), perSecond: (job.count / times.took) * 1000, ...times };
+      const { latencies, took } = await clients.run<LoadResult>(job);
+      return { p50: quantile(latencies, 0.5), perSecond: (job.count / took) * 1000, took };
     },
-    pid: clients.pid,
     close: clients.close,
   };
 }
@@ -55,7 +53,7 @@ async function runLoad({ requests, clients, count, warmUp }: LoadJob): Promise<L
   await all(warmUp);
   const began = performance.now();
   const latencies = await all(count);
-  return { began: performance.timeOrigin + began, latencies, took: performance.now() - began };
+  return { latencies, took: performance.now() - began };
 }
 
 async function send(request: LoadRequest | undefined): Promise<number> {

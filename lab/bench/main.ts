@@ -1,5 +1,5 @@
-import { oneLine, stopSignals } from "../../local/stack/command-line.ts";
-import { parseOptions, runMain } from "../../local/stack/command-line.ts";
+import { oneLine, parseOptions, runMain, stopSignals } from "../../local/stack/command-line.ts";
+import { untilAborted } from "../../local/within.ts";
 import { apiBenchmark } from "./api/api-benchmark.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";
@@ -55,13 +55,8 @@ async function main(): Promise<number> {
       write: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
-      help: { type: "boolean", short: "h", default: false },
     },
   });
-  if (values.help) {
-    console.log(HELP);
-    return 0;
-  }
   const unknown = positionals.find((name) => !NAMES.includes(name));
   if (unknown !== undefined) throw new Error(`There is no benchmark "${unknown}". There are: ${NAMES.join(", ")}.`);
   if (values.quick && values.write) throw new Error("--quick measures too little to be written.");
@@ -82,7 +77,7 @@ async function main(): Promise<number> {
     try {
       const { quick } = values;
       const running = run({ quick, openStack: (settings) => stacks.open(settings), progress });
-      const result = await Promise.race([running, rejectionOf(signal)]);
+      const result = await untilAborted(signal, running);
       results[name] = result;
       console.log(`\n## ${name}\n\n${blockOf(result, machine)}\n`);
     } catch (error) {
@@ -107,12 +102,4 @@ async function main(): Promise<number> {
   return signal.aborted || Object.keys(failed).length > 0 ? 1 : 0;
 }
 
-function rejectionOf(signal: AbortSignal): Promise<never> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  if (signal.aborted) reject(signal.reason);
-  signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-  promise.catch(() => undefined); // the race may be over
-  return promise;
-}
-
-runMain(main);
+runMain(HELP, main);

@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import { waitForPort } from "../../local/network.ts";
 import { spawnWithParent } from "../../local/spawn-with-parent.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 
@@ -64,12 +63,12 @@ export async function answerJobs<Job>(work: (job: Job) => unknown): Promise<void
 
 export type FunctionProcess = { pid: number; ended: AbortSignal; close(): Promise<void> };
 
-type FunctionSettings = { port: number; args: string[]; env: Record<string, string>; deno?: string };
+type FunctionSettings = { port: number; args: string[]; env: Record<string, string> };
 
 /** Starts an edge function on a port of this machine. It ends with this process. */
-function spawnFunction({ port, args, env, deno = Deno.execPath() }: FunctionSettings): FunctionProcess {
+export function spawnFunction({ port, args, env }: FunctionSettings): FunctionProcess {
   const [command = "", ...rest] = args;
-  const child = spawnWithParent(deno, {
+  const child = spawnWithParent(Deno.execPath(), {
     args: [command, "--quiet", ...rest],
     cwd: PROJECT_ROOT,
     clearEnv: true,
@@ -87,11 +86,4 @@ function spawnFunction({ port, args, env, deno = Deno.execPath() }: FunctionSett
       await child.status;
     },
   };
-}
-
-/** The same, once it listens. */
-export async function startFunction(settings: FunctionSettings): Promise<FunctionProcess> {
-  const child = spawnFunction(settings);
-  await waitForPort(settings.port, child.ended);
-  return child;
 }

@@ -13,7 +13,7 @@ import {
   twice,
 } from "./users.ts";
 import { pause } from "../../shared/platform/pause.ts";
-import type { OwnProject, User, World } from "./world.ts";
+import type { OwnProject, Start, User, World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
 const MAX_OPEN = 20;
@@ -63,24 +63,14 @@ export async function act(user: User, world: World): Promise<void> {
   }
 }
 
+/** `given`: the prompt. */
+type StartOptions = { [Name in "reference" | "given" | "frame" | "model"]?: string | undefined };
+
 function projectActions(user: User, world: World) {
   const { client, random } = user;
   const { ledger } = world;
-  const start = async (
-    step: Step,
-    project: OwnProject | undefined,
-    {
-      reference,
-      given,
-      frame,
-      model,
-    }: {
-      reference?: string | undefined;
-      given?: string;
-      frame?: string | undefined;
-      model?: string | undefined;
-    } = {},
-  ) => {
+  const start = async (step: Step, project: OwnProject | undefined, options: StartOptions = {}) => {
+    const { reference, given, frame, model } = options;
     if (!project) return;
     const key = crypto.randomUUID();
     const { projectId } = project;
@@ -93,17 +83,10 @@ function projectActions(user: User, world: World) {
       ...(model === undefined ? {} : { model }),
     };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
-    const recorded = {
-      key,
-      ownerId: user.userId,
-      prompt,
-      projectId,
-      step,
-      reference: reference ?? null,
-      repeat,
-      outcome: "unanswered" as const,
+    const entry: Start = {
+      ...{ key, ownerId: user.userId, prompt, projectId, step, reference: reference ?? null, repeat },
+      outcome: "unanswered",
     };
-    const entry: (typeof ledger.starts)[number] = recorded;
     ledger.starts.push(entry);
     try {
       const made = await twice(user, world, key, "prediction", repeat, ({ predictionId }) => predictionId);
@@ -208,8 +191,5 @@ function picture(mark: string): Uint8Array {
   const pixel = Uint8Array.fromBase64(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
   );
-  const bytes = new Uint8Array(pixel.length + mark.length);
-  bytes.set(pixel);
-  bytes.set(new TextEncoder().encode(mark), pixel.length);
-  return bytes;
+  return Uint8Array.from([...pixel, ...new TextEncoder().encode(mark)]);
 }

@@ -162,32 +162,24 @@ export async function exhaustConnections(world: World, open: (most: number) => p
   const [limit] = await world.sql<{ most: number }[]>`select current_setting('max_connections')::int as most`;
   const most = limit?.most ?? 0;
   const taken = open(most);
-  const held = new Set<Promise<unknown>>();
-  const takeAll = () => {
-    while (held.size < most && performance.now() < end - 500) {
+  // A query that found no connection is sent again soon, and takes one that the gateway has just lost.
+  const hold = async () => {
+    while (performance.now() < end - 500) {
       const left = (end - performance.now()) / 1000;
-      const one: Promise<unknown> = taken`select pg_sleep(${left})`.then(
-        () => held.delete(one),
-        () => held.delete(one),
-      );
-      held.add(one);
+      await taken`select pg_sleep(${left})`.catch(() => pause(20));
     }
   };
   const admin = await world.sql.reserve();
+  const held = Promise.all(Array.from({ length: most }, hold));
   try {
     while (performance.now() < end) {
-      takeAll();
-      await pause(300);
-      // The new queries take the connections that the gateway just lost.
-      const cut = admin`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keyframe-platform'`;
-      takeAll();
-      await cut;
-      takeAll();
-      await pause(700);
+      await pause(500);
+      await admin`select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'keyframe-platform'`;
+      await pause(500);
     }
   } finally {
     admin.release();
-    await Promise.allSettled(held);
+    await held;
     await taken.end({ timeout: 1 });
   }
 }

@@ -4,7 +4,6 @@ import { checkGivenPostgres } from "../../local/stack/open-database.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
 import { exhaustConnections, makeDeadlock, shiftTime, injectErrors } from "./database-faults.ts";
 import { endMonth, endStops, lowerBudgets, raisePrices, stopStarts } from "./costs.ts";
-import type { FaultName, PlannedFault } from "./plan.ts";
 import type { Random } from "./random.ts";
 import { type Behaviour, BEHAVIOURS, TOO_SLOW } from "./receivers.ts";
 import { runSecondProcess, replaceCallbackProcess } from "./second-process.ts";
@@ -18,7 +17,10 @@ const LONGEST_END_MS = 30_000;
 /** An endpoint at the receivers; a steady one must not answer 410. */
 export type Hook = { hook: string; steady: boolean };
 
-type Apply = (world: World, planned: PlannedFault, random: Random, hooks: readonly Hook[]) => Promise<unknown>;
+/** How long a fault lasts that has a length. */
+type Length = { forMs: number };
+
+type Apply = (world: World, length: Length, random: Random, hooks: readonly Hook[]) => Promise<unknown>;
 
 const kill =
   (name: string, signal: Deno.Signal = "SIGKILL"): Apply =>
@@ -56,7 +58,7 @@ const second =
     return runSecondProcess(world, name, { forMs, aheadMs, killed: random.chance(0.5) });
   };
 
-const APPLY: Record<FaultName, Apply> = {
+const APPLY = {
   kill_api: kill("api"),
   kill_generate: kill("keyframe-generate"),
   kill_deliver: kill("keyframe-deliver"),
@@ -65,8 +67,6 @@ const APPLY: Record<FaultName, Apply> = {
     stack.children.get("scheduler")?.kill("SIGKILL");
     if (isGiven) await retry(() => endWorkers(sql), 5);
   },
-  kill_gateway: kill("gateway"),
-  restart_gateway: kill("gateway", "SIGTERM"),
   kill_postgres: async ({ sql, isGiven }) => {
     if (isGiven) return void (await endEverySession(sql));
     const [row] = await sql<{ pid: number }[]>`
@@ -74,6 +74,8 @@ const APPLY: Record<FaultName, Apply> = {
     if (!row) return false;
     Deno.kill(row.pid, "SIGKILL");
   },
+  kill_gateway: kill("gateway"),
+  restart_gateway: kill("gateway", "SIGTERM"),
   pg_net_queue_lost: async ({ sql }) => void (await sql`delete from net.http_request_queue`),
   cron_stopped: async ({ sql }, { forMs }) => {
     await switchJobs(sql, false);
@@ -103,14 +105,14 @@ const APPLY: Record<FaultName, Apply> = {
   api_with_wrong_clock: second("api", true),
   replicate_webhook_with_wrong_clock: (world, { forMs }, random) =>
     replaceCallbackProcess(world, tenMinutesOff(random), forMs),
-  account_deleted: (world, _planned, random) => deleteAccount(world, random),
-  database_errors: async ({ sql }, _planned, random) => void (await injectErrors(sql, random.whole(2, 12))),
-  prices_raised: ({ sql }, _planned, random) => raisePrices(sql, random.whole(2, 3)),
+  account_deleted: (world, _length, random) => deleteAccount(world, random),
+  database_errors: async ({ sql }, _length, random) => void (await injectErrors(sql, random.whole(2, 12))),
+  deadlock: (world, { forMs }) => makeDeadlock(world, Math.max(forMs, 3_000)),
+  prices_raised: ({ sql }, _length, random) => raisePrices(sql, random.whole(2, 3)),
   budgets_lowered: ({ sql }) => lowerBudgets(sql),
   spending_stopped: ({ sql }, { forMs }) => stopStarts(sql, "spending", forMs),
   service_budget_zero: ({ sql }, { forMs }) => stopStarts(sql, "budget", forMs),
   month_ended: ({ sql }) => endMonth(sql),
-  deadlock: (world, { forMs }) => makeDeadlock(world, Math.max(forMs, 3_000)),
   connection_limit: (world, { forMs }) => {
     const connection = { application_name: RUNNER };
     const open = (max: number) =>
@@ -127,18 +129,22 @@ const APPLY: Record<FaultName, Apply> = {
       receivers.setBehaviour(hook, steady || random.chance(0.5) ? "well" : random.pick(behaviours));
     }
   },
-};
+} satisfies Record<string, Apply>;
+
+export type FaultName = keyof typeof APPLY;
+/** Every fault by name, in the order from which a plan is drawn. */
+export const FAULT_NAMES = Object.keys(APPLY) as FaultName[]; // its keys are all there is in it
 
 /** Does one fault until its end. False when it could not be done, because of another fault. */
 export async function applyFault(
   world: World,
-  planned: PlannedFault,
+  { fault, forMs }: Length & { fault: FaultName },
   random: Random,
   hooks: readonly Hook[],
 ): Promise<boolean> {
   try {
-    const done = APPLY[planned.fault](world, planned, random, hooks);
-    return (await withTimeout(done, planned.forMs + LONGEST_END_MS)) !== false;
+    const apply: Apply = APPLY[fault];
+    return (await withTimeout(apply(world, { forMs }, random, hooks), forMs + LONGEST_END_MS)) !== false;
   } catch {
     return false;
   }

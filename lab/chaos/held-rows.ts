@@ -1,4 +1,5 @@
 import type { Verdict } from "./invariants/invariants.ts";
+import { createProjects } from "./scenarios.ts";
 import { newUser } from "./users.ts";
 import { pause } from "../../shared/platform/pause.ts";
 import { retry, type World } from "./world.ts";
@@ -28,7 +29,7 @@ export async function measureHeldRows(
   const { sql } = world;
   const [held, innocent] = [await newUser(world, seed, 9_001), await newUser(world, seed, 9_002)];
   await sql`update keyframe_private.settings set max_active_per_owner = 100`;
-  const projects = await Promise.all([addProject(sql, held.userId), addProject(sql, innocent.userId)]);
+  const projects = (await Promise.all([held, innocent].map(({ userId }) => createProjects(world, userId, 1)))).flat();
   const [ofHeld = "", ofInnocent = ""] = projects;
   let isOver = false;
   const starting = (async () => {
@@ -70,12 +71,6 @@ export async function measureHeldRows(
       ],
     },
   };
-}
-
-async function addProject(sql: World["sql"], owner: string): Promise<string> {
-  const [row] = await sql<{ id: string }[]>`
-    insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, 'Held rows', 'p') returning id`;
-  return row?.id ?? "";
 }
 
 const startFrames = (sql: World["sql"], project: string, count: number): Promise<unknown> => sql`

@@ -1,42 +1,5 @@
+import { FAULT_NAMES, type FaultName } from "./faults.ts";
 import { createRandom, type Random } from "./random.ts";
-
-/** Every fault by name. faults.ts does them. */
-export const FAULT_NAMES = [
-  "kill_api",
-  "kill_generate",
-  "kill_deliver",
-  "kill_replicate_webhook",
-  "kill_scheduler",
-  "kill_postgres",
-  "kill_gateway",
-  "restart_gateway",
-  "pg_net_queue_lost",
-  "cron_stopped",
-  "scheduler_hangs",
-  "provider_hangs",
-  "storage_refuses",
-  "storage_slow",
-  "storage_full",
-  "clock_10_minutes_ahead",
-  "clock_10_minutes_back",
-  "second_generate",
-  "second_deliver",
-  "generate_with_wrong_clock",
-  "deliver_with_wrong_clock",
-  "api_with_wrong_clock",
-  "replicate_webhook_with_wrong_clock",
-  "account_deleted",
-  "database_errors",
-  "deadlock",
-  "prices_raised",
-  "budgets_lowered",
-  "spending_stopped",
-  "service_budget_zero",
-  "month_ended",
-  "connection_limit",
-  "receivers_misbehave",
-] as const;
-export type FaultName = (typeof FAULT_NAMES)[number];
 
 /** A fault, its start after the load's, and its length where it has one, in ms. */
 export type PlannedFault = { fault: FaultName; atMs: number; forMs: number };

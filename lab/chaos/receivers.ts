@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { Webhook } from "standardwebhooks";
@@ -137,7 +138,7 @@ export class Receivers {
     request.on("end", () => {
       const hook = /^\/hooks\/([^?]+)/.exec(request.url ?? "")?.[1] ?? "";
       const header = (name: string) => String(request.headers[name] ?? "");
-      const body = new TextDecoder().decode(join(chunks));
+      const body = Buffer.concat(chunks).toString();
       const at = new Date(Number(header("webhook-timestamp")) * 1000);
       const signatures = header("webhook-signature").split(" ");
       const behaviour = this.#behaviours.get(hook) ?? "well";
@@ -163,45 +164,21 @@ export class Receivers {
   #note({ hook, id, body, behaviour }: Arrival, isStale: boolean): void {
     const key = `${hook} ${id}`;
     const bodyMd5 = createHash("md5").update(body).digest("hex");
+    // The signature is valid, so the body is an event.
+    const { type, data } = JSON.parse(body) as { type: string; data: Record<string, string> };
     const before = this.received.get(key);
-    const received = before ?? {
-      hook,
-      eventId: id,
-      type: typeOf(body),
-      bodyMd5,
-      valid: 0,
-      stale: 0,
-      taken: 0,
-      misbehaved: 0,
-    };
+    const counts = { valid: 0, stale: 0, taken: 0, misbehaved: 0 };
+    const received = before ?? { hook, eventId: id, type, bodyMd5, ...counts };
     this.received.set(key, received);
     if (received.bodyMd5 !== bodyMd5) received.bodyMd5 = "differs from one request to the next";
     received.valid += 1;
     if (isStale) received.stale += 1;
     else if (ACCEPTING.includes(behaviour)) received.taken += 1;
     else received.misbehaved += 1;
-    if (!before) this.#tell(body);
-  }
-
-  #tell(body: string): void {
-    // The signature is valid, so the body is an event.
-    const { type, data } = JSON.parse(body) as { type: string; data: Record<string, string> };
+    if (before) return;
     const { ownerId = "", predictionId = "", projectId = "", step = "" } = data;
     if (type === "project.created") this.onProject(projectId);
     if (predictionId !== "")
       this.onEnd({ ownerId, predictionId, projectId, step, succeeded: type === "generation.succeeded" });
   }
-}
-
-// The signature is valid, so the body is an event.
-const typeOf = (body: string): string => (JSON.parse(body) as { type: string }).type;
-
-function join(chunks: readonly Uint8Array[]): Uint8Array {
-  const all = new Uint8Array(chunks.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const chunk of chunks) {
-    all.set(chunk, at);
-    at += chunk.length;
-  }
-  return all;
 }

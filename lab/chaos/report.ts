@@ -1,5 +1,5 @@
 import type { Verdict } from "./invariants/invariants.ts";
-import { FAULT_NAMES } from "./plan.ts";
+import { FAULT_NAMES } from "./faults.ts";
 import { retry, type World } from "./world.ts";
 
 export type ChaosResult = {
@@ -114,4 +114,5 @@ export async function countAll({ sql, receivers, ledger }: World): Promise<Recor
   };
 }
 
-const sum = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((all, one) => all + one, 0);
+export const sum = (counts: ReadonlyMap<string, number>): number =>
+  [...counts.values()].reduce((all, one) => all + one, 0);

@@ -6,7 +6,7 @@ import { planFaults } from "./plan.ts";
 import { signUpUsers, prepare, SERVICE_WIDE } from "./prepare.ts";
 import { openWorld } from "./open-world.ts";
 import { createRandom } from "./random.ts";
-import { type ChaosResult, countAll } from "./report.ts";
+import { type ChaosResult, countAll, sum } from "./report.ts";
 import { describe, waitUntilIdle, deleteSomeProjects, pollAtRest, settleStarts } from "./settle.ts";
 import { pause } from "../../shared/platform/pause.ts";
 import { withTimeout, type User, type World } from "./world.ts";
@@ -87,9 +87,9 @@ async function runLoadAndFaults(
   const faults = planFaults(seed, durationMs).map(async (planned, number) => {
     await waitUntil(planned.atMs, over);
     if (over.aborted) return;
-    const { applied, notApplied, count } = { ...world.ledger, count: world.ledger.count };
+    const { ledger } = world;
     const done = await applyFault(world, planned, createRandom(`fault ${number} of ${seed}`), hooks());
-    count(done ? applied : notApplied, planned.fault);
+    ledger.count(done ? ledger.applied : ledger.notApplied, planned.fault);
   });
   const report = (async () => {
     while (!over.aborted) {
@@ -106,9 +106,8 @@ async function waitUntil(ms: number, over: AbortSignal): Promise<void> {
 }
 
 function progress(world: World): string {
-  const { starts, answers, probes } = world.ledger;
-  const done = [...world.ledger.applied.values()].reduce((sum, count) => sum + count, 0);
-  return `${starts.length} starts, ${answers.length} answers, ${world.receivers.arrivals} requests at receivers, ${probes.length} probes, ${done} faults`;
+  const { starts, answers, probes, applied } = world.ledger;
+  return `${starts.length} starts, ${answers.length} answers, ${world.receivers.arrivals} requests at receivers, ${probes.length} probes, ${sum(applied)} faults`;
 }
 
 const EVERY_MS = 400;

@@ -42,11 +42,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     sentence: "six accounts with twenty endpoints each that answer 500",
     ...{ accounts: 0, endpoints: 0, behaviour: "server_error" },
     run: async ({ world }, over) => {
-      const owners = await addOwners(world, 6, 20, "server_error");
-      while (!over.aborted) {
-        await Promise.all(owners.map((owner) => createProjects(world, owner, 1)));
-        await pause(1_000);
-      }
+      await keepCreating(world, await addOwners(world, 6, 20, "server_error"), 1, over);
     },
   },
   open_transactions: {
@@ -56,31 +52,14 @@ export const SCENARIOS: Record<string, Scenario> = {
     run: async ({ world, accounts }, over) => {
       const [first, second] = accounts;
       await Promise.all(accounts.map((account) => createProjects(world, account.userId, 5)));
+      const owner = first?.userId ?? "";
+      const open = (statement: Statement) => keepOpen(world, over, statement);
       await Promise.all([
-        keepOpen(
-          world,
-          over,
-          (sql) => sql`
-          insert into keyframe.projects (owner_id, title, text_prompt) values (${first?.userId ?? ""}, 'Open', 'p')`,
-        ),
-        keepOpen(
-          world,
-          over,
-          (sql) => sql`
-          update keyframe.webhook_endpoints set description = 'open' where owner_id = ${first?.userId ?? ""}`,
-        ),
-        keepOpen(
-          world,
-          over,
-          (sql) => sql`
-          update keyframe.webhook_deliveries set created_at = created_at where owner_id = ${first?.userId ?? ""}`,
-        ),
-        keepOpen(
-          world,
-          over,
-          (sql) => sql`update keyframe_private.settings set max_failures = max_failures where only_row`,
-        ),
-        keepOpen(world, over, (sql) => sql`delete from auth.users where id = ${second?.userId ?? ""}`),
+        open((sql) => sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${owner}, 'Open', 'p')`),
+        open((sql) => sql`update keyframe.webhook_endpoints set description = 'open' where owner_id = ${owner}`),
+        open((sql) => sql`update keyframe.webhook_deliveries set created_at = created_at where owner_id = ${owner}`),
+        open((sql) => sql`update keyframe_private.settings set max_failures = max_failures where only_row`),
+        open((sql) => sql`delete from auth.users where id = ${second?.userId ?? ""}`),
       ]);
     },
   },
@@ -90,10 +69,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     run: async ({ world, accounts }, over) => {
       await world.sql.unsafe(SLOW_CLAIMS);
       try {
-        while (!over.aborted) {
-          for (const { userId } of accounts) await createProjects(world, userId, 4);
-          await pause(1_000);
-        }
+        await keepCreating(world, idsOf(accounts), 4, over);
       } finally {
         await world.sql`drop function public.take_time() cascade`;
       }
@@ -103,15 +79,12 @@ export const SCENARIOS: Record<string, Scenario> = {
     sentence: "two accounts whose endpoints' secrets cannot be decrypted",
     ...{ accounts: 2, endpoints: 10, behaviour: "well" },
     run: async ({ world, accounts }, over) => {
-      const owners = accounts.map(({ userId }) => userId);
+      const owners = idsOf(accounts);
       await world.sql`
         update vault.secrets v set secret = 'AAAA' where v.id in (
           select s.vault_secret_id from keyframe_private.webhook_secrets s
           join keyframe.webhook_endpoints e on e.id = s.endpoint_id where e.owner_id = any (${list(owners)}::text::uuid[]))`;
-      while (!over.aborted) {
-        for (const owner of owners) await createProjects(world, owner, 3);
-        await pause(1_000);
-      }
+      await keepCreating(world, owners, 3, over);
     },
   },
   hanging_endpoints_switched: {
@@ -130,14 +103,9 @@ export const SCENARIOS: Record<string, Scenario> = {
       const other = await startSecondProcess(world, "keyframe-deliver");
       try {
         const kicking = keepKicking(world, `${other.origin}/keyframe-deliver`, SCENARIO_MS, 0);
-        const working = accounts.map(async (account) => {
-          while (!over.aborted) {
-            await createProjects(world, account.userId, 5);
-            await pause(1_000);
-          }
-        });
+        const working = keepCreating(world, idsOf(accounts), 5, over);
         for (const child of [world.stack.children.get("keyframe-deliver"), other.child]) await freeze(child, over);
-        await Promise.all([kicking, ...working]);
+        await Promise.all([kicking, working]);
       } finally {
         await other.stop();
       }
@@ -187,12 +155,10 @@ async function addOwners(
 /** The driver does not know the types of arrays here (fetch_types). */
 const list = (values: string[]) => `{${values.join(",")}}`;
 
+type Statement = (sql: postgres.ReservedSql) => Promise<unknown>;
+
 /** Keeps the transaction of a statement open until the end of the scenario, and takes it back. */
-async function keepOpen(
-  { sql }: World,
-  over: AbortSignal,
-  statement: (sql: postgres.ReservedSql) => Promise<unknown>,
-): Promise<void> {
+async function keepOpen({ sql }: World, over: AbortSignal, statement: Statement): Promise<void> {
   const connection = await sql.reserve();
   try {
     await connection`begin`;
@@ -209,6 +175,16 @@ const SLOW_CLAIMS = `
   create function public.take_time() returns trigger language plpgsql as 'begin perform pg_sleep(2); return new; end';
   create trigger take_time before update on keyframe_private.worker_heartbeats
   for each row when (new.function_name = 'deliver') execute function public.take_time()`;
+
+const idsOf = (users: User[]): string[] => users.map(({ userId }) => userId);
+
+/** Commits so many projects of each user, and again a second later, until the end of the scenario. */
+async function keepCreating(world: World, users: string[], each: number, over: AbortSignal): Promise<void> {
+  while (!over.aborted) {
+    await Promise.all(users.map((user) => createProjects(world, user, each)));
+    await pause(1_000);
+  }
+}
 
 /** Commits so many projects of a user at once, each with an event. Returns their ids. */
 export async function createProjects({ sql }: World, userId: string, count: number): Promise<string[]> {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import type { FunctionName } from "../../local/stack/function-arguments.ts";
+import { jsonText } from "../../shared/platform/environment.ts";
 import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { type SecondProcess, startSecondProcess } from "./start-process.ts";
 import { pause } from "../../shared/platform/pause.ts";
@@ -88,19 +89,11 @@ export async function replaceCallbackProcess(world: World, aheadMs: number, forM
 export async function wrongClockCallbacks(dataDir: string): Promise<{ what: string; detail: string }[]> {
   const text = await Deno.readTextFile(wrongClockLog(dataDir)).catch(() => ""); // it never ran
   return text.split("\n").flatMap((line) => {
-    const { event, code = "", outcome = "" } = read(line);
+    // Nothing of a line that is not the function's, or that a kill has cut.
+    const { event, code = "", outcome = "" } = said.safeParse(line).data ?? {};
     if (event === "request_refused") return [{ what: "refused", detail: code }];
     return event === "callback" ? [{ what: "taken", detail: outcome }] : [];
   });
 }
 
-const said = z.object({ event: z.string(), code: z.string().optional(), outcome: z.string().optional() }).partial();
-
-/** Empty for a line that is not the function's, or that a kill has cut. */
-function read(line: string): z.infer<typeof said> {
-  try {
-    return said.parse(JSON.parse(line));
-  } catch {
-    return {};
-  }
-}
+const said = jsonText.pipe(z.object({ event: z.string(), code: z.string(), outcome: z.string() }).partial());

@@ -31,24 +31,10 @@ export async function newUser(world: World, seed: number, number: number): Promi
     fetch: fetchHere,
   });
   clients.set(user.id, client);
-  const nothing = {
-    projects: [],
-    films: [],
-    frames: [],
-    references: [],
-    endpoints: [],
-    open: new Map(),
-    lastAnswers: new Map(),
-  };
   return {
-    userId: user.id,
-    client,
-    token,
-    fetch: fetchHere,
-    random,
-    ...nothing,
-    isDeleted: false,
-    busy: Promise.resolve(),
+    ...{ userId: user.id, client, token, fetch: fetchHere, random },
+    ...{ projects: [], films: [], frames: [], references: [], endpoints: [], open: new Map(), lastAnswers: new Map() },
+    ...{ isDeleted: false, busy: Promise.resolve() },
   };
 }
 

@@ -1,5 +1,6 @@
 import type postgres from "postgres";
 import type { KeyframeClient } from "../../client/index.ts";
+import { within } from "../../local/within.ts";
 import type { Stack } from "../../local/stack/start-stack.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import { pause } from "../../shared/platform/pause.ts";
@@ -75,13 +76,10 @@ const PAUSE_MS = 200;
 const TRY_MS = 30_000;
 
 /** Rejects after so long; the work itself goes on. */
-export async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`Not done within ${ms} ms.`)), ms);
+export const withTimeout = <T>(work: Promise<T>, ms: number): Promise<T> =>
+  within(work, ms, () => {
+    throw new Error(`Not done within ${ms} ms.`);
   });
-  return await Promise.race([work, late]).finally(() => clearTimeout(timer));
-}
 
 /**
  * Repeats the work until it succeeds, because Postgres may be down. Throws the last error after so many seconds. Each
@@ -102,7 +100,7 @@ export async function retry<T>(work: () => Promise<T>, seconds = 60): Promise<T>
 /**
  * A start as its user knows it. An unanswered one may have been accepted; repeating it with the same key shows that.
  */
-type Start = {
+export type Start = {
   key: string;
   ownerId: string;
   prompt: string;

@@ -1,11 +1,14 @@
 import postgres from "postgres";
 import { socketsUntil } from "../network.ts";
+import { untilAborted } from "../within.ts";
 import { pause } from "../../shared/platform/pause.ts";
 
 /** The pause before the restart of a worker that failed while connected, as of the extensions' own workers. */
 const RESTART_MS = 1_000;
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 5_000;
+/** The longest that setTimeout takes, 24 days. A caller looks again then. */
+const LONGEST_MS = 2 ** 31 - 1;
 
 export type Log = (level: "info" | "error", message: string, details?: Record<string, unknown>) => void;
 
@@ -85,18 +88,6 @@ async function runSession(options: Connection, serve: (session: Session) => Prom
   }
 }
 
-async function untilAborted<T>(signal: AbortSignal, work: PromiseLike<T>): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort);
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener("abort", abort);
-  }
-}
-
 /** A flag for one waiting loop. When it is set before the wait, the wait ends at once. */
 class Latch {
   #isSet = false;
@@ -108,17 +99,12 @@ class Latch {
   }
 
   /** Waits for the flag, `timeoutMs` or `signal`; then clears the flag and returns whether it was set. */
-  async wait(signal: AbortSignal, timeoutMs?: number): Promise<boolean> {
-    if (!this.#isSet && !signal.aborted) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const timer = timeoutMs === undefined ? undefined : setTimeout(resolve, timeoutMs);
-      const end = () => resolve();
-      signal.addEventListener("abort", end);
-      this.#wake = resolve;
-      await promise;
+  async wait(signal: AbortSignal, timeoutMs = LONGEST_MS): Promise<boolean> {
+    if (!this.#isSet) {
+      const woken = new AbortController();
+      this.#wake = () => woken.abort();
+      await pause(timeoutMs, AbortSignal.any([signal, woken.signal]));
       this.#wake = undefined;
-      clearTimeout(timer);
-      signal.removeEventListener("abort", end);
     }
     const wasSet = this.#isSet;
     this.#isSet = false;

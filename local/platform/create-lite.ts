@@ -1,3 +1,4 @@
+import { within } from "../within.ts";
 import { log } from "./log.ts";
 import { type LiteOptions, openPool, type Pool } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
@@ -100,23 +101,17 @@ export function createLite(options: LiteOptions): Lite {
 }
 
 async function answers(pool: Pool): Promise<boolean> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), PING_MS);
-  });
   const query = pool.connection.driver`select 1`.then(
     () => true,
     () => false,
   );
-  return await Promise.race([query, late]).finally(() => clearTimeout(timer));
+  return await within(query, PING_MS, () => false);
 }
 
 /** Storage has no time limit. Everything else ends even if the driver never answers. */
 async function withDeadline(answer: Promise<Response>, request: Request): Promise<Response> {
   if (new URL(request.url).pathname.startsWith("/storage/")) return await answer;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<Response>((_, reject) => {
-    timer = setTimeout(() => reject(new DatabaseUnavailable("no answer in time")), REQUEST_MS);
+  return await within(answer, REQUEST_MS, () => {
+    throw new DatabaseUnavailable("no answer in time");
   });
-  return await Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }

@@ -1,3 +1,4 @@
+import { within } from "../within.ts";
 import { log } from "./log.ts";
 
 /** As hosted: a function must begin to answer within 150 s. */
@@ -32,11 +33,7 @@ async function inOnePiece(request: Request): Promise<Blob | ReadableStream<Uint8
   if (request.body === null || !(length > 0 && length <= SMALL_BYTES)) return request.body;
   const reader = request.body.getReader();
   const first = reader.read();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const grace = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, GRACE_MS);
-  });
-  const come = await Promise.race([first, grace]).finally(() => clearTimeout(timer));
+  const come = await within(first, GRACE_MS, () => undefined);
   // A Blob, because fetch never sends one twice.
   if (come?.value?.byteLength === length) return new Blob([come.value]);
   let next: typeof first | undefined = first;

@@ -14,8 +14,6 @@ export interface LiteOptions {
   secretKey: string;
   storageFolder: string;
   sendMail: (mail: { to: string; subject: string; text: string }) => void;
-  /** Connections to Postgres, and so the number of requests at the same time. */
-  poolSize?: number;
 }
 
 /** lite with its own connections, valid until the first of them is lost. */
@@ -35,7 +33,7 @@ export function openPool(options: LiteOptions): Pool {
   const connection = new PlatformConnection({
     url: options.databaseUrl,
     postgresOptions: {
-      max: options.poolSize ?? 20,
+      max: 20, // and so the number of requests at the same time
       connect_timeout: 5,
       backoff: () => 0.2,
       max_lifetime: null,

@@ -34,16 +34,13 @@ export interface SessionTokens {
 /**
  * @param options.issuer `${publicUrl}/auth/v1`
  * @param options.liteSecret lite's HS256 secret; never leaves this process
- * @param options.now milliseconds, for tests
  */
 export async function createSessionTokens(options: {
   key: SigningKey;
   issuer: string;
   liteSecret: string;
-  now?: () => number;
 }): Promise<SessionTokens> {
   const { key, issuer } = options;
-  const now = options.now ?? Date.now;
   const privateKey = await importJWK(key, "ES256");
   const publicKey = await importJWK(publicKeySet(key).keys[0] ?? key, "ES256");
   const liteSecret = new TextEncoder().encode(options.liteSecret);
@@ -69,7 +66,7 @@ export async function createSessionTokens(options: {
     async verify(token) {
       const known = verified.get(token);
       if (known) {
-        if ((known.claims.exp ?? 0) * 1_000 > now()) return { ok: true, token: known };
+        if ((known.claims.exp ?? 0) * 1_000 > Date.now()) return { ok: true, token: known };
         verified.delete(token);
         return { ok: false, reason: "expired" };
       }
@@ -78,7 +75,6 @@ export async function createSessionTokens(options: {
           algorithms: ["ES256"],
           issuer,
           requiredClaims: ["exp"],
-          currentDate: new Date(now()),
         });
         const role = payload.role;
         if (typeof role !== "string" || !ROLES.has(role)) return { ok: false, reason: "invalid" };

@@ -87,12 +87,6 @@ export function answerError(error: Error): Response {
 /** The files API: upload (multipart field `content`, JSON field `metadata`) and get. */
 function filesRoutes({ files, settings }: Simulator): Hono<Env> {
   const routes = new Hono<Env>();
-  const find = (id: string) => {
-    const file = files.get(id);
-    if (!file) throw notFound();
-    return file;
-  };
-
   routes.post("/", async (c) => {
     const form = await c.req.formData().catch(() => null);
     const content = form?.get("content");
@@ -100,7 +94,11 @@ function filesRoutes({ files, settings }: Simulator): Hono<Env> {
     const file = await files.create(content, await readMetadata(form?.get("metadata") ?? null));
     return c.json(fileJson(file, settings.baseUrl()), 201);
   });
-  routes.get("/:id", (c) => c.json(fileJson(find(c.req.param("id")), settings.baseUrl())));
+  routes.get("/:id", (c) => {
+    const file = files.get(c.req.param("id"));
+    if (!file) throw notFound();
+    return c.json(fileJson(file, settings.baseUrl()));
+  });
   return routes;
 }
 

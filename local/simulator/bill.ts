@@ -90,7 +90,7 @@ export const megapixels = (images: readonly { width: number; height: number }[])
   images.reduce((sum, { width, height }) => sum + Math.ceil((width * height) / pixelsOfMegapixel), 0);
 
 /** What a run was billed: null when no price fits. `prediction` is the one it was made for, by the address of its callbacks. */
-export type AccountEntry = {
+type AccountEntry = {
   id: string;
   model: string;
   status: string;

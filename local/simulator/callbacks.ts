@@ -1,6 +1,6 @@
 import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { type EventType, type Prediction, predictionJson } from "./prediction.ts";
-import { cryptoBytes, type RandomBytes, randomId, randomWebhookSecret } from "./random.ts";
+import { randomId, randomWebhookSecret } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
 const attemptTimeoutMs = 10_000;
@@ -23,20 +23,17 @@ type CallbackSettings = {
   baseUrl: () => string;
   clock: SimulatedClock;
   fetch: typeof fetch;
-  random?: RandomBytes;
 };
 
 /** Sends callbacks: one POST per event with a Standard Webhooks signature, repeated with the same `webhook-id` until a 2xx. */
 export class CallbackSender {
   readonly counts: CallbackCounts = { sent: 0, delivered: 0, retried: 0, given_up: 0, lost: 0 };
   readonly #settings: CallbackSettings;
-  readonly #random: RandomBytes;
   readonly #lanes = new Map<string, Lane>();
   readonly #stopped = new AbortController();
 
   constructor(settings: CallbackSettings) {
     this.#settings = settings;
-    this.#random = settings.random ?? cryptoBytes;
   }
 
   /** Sends `event` with the prediction's current state, unless its filter, the throttle or a fault prevents it. */
@@ -60,7 +57,7 @@ export class CallbackSender {
       this.#queue(lane, this.#forged(prediction, url), 0);
     }
     const body = JSON.stringify(predictionJson(prediction, this.#settings.baseUrl()));
-    const message: Message = { id: this.#messageId(), url, body, secret: this.#settings.secret };
+    const message: Message = { id: `msg_${randomId()}`, url, body, secret: this.#settings.secret };
     const late = faults.get("callback_late");
     const delayMs = late === undefined ? 0 : Number.parseInt(late, 10) || 2000;
     if (faults.has("callback_reordered") && event !== "completed") {
@@ -150,10 +147,6 @@ export class CallbackSender {
       completedAt: this.#settings.clock.wall(),
     };
     const body = JSON.stringify(predictionJson(forged, this.#settings.baseUrl()));
-    return { id: this.#messageId(), url, body, secret: randomWebhookSecret(this.#random) };
-  }
-
-  #messageId(): string {
-    return `msg_${randomId(this.#random)}`;
+    return { id: `msg_${randomId()}`, url, body, secret: randomWebhookSecret() };
   }
 }

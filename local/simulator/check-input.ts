@@ -24,12 +24,7 @@ export function checkInput(model: Checked, input: Input): InvalidField[] {
   const counted = (model.rules ?? []).flatMap((rule) => checkCount(rule, input) ?? []);
   const wrong = [...inOrder(errors, model).map((error) => describe(error, model)), ...counted];
   if (wrong.length > 0) return wrong;
-  return checkRules(model.rules ?? [], input);
-}
-
-/** The violations of a model's unpublished rules. */
-function checkRules(rules: readonly Rule[], input: Input): InvalidField[] {
-  return rules.flatMap((rule) => checkRule(rule, input) ?? []);
+  return (model.rules ?? []).flatMap((rule) => checkRule(rule, input) ?? []);
 }
 
 /** One error for each field, in the model's order; then those of unknown fields. */
@@ -133,12 +128,7 @@ ajv.addFormat("password", true);
 
 /** Checks a whole input, which may have only the schema's fields. A file must be an http(s) URL or a small data URL. */
 function compileInput({ fields, required }: InputSchema): ValidateFunction {
-  const properties = Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, withoutWords(field)]));
-  return ajv.compile({ type: "object", properties, required, additionalProperties: false });
-}
-
-function withoutWords({ description: _1, deprecated: _2, "x-order": _3, default: _4, ...rest }: FieldSchema): object {
-  return rest;
+  return ajv.compile({ type: "object", properties: fields, required, additionalProperties: false });
 }
 
 /** The provider's limit; larger files need a URL or the files API. */

@@ -6,45 +6,33 @@ import { type ArmedFault, faultNames } from "./faults.ts";
 import { Problem } from "./requests.ts";
 import type { Simulator } from "./simulator.ts";
 
-type SimulatorState = ReturnType<Simulator["state"]>;
-type Bill = Simulator["account"]["entries"];
-type MadePrediction = ReturnType<Simulator["made"]>[number];
-
 /** How tests control the simulator, directly or over HTTP under `/control`. */
-export type Control = {
-  /** Applies a fault to the next `times` creates, of `model` only when given. */
-  arm(fault: Omit<ArmedFault, "times"> & { times?: number }): void;
-  /** Removes all armed faults and resets the counts of directives. */
-  clear(): void;
-  /** In milliseconds, for runs from now on. */
-  delays(delays: { startMs?: number; runMs?: number }): void;
-  /** Moves the clock forward, with all that becomes due: expiry, deadlines, delays and retries. */
-  advance(seconds: number): void;
-  state(): SimulatorState;
-  /** Every prediction, the newest first, with its input and whether it was to be canceled. */
-  made(): MadePrediction[];
-  /** What each run that has ended was billed, the oldest first. */
-  account(): Bill;
-};
-
-export function controlOf(simulator: Simulator): Control {
+export function controlOf(simulator: Simulator) {
   const { faults, settings } = simulator;
   return {
-    arm: ({ times = 1, ...fault }) => faults.arm({ ...fault, times }),
+    /** Applies a fault to the next `times` creates, of `model` only when given. */
+    arm: ({ times = 1, ...fault }: Omit<ArmedFault, "times"> & { times?: number }) => faults.arm({ ...fault, times }),
+    /** Removes all armed faults and resets the counts of directives. */
     clear: () => faults.clear(),
-    delays: ({ startMs, runMs }) => {
-      if (startMs !== undefined) settings.delays.startMs = startMs;
-      if (runMs !== undefined) settings.delays.runMs = runMs;
+    /** In milliseconds, for runs from now on. */
+    delays: ({ start_ms, run_ms }: z.infer<typeof delaysSchema>) => {
+      settings.delays.startMs = start_ms ?? settings.delays.startMs;
+      settings.delays.runMs = run_ms ?? settings.delays.runMs;
     },
-    advance: (seconds) => {
+    /** Moves the clock forward, with all that becomes due: expiry, deadlines, delays and retries. */
+    advance: (seconds: number) => {
       settings.clock.advance(seconds * 1000);
       simulator.sweep();
     },
     state: () => simulator.state(),
+    /** Every prediction, the newest first, with its input and whether it was to be canceled. */
     made: () => simulator.made(),
+    /** What each run that has ended was billed, the oldest first. */
     account: () => simulator.account.entries,
   };
 }
+
+type Control = ReturnType<typeof controlOf>;
 
 const faultSchema = z.strictObject({
   fault: z.enum(faultNames),
@@ -71,11 +59,7 @@ export function controlRoutes(control: Control): Hono<Env> {
     return c.json(control.state());
   });
   routes.post("/delays", async (c) => {
-    const { start_ms, run_ms } = parse(delaysSchema, await c.req.text());
-    control.delays({
-      ...(start_ms === undefined ? {} : { startMs: start_ms }),
-      ...(run_ms === undefined ? {} : { runMs: run_ms }),
-    });
+    control.delays(parse(delaysSchema, await c.req.text()));
     return c.json(control.state());
   });
   routes.post("/advance", async (c) => {

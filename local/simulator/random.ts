@@ -1,17 +1,15 @@
-export type RandomBytes = (size: number) => Uint8Array;
-
-export const cryptoBytes: RandomBytes = (size) => crypto.getRandomValues(new Uint8Array(size));
+const bytes = (size: number) => crypto.getRandomValues(new Uint8Array(size));
 
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 
 /** An id in the provider's form: 26 characters of lower-case base32. */
-export function randomId(bytes: RandomBytes): string {
+export function randomId(): string {
   return Array.from(bytes(26), (byte) => alphabet[byte % 32]).join("");
 }
 
 /** A webhook signing secret: `whsec_` and 32 bytes in base64. */
-export function randomWebhookSecret(bytes: RandomBytes): string {
-  return `whsec_${btoa(String.fromCharCode(...bytes(32)))}`;
+export function randomWebhookSecret(): string {
+  return `whsec_${bytes(32).toBase64()}`;
 }
 
 /** A 32-bit hash of `text` (FNV-1a with a final mix). */

@@ -90,20 +90,16 @@ export function parsePreferWait(header: string | undefined): number | null {
 
 const pageSize = 100;
 
-type Page = { next: string | null; previous: string | null; results: Record<string, unknown>[] };
+type Page = { next: string | null; results: Record<string, unknown>[] };
 
-/** One page of the list of predictions (`all`: newest first), by created_after, created_before and cursor. */
+/** One page of the list of predictions (`all`: newest first), by created_after and cursor. */
 export function listPage(
   all: readonly Prediction[],
   query: URLSearchParams,
   { baseUrl }: { baseUrl: () => string },
 ): Page {
   const after = parseTime(query, "created_after");
-  const before = parseTime(query, "created_before");
-  const matching = all.filter(({ createdAt }) => {
-    const at = createdAt.getTime();
-    return (after === null || at >= after) && (before === null || at < before);
-  });
+  const matching = all.filter(({ createdAt }) => createdAt.getTime() >= after);
   const from = startOf(matching, query.get("cursor"));
   const page = matching.slice(from, from + pageSize);
   const link = (cursor: string) => {
@@ -111,10 +107,9 @@ export function listPage(
     params.set("cursor", cursor);
     return `${baseUrl()}/v1/predictions?${params}`;
   };
-  const [first, last] = [page[0], page.at(-1)];
+  const last = page.at(-1);
   return {
-    next: last && from + pageSize < matching.length ? link(`after-${last.id}`) : null,
-    previous: first && from > 0 ? link(`before-${first.id}`) : null,
+    next: last && from + pageSize < matching.length ? link(last.id) : null,
     results: page.map((prediction) => listedJson(prediction, baseUrl())),
   };
 }
@@ -127,15 +122,14 @@ function listedJson(prediction: Prediction, baseUrl: string): Record<string, unk
 
 function startOf(predictions: readonly Prediction[], cursor: string | null): number {
   if (cursor === null) return 0;
-  const [, direction, id] = /^(after|before)-(.+)$/.exec(cursor) ?? [];
-  const at = predictions.findIndex((prediction) => prediction.id === id);
+  const at = predictions.findIndex((prediction) => prediction.id === cursor);
   if (at < 0) throw new Problem(400, "Bad request", "Invalid cursor");
-  return direction === "after" ? at + 1 : Math.max(0, at - pageSize);
+  return at + 1;
 }
 
-function parseTime(query: URLSearchParams, name: string): number | null {
+function parseTime(query: URLSearchParams, name: string): number {
   const text = query.get(name);
-  if (text === null) return null;
+  if (text === null) return Number.NEGATIVE_INFINITY;
   const time = Date.parse(text);
   if (Number.isNaN(time)) throw new Problem(400, "Bad request", `${name} is not a date-time`);
   return time;

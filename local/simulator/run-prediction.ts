@@ -44,7 +44,7 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
     const made = await work(prediction, model, stage);
     stop.signal.throwIfAborted();
     const urls = made.map((output, index) => {
-      return `${stage.studio.source.baseUrl}${stage.outputs.put(output, index, faults)}`;
+      return `${stage.studio.source.baseUrl}${stage.outputs.add(output, index, faults)}`;
     });
     prediction.output = faults.has("output_empty") ? null : model.output === "images" ? urls : (urls[0] ?? null);
     if (prediction.output !== null) callbacks.send(prediction, "output");

@@ -7,19 +7,14 @@ type Wait = { due: number; timer: ReturnType<typeof setTimeout> | undefined; fir
 export class SimulatedClock {
   #ahead = 0;
   readonly #waits = new Set<Wait>();
-  readonly #wall: () => number;
-
-  constructor(wall: () => number = Date.now) {
-    this.#wall = wall;
-  }
 
   /** Simulated milliseconds since 1970. */
   now(): number {
-    return this.#wall() + this.#ahead;
+    return Date.now() + this.#ahead;
   }
 
   wall(): Date {
-    return new Date(this.#wall());
+    return new Date();
   }
 
   /** Calls `fire` once after `ms` simulated milliseconds. The returned function cancels it. */

@@ -8,7 +8,7 @@ import type { Studio } from "./make-output.ts";
 import { models } from "./models.ts";
 import { Outputs, StoredFiles } from "./stored-files.ts";
 import { hasEnded, type Prediction, type Status, statuses, Stop } from "./prediction.ts";
-import { type RandomBytes, randomId } from "./random.ts";
+import { randomId } from "./random.ts";
 import { type Delays, runPrediction } from "./run-prediction.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
@@ -24,7 +24,6 @@ type SimulatorSettings = {
   baseUrl: () => string;
   clock: SimulatedClock;
   fetch: typeof fetch;
-  random: RandomBytes;
 };
 
 /** The result of a create: a prediction and whether its response is lost, or no response at all. */
@@ -46,19 +45,11 @@ export class Simulator {
 
   constructor(settings: SimulatorSettings) {
     this.settings = settings;
-    const { clock, random, webhookSecret, callbackRetryMs, baseUrl } = settings;
+    const { clock, webhookSecret, callbackRetryMs, baseUrl, fetch } = settings;
     this.faults = new FaultBook(() => clock.wall().getTime());
-    this.files = new StoredFiles(clock, random);
-    this.outputs = new Outputs(clock, random, settings.outputLifetimeMs);
-    const { fetch } = settings;
-    this.callbacks = new CallbackSender({
-      secret: webhookSecret,
-      retryMs: callbackRetryMs,
-      baseUrl,
-      clock,
-      fetch,
-      random,
-    });
+    this.files = new StoredFiles(clock);
+    this.outputs = new Outputs(clock, settings.outputLifetimeMs);
+    this.callbacks = new CallbackSender({ secret: webhookSecret, retryMs: callbackRetryMs, baseUrl, clock, fetch });
   }
 
   /** Creates a prediction and starts it. Throws a {@link Problem} when it is refused. */
@@ -159,12 +150,12 @@ export class Simulator {
   }
 
   #newPrediction(model: string, request: CreateRequest, cancelAfterMs: number | null, faults: Faults): Prediction {
-    const { clock, random } = this.settings;
+    const { clock } = this.settings;
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     const stop = new AbortController();
     const createdAt = clock.wall();
     const prediction: Prediction = {
-      id: randomId(random),
+      id: randomId(),
       model,
       input: request.input,
       output: null,

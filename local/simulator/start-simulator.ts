@@ -2,11 +2,11 @@ import { Hono } from "hono";
 import { z } from "zod";
 import { readEnvironment, webhookSecret } from "../../shared/platform/environment.ts";
 import { answerError, apiRoutes, type Env } from "./api-routes.ts";
-import { type Control, controlOf, controlRoutes } from "./control.ts";
+import { controlOf, controlRoutes } from "./control.ts";
 import { deliveryRoutes } from "./delivery-routes.ts";
-import { cryptoBytes, type RandomBytes, randomId, randomWebhookSecret } from "./random.ts";
+import { randomId, randomWebhookSecret } from "./random.ts";
 import { notFound } from "./requests.ts";
-import { type HttpServer, serveHttp } from "./serve-http.ts";
+import { serveHttp } from "./serve-http.ts";
 import { SimulatedClock } from "./simulated-clock.ts";
 import { Simulator } from "./simulator.ts";
 
@@ -22,38 +22,24 @@ export type SimulatorOptions = {
   callbackRetryMs?: readonly number[];
   /** Width of a 16:9 image or video in pixels, 640 by default. */
   imageWidth?: number;
-  wall?: () => number;
   fetch?: typeof fetch;
-  random?: RandomBytes;
 };
 
-export type RunningSimulator = {
-  /** The server's own URL; the API is at `/v1` below it. */
-  url: string;
-  /** The `baseUrl` for the package `replicate`. */
-  apiUrl: string;
-  port: number;
-  token: string;
-  webhookSecret: string;
-  control: Control;
-  stop: () => Promise<void>;
-};
+export type RunningSimulator = Awaited<ReturnType<typeof startSimulator>>;
 
 /** Starts the simulator on 127.0.0.1. Rejects when the port is taken. */
-export async function startSimulator(options: SimulatorOptions = {}): Promise<RunningSimulator> {
-  const random = options.random ?? cryptoBytes;
+export async function startSimulator(options: SimulatorOptions = {}) {
   let url = "";
   const simulator = new Simulator({
-    token: options.token ?? `r8_${randomId(random)}`,
-    webhookSecret: options.webhookSecret ?? randomWebhookSecret(random),
+    token: options.token ?? `r8_${randomId()}`,
+    webhookSecret: options.webhookSecret ?? randomWebhookSecret(),
     delays: { startMs: options.startDelayMs ?? 0, runMs: options.runDelayMs ?? 0 },
     callbackRetryMs: options.callbackRetryMs ?? [1000, 5000, 25_000],
     outputLifetimeMs: 3_600_000,
     imageWidth: options.imageWidth ?? 640,
     baseUrl: () => url,
-    clock: new SimulatedClock(options.wall),
+    clock: new SimulatedClock(),
     fetch: options.fetch ?? fetch,
-    random,
   });
   const control = controlOf(simulator);
   const app = new Hono<Env>();
@@ -63,12 +49,12 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Ru
   app.notFound(() => notFound().toResponse());
   app.onError(answerError);
 
-  const server: HttpServer = await serveHttp(async (request, connection) => {
-    return app.fetch(request, { connection });
-  }, options.port ?? 0);
+  const server = await serveHttp(async (request, connection) => app.fetch(request, { connection }), options.port ?? 0);
   url = `http://127.0.0.1:${server.port}`;
   return {
+    /** The server's own URL; the API is at `/v1` below it. */
     url,
+    /** The `baseUrl` for the package `replicate`. */
     apiUrl: `${url}/v1`,
     port: server.port,
     token: simulator.settings.token,

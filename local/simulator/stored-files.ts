@@ -1,5 +1,5 @@
 import type { FaultName } from "./faults.ts";
-import { type RandomBytes, randomId } from "./random.ts";
+import { randomId } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
 /** An output or an uploaded file. */
@@ -7,36 +7,37 @@ type StoredBytes = { bytes: Uint8Array; contentType: string; expiresAt: number }
 
 /** Keeps files by key until they expire. Above `maxBytes` in total it removes the oldest. */
 class ExpiringStore<Item extends StoredBytes> {
+  protected readonly clock: SimulatedClock;
   readonly #items = new Map<string, Item>();
   readonly #maxBytes: number;
   #held = 0;
 
-  constructor(maxBytes: number) {
+  constructor(clock: SimulatedClock, maxBytes: number) {
+    this.clock = clock;
     this.#maxBytes = maxBytes;
   }
 
-  put(key: string, item: Item): void {
+  protected put(key: string, item: Item): void {
     this.#items.set(key, item);
     this.#held += item.bytes.length;
     for (const oldest of this.#items.keys()) {
       if (this.#held <= this.#maxBytes || oldest === key) break;
-      this.delete(oldest);
+      this.#delete(oldest);
     }
   }
 
-  get(key: string, now: number): Item | null {
+  get(key: string): Item | null {
     const item = this.#items.get(key);
-    return item && item.expiresAt > now ? item : null;
+    return item && item.expiresAt > this.clock.now() ? item : null;
   }
 
-  delete(key: string): boolean {
-    const item = this.#items.get(key);
-    if (item) this.#held -= item.bytes.length;
-    return this.#items.delete(key);
+  sweep(): void {
+    for (const [key, item] of this.#items) if (item.expiresAt <= this.clock.now()) this.#delete(key);
   }
 
-  sweep(now: number): void {
-    for (const [key, item] of this.#items) if (item.expiresAt <= now) this.delete(key);
+  #delete(key: string): void {
+    this.#held -= this.#items.get(key)?.bytes.length ?? 0;
+    this.#items.delete(key);
   }
 }
 
@@ -46,32 +47,20 @@ export type Output = StoredBytes & { faults: ReadonlyMap<FaultName, string>; dow
 export type OutputBytes = { bytes: Uint8Array; contentType: string; extension: string };
 
 /** The output files, each at a URL that cannot be guessed, until they expire. */
-export class Outputs {
-  readonly #outputs = new ExpiringStore<Output>(maxOutputBytes);
-  readonly #clock: SimulatedClock;
-  readonly #random: RandomBytes;
+export class Outputs extends ExpiringStore<Output> {
   readonly #lifetimeMs: number;
 
-  constructor(clock: SimulatedClock, random: RandomBytes, lifetimeMs: number) {
-    this.#clock = clock;
-    this.#random = random;
+  constructor(clock: SimulatedClock, lifetimeMs: number) {
+    super(clock, maxOutputBytes);
     this.#lifetimeMs = lifetimeMs;
   }
 
   /** Keeps a file and returns its path: `/delivery/<random>/out-<index>.<extension>`. */
-  put({ bytes, contentType, extension }: OutputBytes, index: number, faults: ReadonlyMap<FaultName, string>): string {
-    const path = `/delivery/${randomId(this.#random)}${randomId(this.#random)}/out-${index}.${extension}`;
-    const expiresAt = this.#clock.now() + this.#lifetimeMs;
-    this.#outputs.put(path, { bytes, contentType, expiresAt, faults, downloads: 0 });
+  add({ bytes, contentType, extension }: OutputBytes, index: number, faults: ReadonlyMap<FaultName, string>): string {
+    const path = `/delivery/${randomId()}${randomId()}/out-${index}.${extension}`;
+    const expiresAt = this.clock.now() + this.#lifetimeMs;
+    this.put(path, { bytes, contentType, expiresAt, faults, downloads: 0 });
     return path;
-  }
-
-  get(path: string): Output | null {
-    return this.#outputs.get(path, this.#clock.now());
-  }
-
-  sweep(): void {
-    this.#outputs.sweep(this.#clock.now());
   }
 }
 
@@ -81,39 +70,26 @@ const maxUploadedBytes = 256 * 1024 * 1024;
 type StoredFile = StoredBytes & { id: string; name: string; sha256: string; createdAt: Date; metadata: unknown };
 
 /** The provider's files API: uploads for the inputs of predictions, kept for a day. */
-export class StoredFiles {
-  readonly #files = new ExpiringStore<StoredFile>(maxUploadedBytes);
-  readonly #clock: SimulatedClock;
-  readonly #random: RandomBytes;
-
-  constructor(clock: SimulatedClock, random: RandomBytes) {
-    this.#clock = clock;
-    this.#random = random;
+export class StoredFiles extends ExpiringStore<StoredFile> {
+  constructor(clock: SimulatedClock) {
+    super(clock, maxUploadedBytes);
   }
 
   async create(content: File, metadata: unknown): Promise<StoredFile> {
     const bytes = new Uint8Array(await content.arrayBuffer());
     const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
     const file: StoredFile = {
-      id: randomId(this.#random),
+      id: randomId(),
       name: content.name,
       bytes,
       contentType: content.type || "application/octet-stream",
-      sha256: Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""),
-      createdAt: this.#clock.wall(),
-      expiresAt: this.#clock.now() + lifetimeMs,
+      sha256: digest.toHex(),
+      createdAt: this.clock.wall(),
+      expiresAt: this.clock.now() + lifetimeMs,
       metadata,
     };
-    this.#files.put(file.id, file);
+    this.put(file.id, file);
     return file;
-  }
-
-  get(id: string): StoredFile | null {
-    return this.#files.get(id, this.#clock.now());
-  }
-
-  sweep(): void {
-    this.#files.sweep(this.#clock.now());
   }
 }
 

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import postgres, { type Sql } from "postgres";
 import { PROJECT_ROOT } from "./project-root.ts";
 import { readMigrations, statementsOf } from "./read-migrations.ts";
+import { supabaseCli } from "./supabase-cli.ts";
 
 const LONGEST_REASON = 600;
 
@@ -35,7 +36,7 @@ export async function applyMigrations(
   const { code, stdout, stderr } = await supabaseCli(["db", "push", `--remote=${url.href}`, "--yes"], home, {
     env: { PGPASSWORD: password },
     project,
-    ...(signal ? { signal } : {}),
+    signal,
   });
   if (code === 0) return;
   const lines = `${stdout}\n${stderr}`.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("WARN:"));
@@ -65,39 +66,6 @@ const otherMigrations = () =>
   new Error(
     "The data was made by other migrations than this checkout's: start the checkout that made it, or `--reset` deletes it and starts again.",
   );
-
-/** Runs this checkout's Supabase CLI in its root or in another project's, without telemetry and with its own home folder. */
-export async function supabaseCli(
-  args: string[],
-  home: string,
-  more: { env?: Record<string, string>; signal?: AbortSignal; project?: string } = {},
-): Promise<{ code: number; stdout: string; stderr: string }> {
-  const command = new Deno.Command(join(PROJECT_ROOT, "node_modules/.bin/supabase"), {
-    args,
-    cwd: more.project ?? PROJECT_ROOT,
-    env: { HOME: home, SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", PGSSLMODE: "disable", ...more.env },
-    stdin: "null",
-    ...(more.signal ? { signal: more.signal } : {}),
-  });
-  const { code, stdout, stderr } = await output(command);
-  const decoder = new TextDecoder();
-  const message = decoder.decode(stderr);
-  // The launcher is installed, but not the program for this machine.
-  if (code !== 0 && /spawn .* ENOENT|No matching Supabase CLI binary/.test(message)) throw missing();
-  return { code, stdout: decoder.decode(stdout), stderr: message };
-}
-
-async function output(command: Deno.Command): Promise<Deno.CommandOutput> {
-  try {
-    return await command.output();
-  } catch (error) {
-    throw error instanceof Deno.errors.NotFound ? missing() : error;
-  }
-}
-
-function missing(): Error {
-  return new Error("The Supabase CLI is missing from node_modules: run `npm ci`.");
-}
 
 /** Creates or updates secrets in Vault by name. `keyframe_private.kick` reads them. */
 export async function fillVault(sql: Sql, secrets: Record<string, string>): Promise<void> {

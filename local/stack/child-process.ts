@@ -1,6 +1,7 @@
 import { createInterface } from "node:readline";
 import { Readable } from "node:stream";
 import { spawnWithParent } from "../spawn-with-parent.ts";
+import { within } from "../within.ts";
 import { type Backoff, createBackoff, LogFile } from "./keep-running.ts";
 
 const STOP_TIMEOUT_MS = 8_000;
@@ -144,17 +145,14 @@ function runChild({ name, args, env, cwd, logFile, ready, startTimeoutMs }: Chil
 }
 
 async function readyWithin(ready: Promise<void>, over: AbortSignal, startTimeoutMs: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  try {
-    await new Promise<void>((resolve, reject) => {
-      over.addEventListener("abort", () => reject(new Error("ended at start")));
-      timer = setTimeout(() => reject(new Error(`did not serve within ${startTimeoutMs / 1000} s`)), startTimeoutMs);
-      // The reason is on stderr, which is read to its end before `over` is aborted.
-      ready.then(resolve, () => undefined);
-    });
-  } finally {
-    clearTimeout(timer);
-  }
+  const serving = new Promise<void>((resolve, reject) => {
+    over.addEventListener("abort", () => reject(new Error("ended at start")));
+    // The reason is on stderr, which is read to its end before `over` is aborted.
+    ready.then(resolve, () => undefined);
+  });
+  await within(serving, startTimeoutMs, () => {
+    throw new Error(`did not serve within ${startTimeoutMs / 1000} s`);
+  });
 }
 
 /** The error it printed, without Deno's prefix, else its last line. */

@@ -19,20 +19,35 @@ export function parseOptions<const Config extends ParseArgsConfig>(
   }
 }
 
-/** For a command without options: prints its help and returns undefined when asked for, otherwise its other arguments. */
-export function argumentsOrHelp(args: string[], help: string, allowPositionals = false): string[] | undefined {
-  const options = { help: { type: "boolean", short: "h", default: false } } as const;
-  const { values, positionals } = parseOptions({ args, allowPositionals, options });
-  if (!values.help) return positionals;
-  console.log(help);
-  return undefined;
+/** The number in an option's text. Throws one line that names the option. */
+export function readNumber(option: string, text: string, least: number, most: number, isWhole = true): number {
+  const value = Number(text);
+  if (text.trim() !== "" && value >= least && value <= most && (Number.isInteger(value) || !isWhole)) return value;
+  throw new Error(`--${option} must be a number from ${least} to ${most}, not "${text}".`);
 }
 
-/** Runs a command and exits with its code. An error is printed in one line, and the exit code is `failed`. */
+/** Writes on standard output. When its terminal or pipe is closed nothing happens: what was started still has to stop in order. */
+export function write(text: string): void {
+  try {
+    Deno.stdout.writeSync(new TextEncoder().encode(text));
+  } catch {
+    // Closed, see above.
+  }
+}
+
+/**
+ * Runs a command and exits with its code; with --help or -h it prints `help` instead. An error is printed in one line, and the exit code
+ * is `failed`.
+ */
 export function runMain(
+  help: string,
   main: () => Promise<number>,
   { failed = 1, describe = oneLine }: { failed?: number; describe?: (error: unknown) => string } = {},
 ): void {
+  if (process.argv.slice(2).some((argument) => argument === "--help" || argument === "-h")) {
+    console.log(help);
+    process.exit(0);
+  }
   main().then(
     (code) => process.exit(code),
     (error: unknown) => {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { z } from "zod";
+import { jsonText } from "../../shared/platform/environment.ts";
 import { removePostgresData } from "../postgres/server-user.ts";
 
 const FILE = "stack.lock";
@@ -67,11 +68,7 @@ export function findRunningStack(dataDir: string): RunningStack | null {
 }
 
 function readRecord(dataDir: string): RunningStack | null {
-  try {
-    return recordSchema.parse(JSON.parse(Deno.readTextFileSync(join(dataDir, FILE))));
-  } catch {
-    return null;
-  }
+  return jsonText.pipe(recordSchema).safeParse(Deno.readTextFileSync(join(dataDir, FILE))).data ?? null;
 }
 
 function open(dataDir: string): Deno.FsFile {

@@ -6,7 +6,8 @@ import type { SupervisedOptions } from "./child-process.ts";
 import { demoUserOf, type StackKeys } from "./stack-keys.ts";
 import { FUNCTION_NAMES, functionArguments, type FunctionName } from "./function-arguments.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
-import { providerHosts, providerVariables, type StackOptions } from "./stack-settings.ts";
+import { providerHosts, type StackOptions } from "./stack-settings.ts";
+import { functionEnvironments } from "../../shared/platform/environment.ts";
 import { waitForPort } from "../network.ts";
 
 /** What the children need to know about their stack. */
@@ -95,40 +96,28 @@ function common(setting: Setting, name: string) {
   };
 }
 
-function functionVariables(setting: Setting, name: FunctionName): Record<string, string> {
-  const { keys, url, simulatorPort, provider } = setting;
+/** Of all variables those that the function reads. */
+function functionVariables(
+  { keys, url, simulatorPort, provider }: Setting,
+  name: FunctionName,
+): Record<string, string> {
   const simulator = `http://127.0.0.1:${simulatorPort}`;
-  const secretKeys = { SUPABASE_URL: url, SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }) };
-  switch (name) {
-    case "api":
-      return {
-        ...secretKeys,
-        KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
-        SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: keys.publishableKey }),
-        SUPABASE_JWKS: JSON.stringify(publicKeySet(keys.signingKey)),
-      };
-    case "keyframe-replicate-webhook":
-      return {
-        ...secretKeys,
-        KEYFRAME_REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret,
-        ...(provider ? providerVariables(provider, name) : {}),
-      };
-    case "keyframe-deliver":
-      return { ...secretKeys, KEYFRAME_KICK_SECRET: keys.kickSecret, KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1" };
-    case "keyframe-generate":
-      return {
-        ...secretKeys,
-        KEYFRAME_KICK_SECRET: keys.kickSecret,
-        ...(provider
-          ? providerVariables(provider, name)
-          : {
-              KEYFRAME_REPLICATE_API_TOKEN: keys.replicateToken,
-              KEYFRAME_REPLICATE_API_BASE_URL: `${simulator}/v1`,
-              KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulator,
-              KEYFRAME_PUBLIC_URL: url,
-            }),
-      };
-  }
+  const all = {
+    SUPABASE_URL: url,
+    SUPABASE_PUBLISHABLE_KEYS: JSON.stringify({ default: keys.publishableKey }),
+    SUPABASE_SECRET_KEYS: JSON.stringify({ default: keys.secretKey }),
+    SUPABASE_JWKS: JSON.stringify(publicKeySet(keys.signingKey)),
+    KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1",
+    KEYFRAME_KICK_SECRET: keys.kickSecret,
+    KEYFRAME_REPLICATE_WEBHOOK_SECRET: keys.replicateWebhookSecret,
+    ...(provider ?? {
+      KEYFRAME_REPLICATE_API_TOKEN: keys.replicateToken,
+      KEYFRAME_REPLICATE_API_BASE_URL: `${simulator}/v1`,
+      KEYFRAME_REPLICATE_OUTPUT_HOSTS: simulator,
+      KEYFRAME_PUBLIC_URL: url,
+    }),
+  };
+  return Object.fromEntries(Object.entries(all).filter(([variable]) => variable in functionEnvironments[name].shape));
 }
 
 function reachableHosts(setting: Setting, name: FunctionName): string[] | "anywhere" {

@@ -14,19 +14,19 @@ export type Backoff = {
 };
 
 /** Growing pauses between the restarts of a process that keeps ending. */
-export function createBackoff(now: () => number = () => performance.now(), wait = pause): Backoff {
+export function createBackoff(): Backoff {
   let next = FIRST_MS;
   let servedAt: number | undefined;
   return {
     pause: async (signal) => {
-      if (servedAt !== undefined && now() - servedAt >= STEADY_MS) next = FIRST_MS;
+      if (servedAt !== undefined && performance.now() - servedAt >= STEADY_MS) next = FIRST_MS;
       servedAt = undefined;
       const ms = next;
       next = Math.min(next * 2, LONGEST_MS);
-      await wait(ms, signal);
+      await pause(ms, signal);
     },
     served: () => {
-      servedAt = now();
+      servedAt = performance.now();
     },
   };
 }

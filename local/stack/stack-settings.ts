@@ -1,5 +1,5 @@
 import { join, resolve } from "node:path";
-import { parseOptions, type Stage } from "./command-line.ts";
+import { readNumber, type Stage } from "./command-line.ts";
 import { PROJECT_ROOT } from "./project-root.ts";
 
 export type StackOptions = {
@@ -31,36 +31,19 @@ export type StackOptions = {
   onProblem?: ((line: string) => void) | undefined;
 };
 
-const DEFAULT_PORT = 54321;
+/** The options of a command that uses a stack. */
+export const STACK_OPTIONS = {
+  port: { type: "string", default: "54321" },
+  data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
+} as const;
 
-/**
- * The stack's options from the command line and the environment. Throws a one-line error that names a wrong option.
- *
- * @param names the command's own options: `--reset` of start, `--json` and `--frame` of demo
- * @param text one with a value: `--shots` of demo
- */
-export function readStackSettings<Name extends string>(
-  args: string[],
+/** The stack's options from the command line and the environment. Throws a one-line error that names a wrong one. */
+export function readStackOptions(
+  given: { port: string; data: string },
   environment: (name: string) => string | undefined,
-  names: readonly Name[],
-  text?: string,
-): { stack: StackOptions; flags: Record<Name, boolean>; text: string | undefined; help: boolean } {
-  const flag = { type: "boolean", default: false } as const;
-  const { values } = parseOptions({
-    args,
-    options: {
-      port: { type: "string", default: String(DEFAULT_PORT) },
-      data: { type: "string", default: join(PROJECT_ROOT, ".keyframe") },
-      help: { ...flag, short: "h" },
-      ...Object.fromEntries(names.map((name) => [name, flag])),
-      ...(text === undefined ? {} : { [text]: { type: "string" } as const }),
-    },
-  });
-  const port = Number(values.port);
-  if (!/^\d+$/.test(values.port) || port > 65_535) {
-    throw new Error(`--port must be a number from 0 to 65535 (0: any free one), not "${values.port}".`);
-  }
-  if (values.data === "") throw new Error("--data must name a folder.");
+): StackOptions {
+  const port = readNumber("port", given.port, 0, 65_535);
+  if (given.data === "") throw new Error("--data must name a folder.");
   const databaseUrl = environment("KEYFRAME_DATABASE_URL") || undefined;
   if (databaseUrl !== undefined && !/^postgres(ql)?:$/.test(URL.parse(databaseUrl)?.protocol ?? "")) {
     // The value is not shown: it may contain a password.
@@ -68,37 +51,28 @@ export function readStackSettings<Name extends string>(
       "KEYFRAME_DATABASE_URL must be an address such as postgres://user:password@127.0.0.1:5432/postgres.",
     );
   }
-  const stack = { dataDir: resolve(values.data), port, databaseUrl, provider: readProviderSettings(environment) };
-  // parseArgs does not know the options whose names are computed.
-  const given: Record<string, unknown> = values;
-  const flags = Object.fromEntries(names.map((name) => [name, given[name] === true])) as Record<Name, boolean>;
-  const said = text === undefined ? undefined : given[text];
-  return { stack, flags, text: typeof said === "string" ? said : undefined, help: values.help };
+  return { dataDir: resolve(given.data), port, databaseUrl, provider: readProviderSettings(environment) };
 }
 
-/** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN, by the function that reads them. */
-const PASSED_ON = {
-  "keyframe-generate": ["KEYFRAME_REPLICATE_API_BASE_URL", "KEYFRAME_REPLICATE_OUTPUT_HOSTS", "KEYFRAME_PUBLIC_URL"],
-  "keyframe-replicate-webhook": ["KEYFRAME_REPLICATE_WEBHOOK_SECRET"],
-} as const;
+/** Variables that may be set besides KEYFRAME_REPLICATE_API_TOKEN. */
+const PASSED_ON = [
+  "KEYFRAME_REPLICATE_API_BASE_URL",
+  "KEYFRAME_REPLICATE_OUTPUT_HOSTS",
+  "KEYFRAME_PUBLIC_URL",
+  "KEYFRAME_REPLICATE_WEBHOOK_SECRET",
+];
 
 const DEFAULT_BASE_URL = "https://api.replicate.com/v1";
 const DEFAULT_OUTPUT_HOSTS = "replicate.delivery";
 
-/** The provider instead of the simulator. */
-type ProviderSettings = {
-  token: string;
-  /** The other variables that were set. */
-  variables: Record<string, string>;
-};
+/** The provider instead of the simulator: the functions' variables that were set. */
+type ProviderSettings = Record<string, string>;
 
 /** Undefined without KEYFRAME_REPLICATE_API_TOKEN. Throws a one-line error when callbacks could not be verified. */
 function readProviderSettings(environment: (name: string) => string | undefined): ProviderSettings | undefined {
-  const token = environment("KEYFRAME_REPLICATE_API_TOKEN") || undefined;
-  if (token === undefined) return undefined;
-  const names = [...PASSED_ON["keyframe-generate"], ...PASSED_ON["keyframe-replicate-webhook"]];
-  const variables: Record<string, string> = {};
-  for (const name of names) {
+  if (!environment("KEYFRAME_REPLICATE_API_TOKEN")) return undefined;
+  const variables: ProviderSettings = {};
+  for (const name of ["KEYFRAME_REPLICATE_API_TOKEN", ...PASSED_ON]) {
     const value = environment(name);
     if (value) variables[name] = value;
   }
@@ -107,23 +81,11 @@ function readProviderSettings(environment: (name: string) => string | undefined)
       "KEYFRAME_PUBLIC_URL asks Replicate for callbacks, which only KEYFRAME_REPLICATE_WEBHOOK_SECRET can verify: set both or neither.",
     );
   }
-  return { token, variables };
-}
-
-/** The function's own environment variables. */
-export function providerVariables(
-  { token, variables }: ProviderSettings,
-  name: "keyframe-generate" | "keyframe-replicate-webhook",
-): Record<string, string> {
-  const passed = Object.entries(variables).filter(([key]) => PASSED_ON[name].some((known) => known === key));
-  return {
-    ...(name === "keyframe-generate" ? { KEYFRAME_REPLICATE_API_TOKEN: token } : {}),
-    ...Object.fromEntries(passed),
-  };
+  return variables;
 }
 
 /** `host:port` of the provider's API and output files. Invalid values are left out: the function refuses them at its start. */
-export function providerHosts({ variables }: ProviderSettings): string[] {
+export function providerHosts(variables: ProviderSettings): string[] {
   const outputs = (variables.KEYFRAME_REPLICATE_OUTPUT_HOSTS ?? DEFAULT_OUTPUT_HOSTS)
     .split(",")
     .map((entry) => entry.trim());

@@ -1,4 +1,4 @@
-import { createClient } from "@supabase/supabase-js";
+import { createClient, type Session } from "@supabase/supabase-js";
 import { join } from "node:path";
 import postgres from "postgres";
 import { checkCronRuns, type Installed, installExtensions } from "../extensions/install-extensions.ts";
@@ -27,6 +27,8 @@ export type Stack = {
   url: string;
   keys: StackKeys;
   demoUser: { email: string; password: string };
+  /** Of the demo user, who has just signed in. */
+  demoSession: Session;
   /** With the superuser. */
   databaseUrl: string;
   /** With the role `postgres`, as on the hosted platform. */
@@ -130,14 +132,15 @@ async function bringUp(options: StackOptions, port: number, claim: DataClaim, te
     ]),
   );
   if (options.dashboard) await stage("Dashboard", () => dashboard);
-  const demoUser = await stage("Demo user", () => ensureDemoUser(url, keys));
+  const demoSession = await stage("Demo user", () => signInDemoUser(url, keys));
   signal?.throwIfAborted();
   const { host, pathname } = new URL(migrationUrl);
   claim.announce({ url, database: host + pathname, ready: true, simulated: provider === undefined });
   return {
     url,
     keys,
-    demoUser,
+    demoUser: demoUserOf(keys),
+    demoSession,
     databaseUrl: database.url,
     migrationUrl,
     extensions,
@@ -176,13 +179,12 @@ class Teardown {
   }
 }
 
-/** Signs the demo user up through Auth, unless it exists. */
-async function ensureDemoUser(url: string, keys: StackKeys): Promise<{ email: string; password: string }> {
+/** Signs the demo user in through Auth, and up at the first start. */
+async function signInDemoUser(url: string, keys: StackKeys): Promise<Session> {
   const user = demoUserOf(keys);
   const { auth } = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
-  const { error } = await auth.signInWithPassword(user);
-  if (!error) return user;
-  const { error: refused } = await auth.signUp(user);
-  if (refused) throw new Error(`The demo user could not be signed up: ${refused.message}`);
-  return user;
+  const known = await auth.signInWithPassword(user);
+  const { data, error } = known.error ? await auth.signUp(user) : known;
+  if (data.session) return data.session;
+  throw new Error(`The demo user could not be signed up: ${error?.message ?? "no session was given"}`);
 }

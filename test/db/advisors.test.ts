@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, inject, test } from "vitest";
 import { z } from "zod";
-import { supabaseCli } from "../../local/stack/apply-migrations.ts";
+import { supabaseCli } from "../../local/stack/supabase-cli.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { migrationUrlOf } from "../support/database/migration-url.ts";
 

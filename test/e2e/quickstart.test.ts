@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { PROJECT_ROOT as ROOT } from "../../local/stack/project-root.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
 import { type DeployScene, openDeployScene } from "../support/tools/deploy-scene.ts";
-import { supabaseCli } from "../../local/stack/apply-migrations.ts";
+import { supabaseCli } from "../../local/stack/supabase-cli.ts";
 
 // docs/quickstart.md as it stands: every block runs in order, in one shell per block. `npm start` is the running stack, the hosted project is
 // a Postgres and the stand-in for Supabase's Management API, and <ref> and … are filled in.

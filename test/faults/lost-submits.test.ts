@@ -28,7 +28,7 @@ beforeAll(async () => {
   simulator = await startSimulator({ runDelayMs: RUN_MS, imageWidth: 64 });
   const { url, apiUrl, token } = simulator;
   const variables = { KEYFRAME_REPLICATE_API_BASE_URL: apiUrl, KEYFRAME_REPLICATE_OUTPUT_HOSTS: url };
-  stack = await startOwnStack({ provider: { token, variables } });
+  stack = await startOwnStack({ provider: { KEYFRAME_REPLICATE_API_TOKEN: token, ...variables } });
   // The next try comes when the test says so: once all answers are lost.
   await stack.sql`update keyframe_private.settings set retry_base = '5 minutes', retry_max = '5 minutes' where only_row`;
   sides = await loseAnswers(stack, simulator);

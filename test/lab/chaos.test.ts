@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { beforeAll, expect, test } from "vitest";
-import { FAULT_NAMES } from "../../lab/chaos/plan.ts";
+import { FAULT_NAMES } from "../../lab/chaos/faults.ts";
 import { INVARIANTS } from "../../lab/chaos/invariants/invariants.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 

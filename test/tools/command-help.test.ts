@@ -20,8 +20,8 @@ test.concurrent.each(commands)(
   },
 );
 
-test.concurrent.each(["package", "screenshots", "schema"])(
-  "npm run %s with an unknown option → one line, and nothing is done",
+test.concurrent.each(["package", "screenshots", "schema", "install"])(
+  "tools/%s.ts with an unknown option → one line, and nothing is done",
   async (name) => {
     const ended = await runCommand(`tools/${name}.ts`, ["--helf"]).ended;
     expect(ended).toMatchObject({ code: 1, output: "Unknown option '--helf': --help lists what there is.\n" });

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, rmdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -28,6 +28,7 @@ let scene: DeployScene;
 afterEach(() => {
   scene.platform.faults = {};
   scene.platform.requests = [];
+  vi.unstubAllEnvs();
 });
 
 /** Of an app that shares the project: one before ours, one after. */
@@ -80,6 +81,7 @@ describe("a project without a deployment", () => {
     expect(said).toContain(
       'api.schemas: ["public","graphql_public","app"] → ["public","graphql_public","app","keyframe","keyframe_worker"]',
     );
+    expect(said).toMatch(/0 of \d+ migrations applied, as they are here, beside 2 of the app/);
     expect(said).toContain("20261122000100_foundation.sql");
     expect(said).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
     expect(said).toMatch(
@@ -91,16 +93,10 @@ describe("a project without a deployment", () => {
     expectNoSecretShown(said);
   });
 
-  test("no login → exit 1, what to do, nothing sent", async () => {
-    const ran = await deploy([], { SUPABASE_ACCESS_TOKEN: "" });
-    expect(ran.code).toBe(1);
-    expect(ran.error).toContain("Run `npx supabase login`, or set SUPABASE_ACCESS_TOKEN");
-    expect(scene.platform.requests).toEqual([]);
-  });
-
   const throttled = { status: 400, body: { message: "ThrottlerException: Too Many Requests" } };
   const replicateSecret = "GET /replicate/v1/webhooks/default/secret";
   test.each<[string, Stage, Record<string, string>, DeployPlatform["faults"], string]>([
+    ["no login", projectStage, { SUPABASE_ACCESS_TOKEN: "" }, {}, "Run `npx supabase login`, or set SUPABASE_ACCESS"],
     ["a token of another form", projectStage, { SUPABASE_ACCESS_TOKEN: "abc" }, {}, "it starts with sbp_"],
     ["a project that is not there", projectStage, {}, { "GET /secrets": 404 }, "npx supabase projects list"],
     ["no Replicate token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "" }, {}, "make a token at https://repl"],
@@ -175,66 +171,69 @@ describe("a project without a deployment", () => {
     }
   });
 
-  test("migrations of an app, older and newer than ours → are no obstacle", async () => {
-    expect(await scene.take([databaseStage])).toMatch(
-      /0 of \d+ migrations applied, as they are here, beside 2 of the app/,
-    );
-  });
-
-  test("Ctrl-C while it changes the settings → what is done, what is not, how to continue; no folder is left", async () => {
-    const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-stopped-"));
+  /** Answers the request that `line` names once the test lets it. */
+  function holdRequest(line: string) {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<undefined>();
     scene.platform.faults = {
-      "PATCH /postgrest": () => {
+      [line]: () => {
         asked.resolve();
         return answer.promise;
       },
     };
-    const command = scene.start([], { TMPDIR: temporary });
-    await Promise.race([asked.promise, command.ended]);
+    return { asked: asked.promise, release: () => answer.resolve(undefined) };
+  }
+
+  test("Ctrl-C → ends the CLI at work; what is done, what is not, how to continue; exit 1", async () => {
+    const { asked, release } = holdRequest("GET /secrets");
+    const command = scene.start();
+    await Promise.race([asked, command.ended]);
     command.kill("SIGINT");
     const { code, error } = await command.ended;
-    answer.resolve(undefined);
+    release();
     expect(code).toBe(1);
     expect(error).toMatch(
-      /Config: It was stopped\. Done: Project, Replicate, Database\. Not done: Config, Migrations, .*Health\. Continue with: npm run deploy -- --project \w+$/m,
+      /Project: It was stopped\. Done: nothing\. Not done: Project, Replicate, .*Health\. Continue with: npm run deploy -- --project \w+$/m,
     );
-    // The CLI is one file that unpacks a part of itself, which stays when it is ended.
-    expect((await readdir(temporary)).filter((name) => !name.startsWith(".bun-"))).toEqual([]);
-    await rm(temporary, { recursive: true });
   });
 
-  test("a deployment that is killed while it sets the secrets → migrations are applied, no function is uploaded, no file has a secret", async () => {
-    const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-killed-"));
-    const asked = Promise.withResolvers<void>();
-    const killed = Promise.withResolvers<void>();
+  test("stopped while it changes the settings → no folder is left", async () => {
+    const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-stopped-"));
+    vi.stubEnv("TMPDIR", temporary);
+    const { asked, release } = holdRequest("PATCH /postgrest");
+    const stop = new AbortController();
+    const taking = scene.take([configStage], {}, undefined, { stop: stop.signal });
+    taking.catch(() => undefined); // expected below
+    await Promise.race([asked, taking]);
+    expect(await readdir(temporary)).toHaveLength(1);
+    stop.abort();
+    await expect(taking).rejects.toThrow("Config: It was stopped. Done: nothing. Not done: Config.");
+    release();
+    await rmdir(temporary); // throws unless it is empty
+  });
+
+  test("a deployment → exit 0, everything is there beside the app's, and no secret is on the screen, in a command line or in a file", async () => {
+    const AWKWARD = 'of more # than "thirty-two" $characters \\n';
+    const temporary = await mkdtemp(join(tmpdir(), "keyframe-deployed-"));
+    // What a killed deployment would leave.
+    let whileItSetsTheSecrets: { jobs: string[]; uploads: number; withSecret: string[] } | undefined;
     scene.platform.faults = {
       "POST /secrets": async () => {
-        asked.resolve();
-        await killed.promise;
-        return Response.json({ message: "too late" }, { status: 400 });
+        const withSecret = [];
+        for (const name of await readdir(temporary, { recursive: true })) {
+          const text = await readFile(join(temporary, name), "utf8").catch(() => "");
+          if (text.includes(REPLICATE_TOKEN)) withSecret.push(name);
+        }
+        whileItSetsTheSecrets = { jobs: await jobNames(), uploads: scene.platform.uploads.length, withSecret };
+        return undefined;
       },
     };
-    const command = scene.start([], { TMPDIR: temporary });
-    await Promise.race([asked.promise, command.ended]);
-    command.kill("SIGKILL");
-    expect(await command.ended).toMatchObject({ code: 137 });
-    expect(await jobNames()).toContain("keyframe-sweep");
-    expect(scene.platform.uploads).toEqual([]);
-    for (const name of await readdir(temporary, { recursive: true })) {
-      const text = await readFile(join(temporary, name), "utf8").catch(() => "");
-      expect([name, text.includes(REPLICATE_TOKEN)]).toEqual([name, false]);
-    }
-    killed.resolve();
-    await rm(temporary, { recursive: true });
-  });
-
-  test("the deployment after that → exit 0, everything is there beside the app's, and no secret is on the screen or in a command line", async () => {
-    const AWKWARD = 'of more # than "thirty-two" $characters \\n';
-    const ran = await deploy([], { KEYFRAME_JWT_SECRET: AWKWARD });
+    const ran = await deploy([], { KEYFRAME_JWT_SECRET: AWKWARD, TMPDIR: temporary });
     expect(ran).toMatchObject({ code: 0, error: "" });
     expectNoSecretShown(ran.said);
+    const jobs = expect.arrayContaining(["keyframe-sweep"]);
+    expect(whileItSetsTheSecrets).toEqual({ jobs, uploads: 0, withSecret: [] });
+    await rm(temporary, { recursive: true });
 
     const workers = ["keyframe-generate", "keyframe-replicate-webhook", "keyframe-deliver"];
     const asked = ["GET /functions/v1/api/health", ...workers.map((name) => `POST /functions/v1/${name}`)];

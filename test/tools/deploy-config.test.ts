@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test, vi } from "vitest";
 import { createSupabaseCli, type SupabaseCli } from "../../tools/deploy/supabase-cli.ts";
-import { parseJson } from "../../tools/parse-json.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { DeployPlatform, PROJECT } from "../support/tools/deploy-platform.ts";
 import { forgetProject, logIn, silent } from "../support/tools/deploy-scene.ts";
@@ -43,7 +42,7 @@ async function checkoutWith(path: string, from: string | RegExp, to: string): Pr
 }
 
 test("config.toml → the CLI knows every line, and would change nothing that the owner of a project decides", async () => {
-  const printed = parseJson(await compare(createSupabaseCli(PROJECT, login, silent)));
+  const printed = JSON.parse(await compare(createSupabaseCli(PROJECT, login, silent)));
   // What the CLI prints; another form fails the comparison below.
   const { changes } = printed as { changes: { path: string[]; declared: boolean; local: unknown; remote: unknown }[] };
   const declared = changes.filter((change) => change.declared).map(({ path, local }) => [path.join("."), local]);

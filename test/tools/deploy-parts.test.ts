@@ -3,7 +3,8 @@ import { expect, test, vi } from "vitest";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { compareMigrations, scheduledJobs, secretsToSet, sha256Hex } from "../../tools/deploy/migrations.ts";
 import { readDeploySettings } from "../../tools/deploy/settings.ts";
-import { createSupabaseCli, explainCliFailure, runCommand } from "../../tools/deploy/supabase-cli.ts";
+import { runProgram } from "../../local/stack/supabase-cli.ts";
+import { createSupabaseCli, explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
 import { createProgress, createSecretKeeper } from "../../tools/deploy/reporting.ts";
 import { vaultSql } from "../../tools/deploy/database-stages.ts";
 import { secretsStage } from "../../tools/deploy/function-stages.ts";
@@ -67,29 +68,29 @@ test("a program that the deployment starts → has the CLI's login, and neither 
     KEYFRAME_KICK_SECRET: "whsec_secret",
   };
   const print = "console.log(JSON.stringify(Deno.env.toObject()))";
-  const ended = await runCommand(Deno.execPath(), ["eval", print], { cwd: "/", environment, env: { PGPASSWORD: "p" } });
+  const ended = await runProgram(Deno.execPath(), ["eval", print], { cwd: "/", environment, env: { PGPASSWORD: "p" } });
   expect(ended).toMatchObject({ code: 0, isTooLate: false });
   const { PATH: _, ...seen } = JSON.parse(ended.stdout);
   expect(seen).toEqual({ HOME: "/home/ada", SUPABASE_ACCESS_TOKEN: "sbp_login", PGPASSWORD: "p" });
 });
 
-test("secrets that the project has, as digests in capitals too → only those with another value are set", async () => {
+test("secrets that the project has, as digests in capitals too → only those with another value are set", () => {
   const digests = new Map([
-    ["A", (await sha256Hex("same")).toUpperCase()],
-    ["B", await sha256Hex("other")],
+    ["A", sha256Hex("same").toUpperCase()],
+    ["B", sha256Hex("other")],
   ]);
-  expect(await secretsToSet({ A: "same", B: "new", C: "first" }, digests)).toEqual(["B", "C"]);
+  expect(secretsToSet({ A: "same", B: "new", C: "first" }, digests)).toEqual(["B", "C"]);
 });
 
 test("the CLI sets some of the secrets only → the stage fails", async () => {
   const environment = { KEYFRAME_REPLICATE_API_TOKEN: "r8_secret", KEYFRAME_CLIENT_URL: "https://film.example.com" };
   const budgets = { user: undefined, service: undefined };
-  const given = { help: false, project: PROJECT, dryRun: false, budgets } as const;
+  const given = { project: PROJECT, dryRun: false, budgets } as const;
   const setting = async (count: number) => {
     const cli = createSupabaseCli(PROJECT, {}, silent);
     const { apply } = await secretsStage.plan({
       settings: readDeploySettings(given, environment),
-      cli: { ...cli, run: async () => JSON.stringify({ count }) },
+      cli: { ...cli, read: async (_doing, _args, form) => form.parse({ count }) },
       fetch,
       clock: hastyClock(),
       progress: silent,

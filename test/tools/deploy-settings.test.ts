@@ -3,7 +3,7 @@ import { readDeployArguments, readDeploySettings } from "../../tools/deploy/sett
 
 const REF = "abcdefghijklmnopqrst";
 const budgets = { user: undefined, service: undefined };
-const given = { help: false, project: REF, dryRun: false, budgets } as const;
+const given = { project: REF, dryRun: false, budgets } as const;
 
 test("the arguments → what they say", () => {
   expect(readDeployArguments(["--project", REF])).toEqual(given);
@@ -12,7 +12,6 @@ test("the arguments → what they say", () => {
     ...given,
     budgets: { user: 10_000_000, service: 99_500_000 },
   });
-  expect(readDeployArguments(["--help"])).toEqual({ help: true });
 });
 
 test.each([

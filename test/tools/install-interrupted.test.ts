@@ -28,6 +28,14 @@ useAppFolder();
 /** An installed.json that is whole, as far as its parts are. */
 const RECORDED = { version: "1", functionName: "api", migrations: [], files: {} };
 
+/** Of all migrations, in order. */
+const names = async () =>
+  (await readdir(join(folder, MIGRATIONS))).sort().map((file) => file.replace(/^\d+_(keyframe_)?|\.sql$/g, ""));
+
+/** The command in a process of its own. */
+const start = (...args: string[]) =>
+  runProgram(Deno.execPath(), ["run", "-A", join(PROJECT_ROOT, "tools/install.ts"), ...args, folder]);
+
 const CASES: [what: string, prepare: () => Promise<void>, command: (disk?: Disk) => Promise<void>][] = [
   ["a first add", async () => undefined, (disk) => add(version1, disk)],
   ["an upgrade", () => add(version1), (disk) => add(version2, disk)],
@@ -73,8 +81,7 @@ test("an upgrade that was interrupted → the next version's add completes it to
 test("add after a removal that no database has → says that the removal comes first, and how to undo it", async () => {
   await add(version1);
   await remove(version1);
-  const script = join(PROJECT_ROOT, "tools/install.ts");
-  const { code, said } = await runProgram(Deno.execPath(), ["run", "-A", script, "add", folder]).ended;
+  const { code, said } = await start("add").ended;
   expect([code, said]).toEqual([
     0,
     expect.stringMatching(
@@ -138,8 +145,6 @@ test.each([
 });
 
 test("a second command while an add writes → refused, nothing changed; the add is killed → the next one completes it, as if it had not been", async () => {
-  const script = join(PROJECT_ROOT, "tools/install.ts");
-  const start = (...args: string[]) => runProgram(Deno.execPath(), ["run", "-A", script, ...args, folder]);
   const first = start("add");
   await until("its first files", async () => (await lstat(join(folder, RECORD)).catch(() => undefined)) !== undefined);
   first.kill("SIGSTOP");
@@ -169,20 +174,16 @@ test("add, remove, add, remove → two removals, each behind the copies that it 
     await add(version1);
     await remove(version1);
   }
-  const names = (await readdir(join(folder, MIGRATIONS)))
-    .sort()
-    .map((file) => file.replace(/^\d+_keyframe_|\.sql$/g, ""));
   const copies = [...version1.migrations.keys()];
-  expect(names).toEqual([...copies, "remove", ...copies, "remove"]);
+  const twice = [...copies, "remove", ...copies, "remove"];
+  expect(await names()).toEqual(twice);
   const { versions } = await forget();
-  expect(versions).toHaveLength(names.length);
+  expect(versions).toHaveLength(twice.length);
   await add(version1);
-  expect(await readdir(join(folder, MIGRATIONS))).toHaveLength(names.length + copies.length);
+  expect(await names()).toHaveLength(twice.length + copies.length);
 });
 
 describe("a removal that no database has yet", () => {
-  const names = async () =>
-    (await readdir(join(folder, MIGRATIONS))).sort().map((file) => file.replace(/^\d+_(keyframe_)?|\.sql$/g, ""));
   const removal = async () => (await files()).find(([path]) => path.endsWith("/keyframe_remove.sql"))?.[1];
   beforeEach(async () => {
     await add(version1);
@@ -282,10 +283,7 @@ test.each(["99991231235959", "20991231235959", "0042"])(
   async (version) => {
     await put(folder, `supabase/migrations/${version}_far.sql`, "select 1;\n");
     await add(version1);
-    const names = (await readdir(join(folder, MIGRATIONS)))
-      .sort()
-      .map((file) => file.replace(/^\d+_(keyframe_)?|\.sql$/g, ""));
-    expect(names).toEqual(["far", ...version1.migrations.keys()]);
+    expect(await names()).toEqual(["far", ...version1.migrations.keys()]);
   },
 );
 

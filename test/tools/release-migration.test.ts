@@ -12,7 +12,7 @@ test("supabase/migrations → end with the migration of package.json's version, 
   const { version } = JSON.parse(await read("package.json"));
   const last = migrations.at(-1);
   const rights = last?.text.slice(last.text.indexOf("select keyframe_private.revoke_all_rights()")).trimEnd() ?? "";
-  const { file, text } = await releaseMigration(migrations, version, await read("CHANGELOG.md"), rights);
+  const { file, text } = releaseMigration(migrations, version, await read("CHANGELOG.md"), rights);
   expect(last).toMatchObject({ file, text });
   expect(SCHEMA_VERSION).toBe(version);
 });
@@ -20,18 +20,18 @@ test("supabase/migrations → end with the migration of package.json's version, 
 describe("after a release", () => {
   const CHANGELOG = "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2027-01-01\n";
   const made = (version: string, text: string) => ({ version, file: `${version}_a.sql`, text });
-  const release = async (migrations: { file: string; text: string }[], version: string, changelog = CHANGELOG) => {
-    const { file, text } = await releaseMigration(migrations, version, changelog, "");
+  const release = (migrations: { file: string; text: string }[], version: string, changelog = CHANGELOG) => {
+    const { file, text } = releaseMigration(migrations, version, changelog, "");
     return [...migrations, { version: file.slice(0, 14), file, text }];
   };
   const first = made("20270101000000", "create table a ();");
 
-  test("a new migration and a new version → another file behind the released one's, which stays", async () => {
-    const released = await release([first], "0.1.0", "");
-    expect(await releaseMigration(released, "0.1.0", CHANGELOG, "")).toMatchObject({
+  test("a new migration and a new version → another file behind the released one's, which stays", () => {
+    const released = release([first], "0.1.0", "");
+    expect(releaseMigration(released, "0.1.0", CHANGELOG, "")).toMatchObject({
       file: "20270101000100_release_0_1_0.sql",
     });
-    const next = await release(
+    const next = release(
       [...released, { ...made("20270201000000", "select 1;"), file: "20270201000000_b.sql" }],
       "0.2.0",
     );
@@ -44,21 +44,21 @@ describe("after a release", () => {
     expect(next.at(-1)?.text).toMatch(/"a": "\w{64}",\n {2}"release_0_1_0": "\w{64}",\n {2}"b": "\w{64}"/);
   });
 
-  test("a released migration was edited → refused by its name, under the same version and the next one", async () => {
-    const released = (await release([first], "0.1.0", "")).map((each) =>
+  test("a released migration was edited → refused by its name, under the same version and the next one", () => {
+    const released = release([first], "0.1.0", "").map((each) =>
       each.file === first.file ? { ...each, text: "create table b ();" } : each,
     );
     for (const version of ["0.1.0", "0.2.0"]) {
-      await expect(releaseMigration(released, version, CHANGELOG, "")).rejects.toThrow(
+      expect(() => releaseMigration(released, version, CHANGELOG, "")).toThrow(
         /released version changed \(a.*raise the version/,
       );
     }
   });
 
-  test("a new migration without a new version → refused", async () => {
-    const released = await release([first], "0.1.0", "");
+  test("a new migration without a new version → refused", () => {
+    const released = release([first], "0.1.0", "");
     const later = { ...made("20270201000000", "select 1;"), file: "20270201000000_b.sql" };
-    await expect(releaseMigration([...released, later], "0.1.0", CHANGELOG, "")).rejects.toThrow(
+    expect(() => releaseMigration([...released, later], "0.1.0", CHANGELOG, "")).toThrow(
       /\(0\.1\.0\).*raise the version/,
     );
   });

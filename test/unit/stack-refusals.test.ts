@@ -22,8 +22,8 @@ async function refusal(args: string[], env: Record<string, string> = {}): Promis
 }
 
 test.each([
-  [["--port", "abc"], '--port must be a number from 0 to 65535 (0: any free one), not "abc".'],
-  [["--port", "65536"], '--port must be a number from 0 to 65535 (0: any free one), not "65536".'],
+  [["--port", "abc"], '--port must be a number from 0 to 65535, not "abc".'],
+  [["--port", "65536"], '--port must be a number from 0 to 65535, not "65536".'],
   [["--json"], "Unknown option '--json': --help lists what there is."],
   [["film"], "Unexpected argument 'film': --help lists what there is."],
 ])("start %j → one line, exit 1", async (args, line) => {

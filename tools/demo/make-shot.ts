@@ -25,28 +25,22 @@ export type DemoOptions = {
 /** Does one step and notes how long it took. */
 export type Timed = <T>(name: string, work: () => Promise<T>, result: (made: T) => string) => Promise<T>;
 
-/** From project to video; checks every file and every event. */
+/** From project to video; checks every file and every event. Returns the project. */
 export async function makeShot(
   keyframe: KeyframeClient,
   receiver: EventReceiver,
   timed: Timed,
   options: DemoOptions,
-): Promise<void> {
+  title = "Lighthouse",
+): Promise<string> {
   const { signal, onlyFrame = false } = options;
+  const project = { title, textPrompt: PROMPT, description: "Keep the evening light of the reference image." };
   const { projectId } = await timed(
     "project",
-    () =>
-      keyframe.createProject(
-        {
-          title: "Lighthouse",
-          textPrompt: PROMPT,
-          description: "Keep the evening light of the reference image.",
-        },
-        { signal },
-      ),
+    () => keyframe.createProject(project, { signal }),
     (made) => made.projectId,
   );
-  const photo = drawReferencePhoto(projectId);
+  const photo = drawReferencePhoto(title);
   const { referenceImagePath } = await timed(
     "reference",
     () => keyframe.uploadReferenceImage(photo, { signal }),
@@ -57,7 +51,7 @@ export async function makeShot(
     timed(step, () => runStep(keyframe, options, step, body), describeOutput);
   await run("first-frame", { projectId, referenceImagePath });
   if (!onlyFrame) {
-    const night = `${PROMPT}, now in the deep blue of night`;
+    const night = "A lighthouse on a cliff in the deep blue of night, waves below";
     await run("last-frame", { projectId, referenceImagePath, prompt: night });
     await run("video", { projectId });
   }
@@ -67,6 +61,7 @@ export async function makeShot(
     () => receiver.eventsOf(projectId, ["project.created", ...generated]),
     (arrived) => `${arrived.length} arrived, each signed: project.created and ${generated.length} generation.succeeded`,
   );
+  return projectId;
 }
 
 /** Runs one step and downloads its output. Throws when it fails, or when the file is not the one that the API names. */

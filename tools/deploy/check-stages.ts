@@ -8,7 +8,6 @@ import { readVersions } from "./function-stages.ts";
 import { compareMigrations, migrationDigest } from "./migrations.ts";
 import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
-import { parseJson } from "../parse-json.ts";
 
 const listed = z.object({
   secrets: z.array(z.object({ name: z.string(), value: z.string() })),
@@ -19,15 +18,9 @@ const listed = z.object({
 export const projectStage: Stage = {
   name: "Project",
   plan: async ({ cli, found, settings }) => {
-    const printed = await cli.run("looking at the project", ["secrets", "list"]);
-    const answer = listed.safeParse(parseJson(printed));
-    if (!answer.success) {
-      throw new DeployError(
-        "The Supabase CLI listed the project's secrets in an unknown form. Is it the one of `npm ci`?",
-      );
-    }
-    for (const { name, value } of answer.data.secrets) found.secretDigests.set(name, value);
-    const name = answer.data.target?.project_name;
+    const { secrets, target } = await cli.read("looking at the project", ["secrets", "list"], listed);
+    for (const { name, value } of secrets) found.secretDigests.set(name, value);
+    const name = target?.project_name;
     return { says: `${name === undefined ? "" : `${name}, `}${settings.projectUrl}` };
   },
 };
@@ -67,17 +60,15 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
       `Replicate could not be reached (${error instanceof Error ? error.message : "no answer"}): look at your network and run the command again.`,
     );
   });
+  const answer = keyed.safeParse(await response.json().catch(() => undefined));
   if (response.status === 401 || response.status === 403) {
-    await response.body?.cancel();
     throw new DeployError(
       `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`,
     );
   }
   if (response.status === 429) {
-    await response.body?.cancel();
     throw new DeployError("Replicate limits this account's requests (HTTP 429): run the command again in a minute.");
   }
-  const answer = keyed.safeParse(await response.json().catch(() => undefined));
   if (response.ok && answer.success) return answer.data.key;
   throw new DeployError(
     `Replicate did not return its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again.`,
@@ -94,9 +85,7 @@ export const databaseStage: Stage = {
     const [local, database] = await Promise.all([readMigrations(), readDatabase(deployment.cli)]);
     deployment.found.database = database;
     await refuseOtherDatabase(deployment, database.identity);
-    const files = await Promise.all(
-      local.map(async ({ version, name, text }) => [version, { name, digest: await migrationDigest(text) }] as const),
-    );
+    const files = local.map(({ version, name, text }) => [version, { name, digest: migrationDigest(text) }] as const);
     const { pending, foreign, copied, tooLate, changed } = compareMigrations(new Map(files), database.migrations);
     const newer = database.installed.filter((version) => isNewer(version, SCHEMA_VERSION));
     const unknown = database.noted.filter((name) => !local.some((migration) => migration.name === name));

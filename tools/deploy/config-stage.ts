@@ -3,9 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { z } from "zod";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { DeployError } from "./reporting.ts";
 import type { Stage } from "./stage.ts";
-import { parseJson } from "../parse-json.ts";
 
 const compared = z.object({
   changes: z.array(
@@ -28,11 +26,8 @@ const schemas = z.array(z.string());
 export const configStage: Stage = {
   name: "Config",
   plan: async ({ cli }) => {
-    const difference = compared.safeParse(parseJson(await cli.run("comparing the settings", ["config", "diff"])));
-    if (!difference.success) {
-      throw new DeployError("The Supabase CLI compared the settings in an unknown form. Is it the one of `npm ci`?");
-    }
-    const declared = difference.data.changes.filter((change) => change.declared && change.class !== "remote_only");
+    const difference = await cli.read("comparing the settings", ["config", "diff"], compared);
+    const declared = difference.changes.filter((change) => change.declared && change.class !== "remote_only");
     const changes = declared.flatMap((change) => {
       if (change.path.join(".") !== "api.schemas") return [change];
       const exposed = schemas.parse(change.remote ?? []);

@@ -3,7 +3,6 @@ import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { secretsToSet } from "./migrations.ts";
 import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
-import { parseJson } from "../parse-json.ts";
 import type { SupabaseCli } from "./supabase-cli.ts";
 
 const answered = z.object({ count: z.number() });
@@ -13,7 +12,7 @@ export const secretsStage: Stage = {
   name: "Function secrets",
   plan: async ({ cli, found, settings }) => {
     const wanted = wantedSecrets({ found, settings });
-    const names = await secretsToSet(wanted, found.secretDigests);
+    const names = secretsToSet(wanted, found.secretDigests);
     // A dry run does not read the Vault.
     const withKick = found.kickSecret === undefined && !found.secretDigests.has("KEYFRAME_KICK_SECRET");
     const shown = withKick ? [...names, "KEYFRAME_KICK_SECRET"] : names;
@@ -25,8 +24,8 @@ export const secretsStage: Stage = {
         // On standard input: a killed process would leave a file behind, and everybody can read a command line.
         const input = names.map((name) => `${name}='${wanted[name] ?? ""}'\n`).join("");
         const args = ["secrets", "set", "--yes", "--env-file=/dev/stdin"];
-        const answer = answered.safeParse(parseJson(await cli.run("setting the functions' secrets", args, { input })));
-        if (answer.success && answer.data.count === names.length) return "set";
+        const { count } = await cli.read("setting the functions' secrets", args, answered, { input });
+        if (count === names.length) return "set";
         throw new DeployError("The Supabase CLI did not say that it set every secret. Is it the one of `npm ci`?");
       },
     };
@@ -81,9 +80,8 @@ const inBrackets = (found: Version | undefined) => (found === undefined ? "" : `
 
 /** The deployed functions by name. */
 export async function readVersions(cli: SupabaseCli): Promise<Map<string, Version>> {
-  const answer = listed.safeParse(parseJson(await cli.run("looking at the functions", ["functions", "list"])));
-  if (answer.success) return new Map(answer.data.functions.map((found) => [found.slug, found]));
-  throw new DeployError("The Supabase CLI listed the functions in an unknown form. Is it the one of `npm ci`?");
+  const { functions } = await cli.read("looking at the functions", ["functions", "list"], listed);
+  return new Map(functions.map((found) => [found.slug, found]));
 }
 
 /** When some uploads fail, the CLI still deploys the others, so old and new versions may run side by side. */

@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto";
 import { statementsOf } from "../../local/stack/read-migrations.ts";
 
 /** The digest of a migration's statements. */
-export const migrationDigest = (text: string): Promise<string> => sha256Hex(statementsOf(text));
+export const migrationDigest = (text: string): string => sha256Hex(statementsOf(text));
 
 /**
  * Compares by version: the migrations that a database lacks, an app's own, those that `add` copied from ours, and ours applied
@@ -44,16 +45,8 @@ export function scheduledJobs(migrations: string[]): ScheduledJob[] {
 }
 
 /** The names of the wanted secrets that the project lacks or has with another value. */
-export async function secretsToSet(wanted: Record<string, string>, digests: Map<string, string>): Promise<string[]> {
-  const names: string[] = [];
-  for (const [name, value] of Object.entries(wanted)) {
-    if (digests.get(name)?.toLowerCase() !== (await sha256Hex(value))) names.push(name);
-  }
-  return names;
-}
+export const secretsToSet = (wanted: Record<string, string>, digests: Map<string, string>): string[] =>
+  Object.keys(wanted).filter((name) => digests.get(name)?.toLowerCase() !== sha256Hex(wanted[name] ?? ""));
 
 /** The form in which the platform lists a secret. */
-export async function sha256Hex(text: string): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
-  return new Uint8Array(digest).toHex();
-}
+export const sha256Hex = (text: string): string => createHash("sha256").update(text).digest("hex");

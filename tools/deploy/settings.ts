@@ -5,13 +5,12 @@ import { BUDGET_OPTIONS, type Budgets, readBudgets } from "../budgets.ts";
 import { DeployError } from "./reporting.ts";
 import type { Database } from "./supabase-cli.ts";
 
-type DeployArguments = { help: true } | { help: false; project: string; dryRun: boolean; budgets: Budgets };
+type DeployArguments = { project: string; dryRun: boolean; budgets: Budgets };
 
 /** Reads the command line. Throws one line that names what is wrong. */
 export function readDeployArguments(args: string[]): DeployArguments {
   const {
     project,
-    help,
     "dry-run": dryRun,
     ...given
   } = parseOptions({
@@ -20,17 +19,15 @@ export function readDeployArguments(args: string[]): DeployArguments {
       project: { type: "string" },
       "dry-run": { type: "boolean", default: false },
       ...BUDGET_OPTIONS,
-      help: { type: "boolean", short: "h", default: false },
     },
   }).values;
-  if (help) return { help };
   if (project === undefined) throw new DeployError("Say which project: npm run deploy -- --project <ref>");
   if (!/^[a-z]{20}$/.test(project)) {
     throw new DeployError(
       "--project takes the project's ref: the 20 small letters in its address, https://<ref>.supabase.co.",
     );
   }
-  return { help, project, dryRun, budgets: readBudgets(given, (message) => new DeployError(message)) };
+  return { project, dryRun, budgets: readBudgets(given) };
 }
 
 /** Variables that are passed on to the functions when they are set here; see docs/deploy.md. */
@@ -61,7 +58,7 @@ export type DeploySettings = {
 
 /** Reads the environment. Throws one line that names a wrong variable, never its value. */
 export function readDeploySettings(
-  { project, dryRun, budgets }: Exclude<DeployArguments, { help: true }>,
+  { project, dryRun, budgets }: DeployArguments,
   environment: Record<string, string>,
 ): DeploySettings {
   const get = (name: string) => environment[name]?.trim() || undefined;

@@ -1,8 +1,7 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { z } from "zod";
+import { jsonText } from "../../shared/platform/environment.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { parseJson } from "../parse-json.ts";
+import { type Ended, runSupabaseCli } from "../../local/stack/supabase-cli.ts";
 import { DeployError, type Progress } from "./reporting.ts";
 
 /** A database by its connection string. */
@@ -21,6 +20,8 @@ type Options = {
 export type SupabaseCli = {
   /** Runs a command and returns its standard output. `doing` names it in progress lines and errors. */
   run(doing: string, args: string[], options?: Options): Promise<string>;
+  /** The same for a command that prints JSON of this form. */
+  read<T extends z.ZodType>(doing: string, args: string[], form: T, options?: Options): Promise<z.infer<T>>;
   /** Runs SQL in the project's database and returns the rows of the last statement. The SQL may hold secrets. */
   query<T extends z.ZodType>(
     doing: string,
@@ -42,15 +43,16 @@ export function createSupabaseCli(
   root = PROJECT_ROOT,
   stop?: AbortSignal,
 ): SupabaseCli {
-  const quiet = { SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1" };
   const run: SupabaseCli["run"] = async (doing, args, { at, root: cwd = root, ...options } = {}) => {
-    // The password goes into the environment: everybody can read a command line.
-    const env = at === undefined || at.password === "" ? quiet : { ...quiet, PGPASSWORD: at.password };
-    const command = runCommand(
-      findProgram(),
-      [...args, `--remote=${at?.url ?? project}`, "--output-format=json", "--agent=no"],
-      { cwd, environment, env, ...(stop && { stop }), ...options },
-    );
+    const command = runSupabaseCli([...args, `--remote=${at?.url ?? project}`, "--output-format=json", "--agent=no"], {
+      cwd,
+      environment,
+      limitMs: LIMIT_MS,
+      // The password goes into the environment: everybody can read a command line.
+      ...(at?.password && { env: { PGPASSWORD: at.password } }),
+      ...(stop && { stop }),
+      ...options,
+    });
     const ended = await progress.during(doing, command);
     if (ended.isTooLate) {
       throw new DeployError(
@@ -61,25 +63,24 @@ export function createSupabaseCli(
     refuseWarnings(doing, ended);
     return ended.stdout;
   };
+  const read: SupabaseCli["read"] = async (doing, args, form, options) => {
+    const printed = jsonText.pipe(form).safeParse(await run(doing, args, options));
+    if (printed.success) return printed.data;
+    // The output is left out, because it may hold secrets.
+    throw new DeployError(`The Supabase CLI answered something unknown while ${doing}. Is it the one of \`npm ci\`?`);
+  };
   return {
     run,
-    query: async (doing, sql, row, mode, options) => {
+    read,
+    query: (doing, sql, row, mode, options) => {
       const args = mode === "read" ? ["db", "query", "--read-only"] : ["db", "query", "--yes"];
-      const printed = await run(doing, args, { ...options, input: sql });
-      const rows = z.array(row).safeParse(parseJson(printed));
-      if (rows.success) return rows.data;
-      // The output is left out, because it may hold secrets.
-      throw new DeployError(`The Supabase CLI answered something unknown while ${doing}. Is it the one of \`npm ci\`?`);
+      return read(doing, args, z.array(row), { ...options, input: sql });
     },
   };
 }
 
-/** The binary itself: the script in node_modules/.bin does not pass on `--env-file=/dev/stdin`. */
-function findProgram(): string {
-  const system = `${Deno.build.os}-${Deno.build.arch === "aarch64" ? "arm64" : "x64"}`;
-  const pathOf = (name: string) => join(PROJECT_ROOT, "node_modules/@supabase", `cli-${name}`, "bin/supabase");
-  return [system, `${system}-musl`].map(pathOf).find((path) => existsSync(path)) ?? pathOf(system);
-}
+/** The default limit. The CLI itself waits without one. */
+const LIMIT_MS = 120_000;
 
 /** The CLI leaves out a file that it cannot find, warns, and exits with 0: the deployment would be incomplete. */
 function refuseWarnings(doing: string, { stdout, stderr }: Ended): void {
@@ -172,68 +173,7 @@ function whatItSaid(stdout: string, stderr: string): string {
       ? context.length > 0
         ? context
         : lines.slice(-8)
-      : [...context, String(parseJson(`"${message}"`) ?? message)];
+      : [...context, String(jsonText.safeParse(`"${message}"`).data ?? message)];
   const line = said.join(" ").replace(/\s+/g, " ").trim();
   return line === "" ? "nothing" : line.slice(0, LONGEST);
-}
-
-export type Ended = { code: number; stdout: string; stderr: string; isTooLate: boolean };
-
-/** The default limit. The CLI itself waits without one. */
-const LIMIT_MS = 120_000;
-
-/** Variables with the functions' secrets. No program started here needs them. */
-const KEPT_BACK = /^(REPLICATE_|KEYFRAME_)/;
-
-/**
- * Runs a program until it ends or its time is over, with this process's environment (which holds the CLI's login)
- * without the functions' secrets. Secrets go into `input`, because everybody can read a command line.
- */
-export async function runCommand(
-  program: string,
-  args: string[],
-  options: {
-    cwd: string;
-    environment: Record<string, string>;
-    env?: Record<string, string>;
-    input?: string;
-    limitMs?: number;
-    /** Ends the program too. */
-    stop?: AbortSignal;
-  },
-): Promise<Ended> {
-  const limit = AbortSignal.timeout(options.limitMs ?? LIMIT_MS);
-  const inherited = Object.entries(options.environment).filter(([name]) => !KEPT_BACK.test(name));
-  const command = new Deno.Command(program, {
-    args,
-    cwd: options.cwd,
-    clearEnv: true,
-    env: { ...Object.fromEntries(inherited), ...options.env },
-    stdin: options.input === undefined ? "null" : "piped",
-    stdout: "piped",
-    stderr: "piped",
-    signal: options.stop === undefined ? limit : AbortSignal.any([limit, options.stop]),
-  });
-  const child = spawn(command);
-  if (options.input !== undefined) {
-    // A program that ends before it has read everything reports the reason itself.
-    await new Blob([options.input])
-      .stream()
-      .pipeTo(child.stdin)
-      .catch(() => undefined);
-  }
-  const { code, stdout, stderr } = await child.output();
-  const decoder = new TextDecoder();
-  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr), isTooLate: limit.aborted };
-}
-
-function spawn(command: Deno.Command): Deno.ChildProcess {
-  try {
-    return command.spawn();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) {
-      throw new DeployError("The Supabase CLI is missing from node_modules: run `npm ci`.");
-    }
-    throw error;
-  }
 }

@@ -1,7 +1,7 @@
-import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { lstat, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { isAbsolute, join, relative, sep } from "node:path";
+import { sha256Hex } from "../deploy/migrations.ts";
 import { InstallError, listFiles, migrationName, readText, type Source } from "./source.ts";
 
 export const CONFIG = "supabase/config.toml";
@@ -176,8 +176,6 @@ function refuse(links: string[], remedy: string): never {
   );
 }
 
-export const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
-
 /** Every file that a finished or unfinished `add` has copied. */
 export const copiedPaths = ({ record }: App): string[] => [
   ...new Set([...Object.keys(record?.files ?? {}), ...Object.keys(record?.unfinished?.files ?? {})]),
@@ -194,7 +192,7 @@ export async function editedFiles(app: App): Promise<string[]> {
   for (const path of copiedPaths(app)) {
     if (!files.includes(path)) continue;
     const expected = [record?.files[path], ...(record?.unfinished?.files[path] ?? [])];
-    if (!expected.includes(digest(await readText(folder, path)))) edited.push(path);
+    if (!expected.includes(sha256Hex(await readText(folder, path)))) edited.push(path);
   }
   return edited;
 }

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "smol-toml";
+import { sha256Hex } from "../deploy/migrations.ts";
 import { InstallError, type Source } from "./source.ts";
 
 // No library: of those that keep comments, @decimalturn/toml-patch 3.3.0 moves the app's own [functions.…] under dotted keys at
@@ -100,7 +100,7 @@ export function removeFromConfig(text: string, schemas: string[]): string {
 }
 
 /** Of the text without spaces and line ends, which editors change. */
-const checksum = (body: string) => createHash("sha256").update(body.replace(/\s/g, "")).digest("hex").slice(0, 8);
+const checksum = (body: string) => sha256Hex(body.replace(/\s/g, "")).slice(0, 8);
 
 function refuseEdited(): never {
   throw new InstallError(

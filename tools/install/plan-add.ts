@@ -5,7 +5,6 @@ import {
   BACKUP,
   CONFIG,
   copiedPaths,
-  digest,
   editedFiles,
   migrationsBefore,
   MIGRATIONS,
@@ -13,6 +12,7 @@ import {
   refuseObstacles,
   SHARED,
 } from "./app.ts";
+import { sha256Hex } from "../deploy/migrations.ts";
 import { type Changes, UNFINISHED } from "./apply-changes.ts";
 import { addToConfig, parseConfig, removeFromConfig } from "./config-toml.ts";
 import { nextVersions } from "./migration-versions.ts";
@@ -64,7 +64,7 @@ export async function planAdd(source: Source, app: App, { functionName, force, n
       version: source.version,
       functionName: apiName,
       migrations: [...source.migrations.keys()],
-      files: Object.fromEntries([...files].map(([path, text]) => [path, digest(text)])),
+      files: Object.fromEntries([...files].map(([path, text]) => [path, sha256Hex(text)])),
     },
   };
 }

@@ -3,14 +3,6 @@ import { parseOptions } from "../../local/stack/command-line.ts";
 import { httpUrl, readEnvironment, supabaseSecretKeys } from "../../shared/platform/environment.ts";
 import type { RowSource } from "./read-rows.ts";
 
-type CheckArguments = {
-  rows: RowSource;
-  /** Absent: the rows are compared with the recorded schemas. */
-  provider?: { baseUrl: string; token: string };
-  record: boolean;
-  help: boolean;
-};
-
 const environmentOf = z.object({
   SUPABASE_URL: httpUrl.optional(),
   SUPABASE_SECRET_KEYS: supabaseSecretKeys.optional(),
@@ -19,16 +11,16 @@ const environmentOf = z.object({
   KEYFRAME_REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
 });
 
-/** Reads command line and environment. Throws one line that names what is wrong, never a secret. */
-export function readArguments(args: string[], environment: (name: string) => string | undefined): CheckArguments {
-  const flag = { type: "boolean", default: false } as const;
-  const { record, help } = parseOptions({ args, options: { record: flag, help: { ...flag, short: "h" } } }).values;
+/** Reads command line and environment. Without `provider` the rows are compared with the recorded schemas. Throws one line that names what is
+ * wrong, never a secret. */
+export function readArguments(args: string[], environment: (name: string) => string | undefined) {
+  const { record } = parseOptions({ args, options: { record: { type: "boolean", default: false } } }).values;
   const env = readEnvironment(environmentOf, environment);
   const { KEYFRAME_REPLICATE_API_TOKEN: token, KEYFRAME_REPLICATE_API_BASE_URL: baseUrl } = env;
-  if (record && token === undefined && !help) {
+  if (record && token === undefined) {
     throw new Error("--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN.");
   }
-  return { rows: chooseRows(env), ...(token === undefined ? {} : { provider: { baseUrl, token } }), record, help };
+  return { rows: chooseRows(env), provider: token === undefined ? undefined : { baseUrl, token }, record };
 }
 
 function chooseRows(env: z.output<typeof environmentOf>): RowSource {

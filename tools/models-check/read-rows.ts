@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { oneLine } from "../../local/stack/command-line.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { parseJson } from "../parse-json.ts";
+import { jsonText } from "../../shared/platform/environment.ts";
 import { onThrowAwayDatabase } from "../throw-away-database.ts";
 import { modelRow, type ModelRow } from "./row-inputs.ts";
 
@@ -55,7 +55,7 @@ export async function rowsFromProject(url: string, secretKey: string, fetcher: t
     throw new CheckFailed(`${address} refuses the key (${status}): it has to be the project's secret key.`);
   }
   if (status !== 200) throw new CheckFailed(`${address} answered ${status}: ${text.slice(0, 200)}`);
-  const parsed = z.array(projectRow).safeParse(parseJson(text));
+  const parsed = jsonText.pipe(z.array(projectRow)).safeParse(text);
   if (!parsed.success) throw new CheckFailed(`${address} answered with no rows of models: is SUPABASE_URL right?`);
   return parsed.data;
 }

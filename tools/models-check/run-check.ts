@@ -1,5 +1,6 @@
 import { readRecordedSchemas, recordedFolder } from "../../local/simulator/model-schemas.ts";
 import { checkInput } from "../../local/simulator/check-input.ts";
+import { alignColumns } from "../sql/run-statements.ts";
 import { asksOf, completed, inputOf, type ModelRow } from "./row-inputs.ts";
 import { type Found, fromProvider, fromRecords, type Provider, recordSchema } from "./schemas.ts";
 
@@ -90,13 +91,5 @@ function table(checked: Checked[]): string {
       findings.length === 0 ? "fits" : `${findings.length} wrong`,
     ]),
   ];
-  const widths = [0, 1, 2].map((column) => Math.max(...lines.map((line) => (line[column] ?? "").length)));
-  return lines
-    .map((line) =>
-      line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-        .join("  ")
-        .trimEnd(),
-    )
-    .join("\n");
+  return alignColumns(lines, "  ").join("\n");
 }

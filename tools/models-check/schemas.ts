@@ -6,7 +6,7 @@ import {
   type RecordedSchema,
   sourceKinds,
 } from "../../local/simulator/model-schemas.ts";
-import { parseJson } from "../parse-json.ts";
+import { jsonText } from "../../shared/platform/environment.ts";
 import { CheckFailed, getText } from "./read-rows.ts";
 
 /** A model's schema and its origin, or why there is none and what to do. */
@@ -33,22 +33,6 @@ export async function fromProvider(models: string[], provider: Provider): Promis
   return new Map(found);
 }
 
-async function ofProvider(model: string, provider: Provider): Promise<Found> {
-  const published = await fetchSchema(model, provider);
-  if (published === "gone") {
-    return { missing: "Replicate has no such model (404). Correct its name, or take the row out." };
-  }
-  if (published === "no version") {
-    return { missing: "the model has no published version. Use another model." };
-  }
-  const { version, openapi } = published;
-  try {
-    return { schema: readInputSchema(openapi), origin: `Replicate, version ${version.slice(0, 8)}`, version, openapi };
-  } catch (error) {
-    throw new CheckFailed(`What Replicate publishes of ${model} cannot be read: ${String(error)}`);
-  }
-}
-
 const version = z.object({ id: z.string(), openapi_schema: z.record(z.string(), z.unknown()) });
 /** A model answers with its latest version; a version of a community model is named, and answers itself. */
 const published = z.union([
@@ -56,25 +40,28 @@ const published = z.union([
   z.object({ latest_version: version.nullish() }),
 ]);
 
-/** A model at the provider: its newest version's OpenAPI document, or that there is none. */
-type Published = { version: string; openapi: Record<string, unknown> } | "gone" | "no version";
-
 export type Provider = { baseUrl: string; token: string; fetch: typeof fetch };
 
 /** Asks the provider for a model. Throws CheckFailed; the message never holds the token. */
-async function fetchSchema(model: string, { baseUrl, token, fetch }: Provider): Promise<Published> {
+async function ofProvider(model: string, { baseUrl, token, fetch }: Provider): Promise<Found> {
   const url = `${baseUrl.replace(/\/+$/, "")}/models/${model.replace(":", "/versions/")}`;
   const { status, text } = await getText(url, { authorization: `Bearer ${token}` }, fetch);
-  if (status === 404) return "gone";
+  if (status === 404) return { missing: "Replicate has no such model (404). Correct its name, or take the row out." };
   if (status === 401 || status === 403) {
     throw new CheckFailed(`Replicate refuses the token (${status}): check KEYFRAME_REPLICATE_API_TOKEN.`);
   }
   if (status !== 200) throw new CheckFailed(`${url} answered ${status}: try again later.`);
-  const parsed = published.safeParse(parseJson(text));
+  const parsed = jsonText.pipe(published).safeParse(text);
   if (!parsed.success)
     throw new CheckFailed(`${url} answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL right?`);
   const { latest_version: latest } = parsed.data;
-  return latest ? { version: latest.id, openapi: latest.openapi_schema } : "no version";
+  if (!latest) return { missing: "the model has no published version. Use another model." };
+  const { id, openapi_schema: openapi } = latest;
+  try {
+    return { schema: readInputSchema(openapi), origin: `Replicate, version ${id.slice(0, 8)}`, version: id, openapi };
+  } catch (error) {
+    throw new CheckFailed(`What Replicate publishes of ${model} cannot be read: ${String(error)}`);
+  }
 }
 
 const document = z.looseObject({ components: z.object({ schemas: z.record(z.string(), z.unknown()) }) });

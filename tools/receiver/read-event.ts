@@ -2,7 +2,7 @@ import type { Webhook } from "standardwebhooks";
 import { type WebhookEvent, webhookEvent } from "../../shared/contract/events.ts";
 import { ApiError } from "../../shared/http/errors.ts";
 import { bodyClock, createBodyReader, decodeBody } from "../../shared/http/read-body.ts";
-import { parseJson } from "../parse-json.ts";
+import { jsonText } from "../../shared/platform/environment.ts";
 
 /** Three times the limit of an event. */
 const LIMITS = { maxBytes: 64 * 1024, maxMs: 15_000 };
@@ -27,7 +27,7 @@ export async function readEvent(request: Request, webhooks: readonly Webhook[]):
   const body = await readRawBody(request);
   const headers = Object.fromEntries(request.headers);
   checkSignature(webhooks, headers, body);
-  const parsed = webhookEvent.safeParse(parseJson(body));
+  const parsed = jsonText.pipe(webhookEvent).safeParse(body);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw new Refused(400, `Signed, but not an event: ${issue?.path.join(".") || "body"}: ${issue?.message}`);

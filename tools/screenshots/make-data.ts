@@ -1,24 +1,6 @@
 import postgres from "postgres";
-import { type KeyframeClient, mustSucceed } from "../../client/index.ts";
-import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
+import type { KeyframeClient } from "../../client/index.ts";
 import { pause } from "../../shared/platform/pause.ts";
-
-/** Makes the shot whose studio is shown. Returns its project. */
-export async function makeShot(keyframe: KeyframeClient): Promise<string> {
-  const { projectId } = await keyframe.createProject({
-    title: "The keeper",
-    textPrompt: "A lighthouse on a cliff at dusk, waves below, slow camera move towards the sea",
-    description: "Keep the evening light of the reference image.",
-  });
-  const reference = await keyframe.uploadReferenceImage(drawReferencePhoto("The keeper"));
-  const night = "A lighthouse on a cliff in the deep blue of night, waves below";
-  mustSucceed(await keyframe.waitFor(await keyframe.generate("first-frame", { projectId, ...reference })));
-  mustSucceed(
-    await keyframe.waitFor(await keyframe.generate("last-frame", { projectId, ...reference, prompt: night })),
-  );
-  mustSucceed(await keyframe.waitFor(await keyframe.generate("video", { projectId })));
-  return projectId;
-}
 
 const TESTS = 26;
 const CHECK_EVERY_MS = 100;

@@ -32,18 +32,26 @@ export const describeResults = (results: StatementResult[], width: number): stri
 /** As a table, or where that is too wide, as a list of fields for each row. */
 function describeTable(columns: string[], rows: Record<string, unknown>[], width: number): string {
   const lines = [columns, ...rows.map((row) => columns.map((name) => describeValue(row[name])))];
-  const widths = columns.map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
-  const draw = (line: string[]) =>
-    line
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join(" | ")
-      .trimEnd();
-  const [head = [], ...body] = lines;
+  const widths = widthsOf(lines);
   if (widths.reduce((sum, one) => sum + one + 3, 0) > width) {
-    const longest = Math.max(...head.map(({ length }) => length));
-    return body.map((line) => line.map((cell, at) => `${head[at]?.padEnd(longest)} | ${cell}\n`).join("")).join("\n");
+    const longest = Math.max(...columns.map(({ length }) => length));
+    const body = lines.slice(1);
+    return body
+      .map((line) => line.map((cell, at) => `${columns[at]?.padEnd(longest)} | ${cell}\n`).join(""))
+      .join("\n");
   }
-  return [draw(head), widths.map((one) => "-".repeat(one)).join("-+-"), ...body.map(draw)].join("\n");
+  const [head, ...body] = alignColumns(lines, " | ");
+  return [head, widths.map((one) => "-".repeat(one)).join("-+-"), ...body].join("\n");
+}
+
+const widthsOf = (lines: string[][]): number[] =>
+  (lines[0] ?? []).map((_, at) => Math.max(...lines.map((line) => line[at]?.length ?? 0)));
+
+/** Each line as text, with cells as wide as the widest of their column. */
+export function alignColumns(lines: string[][], between: string): string[] {
+  const widths = widthsOf(lines);
+  const draw = (line: string[]) => line.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(between);
+  return lines.map((line) => draw(line).trimEnd());
 }
 
 /** In one line. */

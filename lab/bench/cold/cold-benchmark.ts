@@ -1,13 +1,12 @@
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../../local/network.ts";
-import { spawnWithParent } from "../../../local/spawn-with-parent.ts";
 import { describeFunction } from "../../../local/stack/describe-children.ts";
 import { FUNCTION_NAMES, type FunctionName } from "../../../local/stack/function-arguments.ts";
-import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { loadStackKeys, type StackKeys } from "../../../local/stack/stack-keys.ts";
 import { pause } from "../../../shared/platform/pause.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
+import { spawnFunction } from "../processes.ts";
 
 const ROUNDS = 15;
 const QUICK_ROUNDS = 2;
@@ -54,31 +53,18 @@ async function measureFirstAnswer(keys: StackKeys, name: FunctionName, file?: st
   const { args, env } = describeFunction({ ...NOWHERE, keys, functionPorts: { [name]: port } }, name);
   const url = `http://127.0.0.1:${port}${name === "api" ? "/api/projects" : `/${name}`}`;
   const start = performance.now();
-  const [command = "", ...rest] = file === undefined ? args : [...args.slice(0, -1), file];
-  const child = spawnWithParent(Deno.execPath(), {
-    args: [command, "--quiet", ...rest],
-    cwd: PROJECT_ROOT,
-    clearEnv: true,
-    env: { ...env, DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`, DENO_NO_UPDATE_CHECK: "1" },
-    stdout: "null",
-    stderr: "inherit",
-  });
-  let hasEnded = false;
-  const ended = child.status.then(() => {
-    hasEnded = true;
-  });
+  const child = spawnFunction({ port, args: file === undefined ? args : [...args.slice(0, -1), file], env });
   try {
     for (;;) {
       const response = await fetch(url, { method: "POST", body: "{}" }).catch(() => null);
       const took = performance.now() - start;
       await response?.body?.cancel();
       if (response?.status === 401) return took;
-      if (response !== null || hasEnded || took > TIMEOUT_MS)
+      if (response !== null || child.ended.aborted || took > TIMEOUT_MS)
         throw new Error(`${file ?? name} answered ${response?.status ?? "nothing"} instead of 401.`);
       await pause(POLL_MS);
     }
   } finally {
-    if (!hasEnded) child.kill("SIGKILL");
-    await ended;
+    await child.close();
   }
 }

@@ -87,14 +87,8 @@ export async function pgNetWay({ sql }: Pick<Scene, "sql">): Promise<Way> {
     name: "pg_net",
     commit: (events, endpoints) =>
       commit(sql, async (sql) => {
-        await sql`
-          with happenings as (
-            insert into bench.happenings (id, endpoint, body)
-            select gen_random_uuid(), (${endpoints}::int[])[1 + n % cardinality(${endpoints}::int[])], bench.body(n)
-            from generate_series(1, ${events}::int) n
-            returning id, endpoint, body
-          )
-          select count(bench.post(h.id, h.endpoint, h.body)) from happenings h`;
+        const ids = (await recordHappenings(sql, events, endpoints)).map(({ id }) => id);
+        await sql`select count(bench.post(h.id, h.endpoint, h.body)) from bench.happenings h where h.id = any (${ids}::uuid[])`;
       }),
     // Requests leave the queue when their batch ends.
     isOpen: async () => (await sql`select from net.http_request_queue limit 1`).length > 0,

@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
-import { freePort } from "../../../local/network.ts";
-import { type FunctionProcess, startFunction } from "../processes.ts";
+import { freePort, waitForPort } from "../../../local/network.ts";
+import { type FunctionProcess, spawnFunction } from "../processes.ts";
 import type { BenchStack } from "../stack.ts";
 import type { BenchUser } from "../users.ts";
 
@@ -39,7 +39,8 @@ export async function openWritten(stack: BenchStack): Promise<FunctionProcess & 
     MODEL: model.model,
     INPUT: JSON.stringify({ ...model.fixed, aspect_ratio: "16:9" }),
   };
-  const child = await startFunction({ port, args: ["run", "-A", "--cached-only", file], env });
+  const child = spawnFunction({ port, args: ["run", "-A", "--cached-only", file], env });
+  await waitForPort(port, child.ended);
   return { ...child, url: `http://127.0.0.1:${port}/written` };
 }
 

@@ -70,29 +70,11 @@ const TABLES = `
   create table chaos.slot_counts (slots int);
   create table chaos.probes (ms int, status int, retry_after boolean);`;
 
-type LedgerRows = Record<
-  | "starts"
-  | "addresses"
-  | "answers"
-  | "deleted_projects"
-  | "deleted_takes"
-  | "lost_sources"
-  | "arrivals"
-  | "forged"
-  | "runs"
-  | "files"
-  | "probes"
-  | "refusals"
-  | "status_answers"
-  | "left_uploads"
-  | "resubscribed"
-  | "wrong_clock_callbacks"
-  | "slot_counts",
-  readonly object[]
->;
+/** Rows by table. */
+type LedgerRows = Record<string, readonly object[]>;
 
 /** Creates and fills the tables with what users, receivers, the provider and the disk know, in one transaction. */
-export async function writeLedger(sql: postgres.Sql, rows: Partial<LedgerRows>): Promise<void> {
+export async function writeLedger(sql: postgres.Sql, rows: LedgerRows): Promise<void> {
   await sql.begin(async (transaction) => {
     await transaction.unsafe(TABLES);
     for (const [table, all] of Object.entries(rows)) {
@@ -106,7 +88,7 @@ export async function writeLedger(sql: postgres.Sql, rows: Partial<LedgerRows>):
 }
 
 /** What users and receivers know. */
-export function ledgerRows(ledger: Ledger, receivers: Receivers): Partial<LedgerRows> {
+export function ledgerRows(ledger: Ledger, receivers: Receivers): LedgerRows {
   return {
     starts: ledger.starts.map(({ key, prompt, ownerId, projectId, reference, outcome }) => ({
       key,

@@ -90,7 +90,7 @@ export class DeployPlatform {
       case "GET /api-keys":
         return Response.json([{ id: "1", name: "default", type: "publishable", api_key: "sb_publishable_of_film" }]);
       case "GET /secrets":
-        return Response.json(await this.#digests());
+        return Response.json(this.#digests());
       case "POST /secrets":
         for (const { name, value } of await request.json()) this.secrets.set(name, value);
         return Response.json({}, { status: 201 });
@@ -144,9 +144,8 @@ export class DeployPlatform {
     }
   }
 
-  async #digests() {
-    const rows = [...this.secrets].map(async ([name, value]) => ({ name, value: await sha256Hex(value) }));
-    return await Promise.all(rows);
+  #digests() {
+    return [...this.secrets].map(([name, value]) => ({ name, value: sha256Hex(value) }));
   }
 
   #lookForLeaks(): void {

@@ -45,7 +45,7 @@ export type DeployScene = {
 };
 
 /** Of the command line. */
-type More = Partial<Pick<Deployment, "ask"> & { budgets: Budgets; dryRun: boolean }>;
+type More = Partial<Pick<Deployment, "ask" | "stop"> & { budgets: Budgets; dryRun: boolean }>;
 
 const PASSWORD = "of-the-database";
 
@@ -101,7 +101,7 @@ export async function forgetProject(): Promise<void> {
 /** Asks the Management API itself, as the CLI does; the other commands, and queries elsewhere, stay the CLI's. */
 function withDirectQueries(cli: SupabaseCli, platform: DeployPlatform): SupabaseCli {
   return {
-    run: cli.run,
+    ...cli,
     query: async (doing, sql, row, mode, options) => {
       if (options?.at) return await cli.query(doing, sql, row, mode, options);
       const body = JSON.stringify({ query: sql, read_only: mode === "read" });
@@ -191,25 +191,25 @@ export async function makeDeployed({ sql, databaseUrl, platform, login }: Deploy
 }
 
 /** Takes some of the stages, or all, in this process. Pauses pass at once unless the clock says otherwise. */
-export async function takeStages(
+async function takeStages(
   stages: Stage[] | undefined,
   platform: DeployPlatform,
   environment: Record<string, string>,
   clock: Deployment["clock"] = hastyClock(),
-  { ask, budgets = { user: undefined, service: undefined }, dryRun = false }: More = {},
+  { ask, stop, budgets = { user: undefined, service: undefined }, dryRun = false }: More = {},
 ): Promise<string> {
-  const given = { help: false, project: PROJECT, dryRun, budgets } as const;
+  const given = { project: PROJECT, dryRun, budgets } as const;
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {
     settings: readDeploySettings(given, environment),
-    cli: withDirectQueries(createSupabaseCli(PROJECT, environment, silent), platform),
+    cli: withDirectQueries(createSupabaseCli(PROJECT, environment, silent, PROJECT_ROOT, stop), platform),
     fetch,
     clock,
     ask,
     progress: silent,
     keeper,
-    stop: new AbortController().signal,
+    stop: stop ?? new AbortController().signal,
     found: { secretDigests: new Map<string, string>() },
   };
   await runDeployment(deployment, (line) => printed.push(keeper.hide(line)), stages);

@@ -1,6 +1,6 @@
 import { mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { supabaseCli } from "../../../local/stack/apply-migrations.ts";
+import { supabaseCli } from "../../../local/stack/supabase-cli.ts";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { listFiles } from "../../../tools/install/source.ts";
 import { runProgram } from "./run-command.ts";

@@ -1,0 +1,85 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { PROJECT_ROOT } from "./project-root.ts";
+
+export type Ended = { code: number; stdout: string; stderr: string; isTooLate: boolean };
+
+/** Variables with the functions' secrets. No program started here needs them. */
+const KEPT_BACK = /^(REPLICATE_|KEYFRAME_)/;
+
+type Options = {
+  cwd: string;
+  /** What the program inherits of, which may hold a login. */
+  environment: Record<string, string>;
+  env?: Record<string, string>;
+  input?: string;
+  /** It is ended after so long. */
+  limitMs?: number;
+  /** Ends the program too. */
+  stop?: AbortSignal;
+};
+
+/**
+ * Runs a program until it ends or its time is over, with an environment without the functions' secrets. Secrets go into `input` or `env`,
+ * because everybody can read a command line.
+ */
+export async function runProgram(program: string, args: string[], options: Options): Promise<Ended> {
+  const { cwd, environment, env, input, limitMs, stop } = options;
+  const limit = limitMs === undefined ? undefined : AbortSignal.timeout(limitMs);
+  const inherited = Object.entries(environment).filter(([name]) => !KEPT_BACK.test(name));
+  const child = new Deno.Command(program, {
+    args,
+    cwd,
+    clearEnv: true,
+    env: { ...Object.fromEntries(inherited), ...env },
+    stdin: input === undefined ? "null" : "piped",
+    stdout: "piped",
+    stderr: "piped",
+    signal: AbortSignal.any([limit, stop].filter((signal) => signal !== undefined)),
+  }).spawn();
+  if (input !== undefined) {
+    // A program that ends before it has read everything reports the reason itself.
+    await new Blob([input])
+      .stream()
+      .pipeTo(child.stdin)
+      .catch(() => undefined);
+  }
+  const { code, stdout, stderr } = await child.output();
+  const decoder = new TextDecoder();
+  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr), isTooLate: limit?.aborted ?? false };
+}
+
+/** Runs this checkout's Supabase CLI, without telemetry. */
+export async function runSupabaseCli(args: string[], options: Options): Promise<Ended> {
+  const env = { SUPABASE_TELEMETRY_DISABLED: "1", DO_NOT_TRACK: "1", ...options.env };
+  try {
+    return await runProgram(findCli(), args, { ...options, env });
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+    throw new Error("The Supabase CLI is missing from node_modules: run `npm ci`.");
+  }
+}
+
+/** The binary itself: the script in node_modules/.bin does not pass on `--env-file=/dev/stdin`. */
+function findCli(): string {
+  const system = `${Deno.build.os}-${Deno.build.arch === "aarch64" ? "arm64" : "x64"}`;
+  const pathOf = (name: string) => join(PROJECT_ROOT, "node_modules/@supabase", `cli-${name}`, "bin/supabase");
+  return [system, `${system}-musl`].map(pathOf).find((path) => existsSync(path)) ?? pathOf(system);
+}
+
+/** The same with a home of its own, in this checkout or in another project's folder, for a database on this machine. */
+export const supabaseCli = (
+  args: string[],
+  home: string,
+  {
+    env,
+    signal,
+    project = PROJECT_ROOT,
+  }: { env?: Record<string, string>; signal?: AbortSignal | undefined; project?: string } = {},
+): Promise<Ended> =>
+  runSupabaseCli(args, {
+    cwd: project,
+    environment: Deno.env.toObject(),
+    env: { HOME: home, PGSSLMODE: "disable", ...env },
+    ...(signal && { stop: signal }),
+  });

@@ -1,8 +1,0 @@
-/** The parsed JSON; undefined for another text. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
