@@ -22,11 +22,7 @@ export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
   return useQuery({
     queryKey: filmKeys.choice,
-    queryFn: async ({ signal }) => {
-      const films: Film[] = [];
-      for await (const film of keyframe.films.each({ limit: 100 }, { signal })) films.push(film);
-      return films;
-    },
+    queryFn: ({ signal }) => Array.fromAsync(keyframe.films.each({ limit: 100 }, { signal })),
     enabled,
   });
 }

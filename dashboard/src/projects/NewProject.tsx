@@ -1,12 +1,14 @@
-import { Modal } from "@mantine/core";
+import { TextInput } from "@mantine/core";
 import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { useNavigate } from "react-router";
-import type { KeyframeClient, ProjectPage } from "../../../client/index.ts";
+import type { KeyframeClient, Project, ProjectPage } from "../../../client/index.ts";
 import { useKeyframe, useRepeatKey } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
-import { ProjectForm, type ProjectTexts } from "./ProjectForm.tsx";
 import { eachStep, filmKeys, projectKeys } from "./prediction-cache.ts";
+import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { isChangedElsewhere } from "../ui/errors.ts";
+import { FormWindow } from "../ui/windows.tsx";
 
 type NewProjectProps = {
   isOpen: boolean;
@@ -17,39 +19,59 @@ type NewProjectProps = {
   after?: string | undefined;
 };
 
-/** Creates a project and opens its studio. */
+type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
+
+const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
+
+/** Creates a project and opens its studio. Without the library's forms, which no studio needs to load. */
 export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) {
   const navigate = useNavigate();
-  const [typed, setTyped] = useDraft("new project", NO_TEXTS);
+  const [texts, setTyped] = useDraft("new project", NO_TEXTS);
+  const [isTried, setTried] = useState(false);
   const create = useCreateProject({ filmId, after }, (projectId) => {
     setTyped(NO_TEXTS);
     void navigate(`/projects/${projectId}`);
   });
   const noun = filmId === undefined ? "project" : "shot";
+  const problems = {
+    title: titleProblem(texts.title),
+    textPrompt: promptProblem(texts.textPrompt),
+    description: textProblem(texts.description),
+  };
+  const field = (name: keyof ProjectTexts) => ({
+    name,
+    value: texts[name],
+    error: (isTried || texts[name] !== "") && problems[name],
+    onChange: (event: { currentTarget: { value: string } }) =>
+      setTyped({ ...texts, [name]: event.currentTarget.value }),
+  });
   const close = () => {
-    create.reset();
+    setTried(false);
     onClose();
   };
-  const cancel = () => {
-    setTyped(NO_TEXTS);
-    close();
-  };
   return (
-    <Modal opened={isOpen} onClose={close} title={`New ${noun}`} size="lg">
-      <ProjectForm
-        noun={noun}
-        texts={typed}
-        isBusy={create.isPending}
-        error={create.error}
-        onTyped={setTyped}
-        onSubmit={create.mutate}
-        onCancel={cancel}
-      />
-    </Modal>
+    <FormWindow
+      title={`New ${noun}`}
+      size="lg"
+      submit={`Create ${noun}`}
+      failed={`Could not create the ${noun}`}
+      isOpen={isOpen}
+      onClose={close}
+      onCancel={() => setTyped(NO_TEXTS)}
+      saving={create}
+      onSubmit={(form) => {
+        setTried(true);
+        const [refused] = Object.entries(problems).find(([, problem]) => problem !== null) ?? [];
+        if (refused === undefined) create.mutate(texts);
+        else form.querySelector<HTMLElement>(`[name=${refused}]`)?.focus();
+      }}
+    >
+      <TextInput label="Title" data-autofocus maxLength={200} {...field("title")} />
+      <PromptField minRows={4} maxRows={14} {...field("textPrompt")} />
+      <DescriptionField {...field("description")} />
+    </FormWindow>
   );
 }
-
-const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
 /** Puts the last shot of a film behind another one. When somebody else changes the film at this moment, it stays the last. */
 async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: string, after: string): Promise<void> {

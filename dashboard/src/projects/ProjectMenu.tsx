@@ -1,5 +1,4 @@
 import { Alert, NativeSelect } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -12,7 +11,7 @@ import {
 } from "../../../client/index.ts";
 import { useFilmChoice } from "../films/film-queries.ts";
 import { useKeyframe } from "../services.ts";
-import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow } from "../ui/windows.tsx";
+import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
 import { runningOf } from "./prediction-cache.ts";
 import { editLists, useChangeProject } from "./project-queries.ts";
 import { unlessGone } from "../ui/errors.ts";
@@ -21,39 +20,39 @@ type Props = { project: ListedProject; onDeleted: () => void };
 
 /** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, onDeleted }: Props) {
-  const [isRenaming, rename] = useDisclosure(false);
-  const [isChoosing, film] = useDisclosure(false);
-  const [isDeleting, remove] = useDisclosure(false);
   const change = useChangeProject(project.projectId);
   return (
-    <>
-      <ActionsMenu
-        variant="subtle"
-        color="gray"
-        aria-label={`Actions for ${project.title}`}
-        actions={[
-          { label: "Rename", Icon: IconPencil, run: rename.open },
-          { label: "Film", Icon: IconMovie, run: film.open },
-          { label: "Delete", Icon: IconTrash, run: remove.open, isDelete: true },
-        ]}
-      />
-      <TitleWindow
-        title="Rename project"
-        submit="Rename"
-        failed="Could not rename the project"
-        initial={project.title}
-        isOpen={isRenaming}
-        onClose={rename.close}
-        saving={change}
-        onSubmit={(title) => change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: rename.close })}
-      />
-      <ChooseFilm project={project} isOpen={isChoosing} onClose={film.close} />
-      <DeleteProject project={project} isOpen={isDeleting} onClose={remove.close} onDeleted={onDeleted} />
-    </>
+    <ActionsMenu
+      variant="subtle"
+      color="gray"
+      aria-label={`Actions for ${project.title}`}
+      actions={[
+        {
+          label: "Rename",
+          Icon: IconPencil,
+          window: (opened) => (
+            <TitleWindow
+              {...opened}
+              noun="project"
+              initial={project.title}
+              saving={change}
+              onSubmit={(title) =>
+                change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: opened.onClose })
+              }
+            />
+          ),
+        },
+        { label: "Film", Icon: IconMovie, window: (opened) => <ChooseFilm {...opened} project={project} /> },
+        {
+          label: "Delete",
+          Icon: IconTrash,
+          isDelete: true,
+          window: (opened) => <DeleteProject {...opened} {...{ project, onDeleted }} />,
+        },
+      ]}
+    />
   );
 }
-
-type WindowProps = { isOpen: boolean; onClose: () => void };
 
 /** Puts a project into a film, as its last shot, or takes it out. */
 function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: WindowProps & { project: Project }) {

@@ -2,7 +2,7 @@ import { Group, Text } from "@mantine/core";
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react";
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useLayoutEffect, useRef } from "react";
+import { useRef } from "react";
 import {
   type Estimate,
   KeyframeError,
@@ -19,6 +19,7 @@ import { estimateWords, overBudgetWords } from "../ui/money.ts";
 import { MONEY_KEY } from "../usage/use-usage.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
+import { movesFocus } from "../ui/window-focus.ts";
 
 type Props = {
   project: ProjectWithPredictions;
@@ -70,11 +71,16 @@ export function StepActions({
           {isUnsaved ? "Save and generate" : latest === null ? "Generate" : "Generate again"}
         </BusyButton>
         {running !== null && (
-          <CancelButton
+          <BusyButton
+            ref={movesFocus(() => startButton.current?.focus())} // it goes when the prediction ends
+            variant="default"
+            size="sm"
             isBusy={props.isCanceling}
-            onCancel={() => props.onCancel(running)}
-            onGoneWithFocus={() => startButton.current?.focus()}
-          />
+            leftSection={<IconPlayerStop size={16} aria-hidden />}
+            onClick={() => props.onCancel(running)}
+          >
+            {props.isCanceling ? "Canceling…" : "Cancel"}
+          </BusyButton>
         )}
         <Text size="sm" c="dimmed" id={`estimate-${step}`} hidden={estimate === null}>
           {estimate && estimateWords(estimate)}
@@ -84,32 +90,6 @@ export function StepActions({
         {problem}
       </Text>
     </>
-  );
-}
-
-type CancelButtonProps = { isBusy: boolean; onCancel: () => void; onGoneWithFocus: () => void };
-
-/** Unmounts when the prediction ends; a focus on it must move. */
-function CancelButton({ isBusy, onCancel, onGoneWithFocus }: CancelButtonProps) {
-  const button = useRef<HTMLButtonElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is about the end of the button alone
-  useLayoutEffect(() => {
-    const here = button.current;
-    return () => {
-      if (here !== null && here === document.activeElement) queueMicrotask(onGoneWithFocus);
-    };
-  }, []);
-  return (
-    <BusyButton
-      ref={button}
-      variant="default"
-      size="sm"
-      isBusy={isBusy}
-      leftSection={<IconPlayerStop size={16} aria-hidden />}
-      onClick={onCancel}
-    >
-      {isBusy ? "Canceling…" : "Cancel"}
-    </BusyButton>
   );
 }
 

@@ -1,14 +1,12 @@
-import { type RefObject, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 
-/** Focuses a field when it mounts: a modal does so when it opens, which is too early for what is loaded or shown later. */
-export function useFocusOnMount<Element extends HTMLElement>(isWanted = true): RefObject<Element | null> {
-  const field = useRef<Element>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
-  useEffect(() => {
-    if (isWanted) field.current?.focus({ preventScroll: true });
-  }, []);
-  return field;
-}
+/** A ref that focuses what appears: a modal does so when it opens, which is too early for what is loaded or shown later. */
+export const focusOnMount = (element: HTMLElement | null): void => element?.focus({ preventScroll: true });
+
+/** A ref of a button that may go: then a focus on it moves. */
+export const movesFocus = (move: () => void) => (button: HTMLElement | null) => () => {
+  if (button === document.activeElement) queueMicrotask(() => button?.isConnected || move());
+};
 
 /** False first, then `isOpen`. A modal that mounts open does not remember where to return the focus. */
 export function useOpened(isOpen: boolean): boolean {

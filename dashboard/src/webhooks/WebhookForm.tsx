@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import type { Webhook } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { checkUrl } from "../../../shared/webhooks/check-url.ts";
-import { focusFirstError, useFocusOnMount } from "../ui/window-focus.ts";
+import { focusFirstError, focusOnMount } from "../ui/window-focus.ts";
 import { isLocalStack } from "./endpoint.ts";
 import { useChangeWebhook } from "./webhook-queries.ts";
 import {
@@ -39,7 +39,6 @@ type Props = {
 export default function WebhookForm({ endpoint, submit, failed, isBusy, error, onSubmit, onCancel }: Props) {
   const isLocal = isLocalStack(useServices().config);
   const isNew = endpoint === undefined;
-  const address = useFocusOnMount<HTMLInputElement>(isNew);
   const { form, isChanged } = useWebhookForm(endpoint === undefined ? NOTHING : toSettings(endpoint));
   const refused = fieldErrors(error);
 
@@ -54,7 +53,7 @@ export default function WebhookForm({ endpoint, submit, failed, isBusy, error, o
     <form onSubmit={form.onSubmit(onSubmit, focusFirstError(form))} noValidate>
       <Stack>
         <TextInput
-          ref={address}
+          ref={isNew ? focusOnMount : null}
           label="URL"
           description={
             isLocal

@@ -15,7 +15,7 @@ import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
 import classes from "./webhooks.module.css";
-import { focusMainIfLost, useFocusOnMount, useIsOnTop } from "../ui/window-focus.ts";
+import { focusMainIfLost, focusOnMount, useIsOnTop } from "../ui/window-focus.ts";
 
 export function Component() {
   const read = useWebhooks();
@@ -42,7 +42,7 @@ export function Component() {
           />
         )}
         {webhooks !== undefined && webhooks.length > 0 && (
-          <ul className={classes.list}>
+          <Stack component="ul" className="plain-list">
             {webhooks.map((webhook) => (
               <EndpointCard
                 key={webhook.webhookId}
@@ -50,7 +50,7 @@ export function Component() {
                 health={health.data ?? (health.error === null ? undefined : null)}
               />
             ))}
-          </ul>
+          </Stack>
         )}
       </Stack>
       <NewWebhook isOpen={isNew} onClose={close} />
@@ -98,7 +98,6 @@ function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void 
 }
 
 function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () => void }) {
-  const next = useFocusOnMount<HTMLAnchorElement>();
   return (
     <Stack>
       <Text size="sm">
@@ -121,7 +120,7 @@ function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () =>
       </div>
       <Group justify="flex-end">
         <SendTest webhook={webhook} />
-        <Button ref={next} component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
+        <Button ref={focusOnMount} component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
           Open endpoint
         </Button>
       </Group>
@@ -149,7 +148,7 @@ function EndpointCard({ webhook, health }: EndpointCardProps) {
               {endpointName(webhook)}
             </Link>
           </Title>
-          <Text size="sm" c="dimmed" className={classes.address}>
+          <Text size="sm" c="dimmed" ff="monospace" style={{ overflowWrap: "anywhere" }}>
             {webhook.url}
           </Text>
           <Text size="sm" c="dimmed">

@@ -11,7 +11,7 @@ import {
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconHistory, IconInbox } from "@tabler/icons-react";
-import { useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
 import { LoadMore, EmptyState, Panel, Unread } from "../../ui/page-parts.tsx";
 import { FormWindow } from "../../ui/windows.tsx";
@@ -23,6 +23,7 @@ import { fromLocalTime, toLocalTime } from "./delivery.ts";
 import { DeliveryList } from "./DeliveryList.tsx";
 import { useHeldList } from "./use-held-list.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
+import { movesFocus } from "../../ui/window-focus.ts";
 
 type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
 
@@ -116,12 +117,6 @@ type NewerDeliveriesProps = { count: number; onShow: () => void; onGoneWithFocus
  * Shows how many newer deliveries are hidden while the list is held. Short, to fit beside a heading on a phone.
  */
 function NewerDeliveries({ count, onShow, onGoneWithFocus }: NewerDeliveriesProps) {
-  const button = useRef<HTMLButtonElement>(null);
-  const had = useRef(false);
-  useLayoutEffect(() => {
-    if (count === 0 && had.current) onGoneWithFocus();
-    had.current = false;
-  });
   return (
     <>
       <VisuallyHidden role="status">
@@ -129,15 +124,12 @@ function NewerDeliveries({ count, onShow, onGoneWithFocus }: NewerDeliveriesProp
       </VisuallyHidden>
       {count > 0 && (
         <Button
-          ref={button}
+          ref={movesFocus(onGoneWithFocus)}
           size="xs"
           variant="light"
           aria-label={`Show ${count} new`}
           px="xs"
-          onClick={() => {
-            had.current = button.current === document.activeElement;
-            onShow();
-          }}
+          onClick={onShow}
         >
           {count} new
         </Button>

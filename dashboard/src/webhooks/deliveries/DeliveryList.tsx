@@ -1,4 +1,4 @@
-import { Accordion, Anchor, Group, Stack, Text } from "@mantine/core";
+import { Accordion, Anchor, Code, Group, Stack, Text } from "@mantine/core";
 import { IconRepeat } from "@tabler/icons-react";
 import type { Ref } from "react";
 import { Link } from "react-router";
@@ -75,13 +75,13 @@ function DeliveryLine({ delivery }: { delivery: Delivery }) {
   const { short } = attemptWords({ statusCode: lastStatusCode, error: lastError });
   return (
     <span className={classes.row}>
-      <span className={classes.state}>
+      <Group component="span" gap={6} wrap="nowrap">
         <OutcomeIcon kind={kind} />
         <Text span size="sm" fw={600}>
           {label}
         </Text>
-      </span>
-      <span className={classes.event}>
+      </Group>
+      <span className={classes.wide}>
         <Text span size="sm" display="block">
           {eventType}
         </Text>
@@ -89,11 +89,11 @@ function DeliveryLine({ delivery }: { delivery: Delivery }) {
           {aboutWords(delivery)}
         </Text>
       </span>
-      <Text span size="sm" c="dimmed" className={classes.answer}>
+      <Text span size="sm" c="dimmed" className={classes.wide} style={{ overflowWrap: "anywhere" }}>
         {attempts === 0 ? "Not sent yet" : short}
         {attempts > 1 && `, ${attempts} attempts`}
       </Text>
-      <Text span size="sm" c="dimmed" className={classes.when}>
+      <Text span size="sm" c="dimmed" ta="end">
         <Time iso={createdAt} />
       </Text>
     </span>
@@ -150,7 +150,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
           </Text>
           <CopyButton text={body} label="Copy body" size="xs" />
         </Group>
-        <pre className={classes.excerpt}>{body}</pre>
+        <Code block>{body}</Code>
         <Text size="xs" c="dimmed">
           As it is signed and sent, on every attempt.
         </Text>
@@ -169,12 +169,12 @@ const WHEN_ENABLED = "when the endpoint is enabled";
 /** The response is shown as plain text. */
 export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) {
   return (
-    <ol className={classes.attempts} aria-label="Attempts">
+    <Stack component="ol" gap="sm" className="plain-list" aria-label="Attempts">
       {attempts.map(({ attempt, startedAt, durationMs, statusCode, error, responseExcerpt, requestHeaders }) => {
         const { short, hint } = attemptWords({ statusCode, error });
         return (
-          <li key={attempt} className={classes.attempt}>
-            <div className={classes.attemptLine}>
+          <Stack component="li" key={attempt} gap={6}>
+            <Group gap={8}>
               <OutcomeIcon kind={error === null ? "delivered" : "exhausted"} />
               <Text span size="sm" fw={600}>
                 {short}
@@ -182,24 +182,24 @@ export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) 
               <Text span size="sm" c="dimmed">
                 attempt {attempt}, after {formatDuration(durationMs)}, <Time iso={startedAt} />
               </Text>
-            </div>
+            </Group>
             {hint !== null && <Text size="sm">{hint}</Text>}
-            {responseExcerpt !== null && responseExcerpt !== "" && (
-              <pre className={classes.excerpt}>{responseExcerpt}</pre>
-            )}
-            <details className={classes.headers}>
-              <summary>Request headers</summary>
-              <pre className={classes.excerpt}>
+            {responseExcerpt !== null && responseExcerpt !== "" && <Code block>{responseExcerpt}</Code>}
+            <details>
+              <Text component="summary" size="sm" w="fit-content" style={{ cursor: "pointer" }}>
+                Request headers
+              </Text>
+              <Code block>
                 {Object.entries(requestHeaders).map(([name, value]) => `${name}: ${value}\n`)}
                 webhook-signature: not stored
-              </pre>
+              </Code>
               <Text size="xs" c="dimmed">
                 Anyone who reads a signature could send the request again for five minutes, so it is not stored.
               </Text>
             </details>
-          </li>
+          </Stack>
         );
       })}
-    </ol>
+    </Stack>
   );
 }
