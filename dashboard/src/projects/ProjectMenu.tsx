@@ -2,19 +2,13 @@ import { Alert, NativeSelect } from "@mantine/core";
 import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import {
-  hasEnded,
-  type KeyframeClient,
-  KeyframeError,
-  type ListedProject,
-  type Project,
-} from "../../../client/index.ts";
+import { hasEnded, type KeyframeClient, type ListedProject, type Project } from "../../../client/index.ts";
 import { useFilmChoice } from "../films/film-queries.ts";
 import { useKeyframe } from "../services.ts";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
 import { runningOf } from "./prediction-cache.ts";
 import { editLists, useChangeProject } from "./project-queries.ts";
-import { unlessGone } from "../ui/errors.ts";
+import { isRefusal, unlessGone } from "../ui/errors.ts";
 
 type Props = { project: ListedProject; onDeleted: () => void };
 
@@ -97,7 +91,7 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
 function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Props) {
   const { projectId, title } = project;
   const remove = useDeleteProject(onDeleted);
-  const isRefused = isInProgress(remove.error);
+  const isRefused = isRefusal(remove.error, "generation_in_progress");
   const isRunning = isRefused || runningOf(project).length > 0;
   return (
     <DeleteWindow
@@ -120,9 +114,6 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
   );
 }
 
-const isInProgress = (error: unknown): boolean =>
-  error instanceof KeyframeError && error.code === "generation_in_progress";
-
 /** Deletes a project, on demand with what runs. */
 function useDeleteProject(onDeleted: (projectId: string) => void) {
   const keyframe = useKeyframe();
@@ -144,7 +135,7 @@ async function cancelRunning(keyframe: KeyframeClient, projectId: string): Promi
   for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100 })) {
     if (hasEnded(prediction)) continue;
     await keyframe.cancel(prediction).catch((error: unknown) => {
-      if (!(error instanceof KeyframeError) || error.code !== "generation_ended") throw error;
+      if (!isRefusal(error, "generation_ended")) throw error;
     });
   }
 }

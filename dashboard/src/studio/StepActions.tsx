@@ -19,6 +19,7 @@ import { estimateWords, overBudgetWords } from "../ui/money.ts";
 import { MONEY_KEY } from "../usage/use-usage.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
+import { isRefusal } from "../ui/errors.ts";
 import { movesFocus } from "../ui/window-focus.ts";
 
 type Props = {
@@ -32,29 +33,17 @@ type Props = {
   canStart: boolean;
   /** There is unsaved text, which is saved first. */
   isUnsaved: boolean;
-  isStarting: boolean;
-  isCanceling: boolean;
-  onStart: (choices: Choices) => void;
-  onCancel: (prediction: Prediction) => void;
+  starting: ReturnType<typeof useStartStep>;
+  cancel: ReturnType<typeof useCancelPrediction>;
 };
 
-export function StepActions({
-  project,
-  step,
-  choices,
-  latest,
-  notYet,
-  canStart,
-  isUnsaved,
-  isStarting,
-  ...props
-}: Props) {
+export function StepActions({ project, step, choices, latest, notYet, canStart, isUnsaved, starting, cancel }: Props) {
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const canAsk = canStart && notYet === null && running === null;
   const estimate = useEstimate(project, step, choices, canAsk);
-  // Only said: the budget may have room again when it is started, and the service decides then.
-  const problem = notYet ?? (estimate && overBudgetWords(estimate));
+  // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
+  const problem = notYet ?? (estimate && starting.error === null ? overBudgetWords(estimate) : null);
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   return (
     <>
@@ -62,11 +51,11 @@ export function StepActions({
         <BusyButton
           ref={startButton}
           size="sm"
-          isBusy={isStarting}
+          isBusy={starting.isStarting}
           isOff={notYet !== null || running !== null || !canStart}
           aria-describedby={`estimate-${step} problem-${step}`}
           leftSection={<Icon size={16} aria-hidden />}
-          onClick={() => props.onStart(choices)}
+          onClick={() => starting.start(choices)}
         >
           {isUnsaved ? "Save and generate" : latest === null ? "Generate" : "Generate again"}
         </BusyButton>
@@ -75,11 +64,11 @@ export function StepActions({
             ref={movesFocus(() => startButton.current?.focus())} // it goes when the prediction ends
             variant="default"
             size="sm"
-            isBusy={props.isCanceling}
+            isBusy={cancel.isPending}
             leftSection={<IconPlayerStop size={16} aria-hidden />}
-            onClick={() => props.onCancel(running)}
+            onClick={() => cancel.mutate(running)}
           >
-            {props.isCanceling ? "Canceling…" : "Cancel"}
+            {cancel.isPending ? "Canceling…" : "Cancel"}
           </BusyButton>
         )}
         <Text size="sm" c="dimmed" id={`estimate-${step}`} hidden={estimate === null}>
@@ -150,9 +139,7 @@ export function useStartStep(projectId: string, step: Step, { texts, save }: Tex
     onError: (error) => {
       const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;
       if (isRefused) forget();
-      if (error instanceof KeyframeError && error.code === "model_unavailable") {
-        void queries.invalidateQueries({ queryKey: MODELS_KEY });
-      }
+      if (isRefusal(error, "model_unavailable")) void queries.invalidateQueries({ queryKey: MODELS_KEY });
     },
   });
   return {
@@ -175,7 +162,7 @@ export function useCancelPrediction(projectId: string) {
       try {
         storePrediction(queries, await keyframe.cancel(prediction));
       } catch (error) {
-        if (!(error instanceof KeyframeError) || error.code !== "generation_ended") throw error;
+        if (!isRefusal(error, "generation_ended")) throw error;
         await queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });
       }
     },

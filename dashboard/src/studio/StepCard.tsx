@@ -53,7 +53,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
   const isVideo = step === "video";
   const latest = predictions[step];
   const shown = take.prediction;
-  const { start, isStarting, error, forgive } = useStartStep(projectId, step, texts);
+  const starting = useStartStep(projectId, step, texts);
   const cancel = useCancelPrediction(projectId);
   const isCanceling = cancel.isPending && isRunning(latest);
   const model = modelOf(models, options);
@@ -109,12 +109,10 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
-          isStarting={isStarting}
-          isCanceling={isCanceling}
-          onStart={start}
-          onCancel={cancel.mutate}
+          starting={starting}
+          cancel={cancel}
         />
-        {error !== null && <ErrorNotice title="Could not start" error={error} />}
+        {starting.error !== null && <ErrorNotice title="Could not start" error={starting.error} />}
         {latest?.error != null && <PredictionFailure error={latest.error} step={step} />}
         {take.newer !== null && (
           <Group gap="sm" wrap="nowrap" className={screen.large}>
@@ -139,7 +137,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
         <StepSettings
           options={options}
           onChange={(changed) => {
-            forgive();
+            starting.forgive();
             props.onOptions(changed);
           }}
           models={models}

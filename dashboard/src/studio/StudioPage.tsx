@@ -64,11 +64,9 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
         />
       </div>
       <div className={classes.about}>
-        <div className={classes.film}>
-          <TextsPanel state={texts}>
-            <AspectRatio project={project} />
-          </TextsPanel>
-        </div>
+        <TextsPanel state={texts}>
+          <AspectRatio project={project} />
+        </TextsPanel>
         <ReferenceImage project={project} />
       </div>
       <FilmStrip project={project} texts={texts} />

@@ -3,7 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconTrash } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
 import { useNavigate, useParams } from "react-router";
-import { KeyframeError, type Webhook } from "../../../client/index.ts";
+import type { Webhook } from "../../../client/index.ts";
 import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
 import { DeleteWindow } from "../ui/windows.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
@@ -14,17 +14,14 @@ import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
 import { SmallButton } from "../ui/buttons.tsx";
+import { isRefusal } from "../ui/errors.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
-
-/** Unknown, deleted or malformed id. */
-const isMissing = (error: unknown): boolean =>
-  error instanceof KeyframeError && ["not_found", "invalid_request"].includes(error.code);
 
 export function Component() {
   const { webhookId = "" } = useParams();
   const read = useWebhook(webhookId);
   const webhook = read.data;
-  if (isMissing(read.error)) {
+  if (isRefusal(read.error, "not_found", "invalid_request")) {
     return <Missing title="Endpoint not found" to="/webhooks" label="Go to endpoints" />;
   }
   return (

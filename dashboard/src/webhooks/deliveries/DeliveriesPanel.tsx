@@ -1,4 +1,5 @@
 import {
+  Accordion,
   Alert,
   Button,
   Group,
@@ -20,19 +21,28 @@ import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
 import { useDeliveries, useRecover } from "./delivery-queries.ts";
 import { fromLocalTime, toLocalTime } from "./delivery.ts";
-import { DeliveryList } from "./DeliveryList.tsx";
+import { DeliveryItem } from "./DeliveryItem.tsx";
 import { useHeldList } from "./use-held-list.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
 import { movesFocus } from "../../ui/window-focus.ts";
 
 type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
 
-const STATUSES: { value: StatusChoice; label: string }[] = [
-  { value: "all", label: "All" },
-  { value: "pending", label: "Pending" },
-  { value: "delivered", label: "Delivered" },
-  { value: "exhausted", label: "Failed" },
-];
+/** The filters by status, with what an empty list says. */
+const STATUSES: Record<StatusChoice, [label: string, title: string, text: string]> = {
+  all: ["All", "No deliveries yet", "Send a test or save a project: the event appears here with your server's answer."],
+  pending: ["Pending", "No pending deliveries", "Deliveries that wait to be sent or retried appear here."],
+  delivered: [
+    "Delivered",
+    "No successful deliveries yet",
+    "Deliveries that your server answered with 200 to 299 appear here.",
+  ],
+  exhausted: [
+    "Failed",
+    "No failed deliveries",
+    "Deliveries whose every attempt failed appear here. You can send them again.",
+  ],
+};
 
 const EVENTS = [{ value: "", label: "All events" }, ...[...EVENT_CHOICES, "webhook.test"]];
 
@@ -74,7 +84,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
             aria-label="Filter by status"
             size="xs"
             fullWidth
-            data={STATUSES}
+            data={Object.entries(STATUSES).map(([value, [label]]) => ({ value, label }))}
             value={filter.status ?? "all"}
             onChange={
               (value) => show({ ...filter, status: value === "all" ? undefined : (value as DeliveryFilter["status"]) }) // one of STATUSES
@@ -94,15 +104,27 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
         <Unread query={deliveries} what="deliveries" heights={[52, 52, 52, 52, 52]} />
         {shown?.length === 0 && !deliveries.isPlaceholderData && <NoDeliveries {...filter} />}
         {shown !== undefined && shown.length > 0 && (
-          <DeliveryList
+          <Accordion
             ref={list}
-            webhook={webhook}
-            deliveries={shown}
-            open={open}
-            onOpen={setOpen}
-            hasLeft={(delivery) => read?.includes(delivery) === false}
-            isStale={deliveries.isPlaceholderData}
-          />
+            multiple
+            value={open}
+            onChange={setOpen}
+            order={3}
+            chevronPosition="left"
+            chevronSize={18}
+            aria-busy={deliveries.isPlaceholderData} // of the previous filter
+            classNames={classes}
+          >
+            {shown.map((delivery) => (
+              <DeliveryItem
+                key={delivery.deliveryId}
+                webhook={webhook}
+                given={delivery}
+                isOpen={open.includes(delivery.deliveryId)}
+                hasLeft={read?.includes(delivery) === false}
+              />
+            ))}
+          </Accordion>
         )}
         <LoadMore of={deliveries} />
       </Stack>
@@ -138,15 +160,8 @@ function NewerDeliveries({ count, onShow, onGoneWithFocus }: NewerDeliveriesProp
   );
 }
 
-const WORDS: Record<StatusChoice, [title: string, text: string]> = {
-  all: ["No deliveries yet", "Send a test or save a project: the event appears here with your server's answer."],
-  pending: ["No pending deliveries", "Deliveries that wait to be sent or retried appear here."],
-  delivered: ["No successful deliveries yet", "Deliveries that your server answered with 200 to 299 appear here."],
-  exhausted: ["No failed deliveries", "Deliveries whose every attempt failed appear here. You can send them again."],
-};
-
 function NoDeliveries({ status, eventType }: DeliveryFilter) {
-  const [title, text] = WORDS[status ?? "all"];
+  const [, title, text] = STATUSES[status ?? "all"];
   const ofType = eventType && `Only deliveries of ${eventType} are shown.`;
   return <EmptyState Icon={IconInbox} title={title} text={ofType ?? text} />;
 }

@@ -1,6 +1,5 @@
 import { Accordion, Anchor, Code, Group, Stack, Text } from "@mantine/core";
 import { IconRepeat } from "@tabler/icons-react";
-import type { Ref } from "react";
 import { Link } from "react-router";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { OutcomeIcon } from "../EndpointState.tsx";
@@ -13,49 +12,17 @@ import { SmallButton } from "../../ui/buttons.tsx";
 import { Facts } from "../../ui/page-parts.tsx";
 import { ErrorNotice, notify } from "../../ui/notices.tsx";
 
-type Props = {
-  ref: Ref<HTMLDivElement>;
+type DeliveryItemProps = {
   webhook: Webhook;
-  deliveries: Delivery[];
-  /** Ids of the expanded rows. */
-  open: string[];
-  onOpen: (open: string[]) => void;
-  /** Whether a fresh read no longer contains it. */
-  hasLeft: (delivery: Delivery) => boolean;
-  /** The rows are of the previous filter. */
-  isStale: boolean;
+  /** As the list has it. */
+  given: Delivery;
+  isOpen: boolean;
+  /** A fresh read no longer contains it: other filter or older page. */
+  hasLeft: boolean;
 };
 
-export function DeliveryList({ ref, webhook, deliveries, open, onOpen, hasLeft, isStale }: Props) {
-  return (
-    <Accordion
-      ref={ref}
-      multiple
-      value={open}
-      onChange={onOpen}
-      order={3}
-      chevronPosition="left"
-      chevronSize={18}
-      aria-busy={isStale}
-      classNames={classes}
-    >
-      {deliveries.map((delivery) => (
-        <DeliveryItem
-          key={delivery.deliveryId}
-          webhook={webhook}
-          given={delivery}
-          isOpen={open.includes(delivery.deliveryId)}
-          hasLeft={hasLeft(delivery)}
-        />
-      ))}
-    </Accordion>
-  );
-}
-
-type DeliveryItemProps = { webhook: Webhook; given: Delivery; isOpen: boolean; hasLeft: boolean };
-
 /** While it is open, shown as it is now: the list may be held, or may no longer contain it. */
-function DeliveryItem({ webhook, given, isOpen, hasLeft }: DeliveryItemProps) {
+export function DeliveryItem({ webhook, given, isOpen, hasLeft }: DeliveryItemProps) {
   const delivery = useWatchDelivery(given, isOpen);
   return (
     <Accordion.Item value={delivery.deliveryId}>
@@ -100,12 +67,7 @@ function DeliveryLine({ delivery }: { delivery: Delivery }) {
   );
 }
 
-type DeliveryDetailsProps = {
-  webhook: Webhook;
-  delivery: Delivery;
-  /** A fresh read no longer contains it: other filter or older page. */
-  hasLeft: boolean;
-};
+type DeliveryDetailsProps = Pick<DeliveryItemProps, "webhook" | "hasLeft"> & { delivery: Delivery };
 
 /** The button comes first, so that new attempts do not move it. */
 function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
