@@ -58,17 +58,15 @@ export async function downloadShots(
 }
 
 async function download(url: string, shot: string, signal: AbortSignal | undefined): Promise<Blob> {
-  let reason = "no answer";
+  let reason = "Storage did not answer";
   try {
     const response = await fetch(url, { signal: signal ?? null });
     if (response.ok) return await response.blob();
-    reason = `status ${response.status}`;
+    reason = `Storage answered with status ${response.status}`;
   } catch {
     signal?.throwIfAborted();
   }
-  const { origin, pathname } = new URL(url); // what follows them is a secret
-  const message = `Could not download ${shot}: ${reason} from ${origin}${pathname}. Try again: the others are kept.`;
-  throw new FilmError("download_failed", message);
+  throw new FilmError("download_failed", `Could not download ${shot}: ${reason}. Try again: the others are kept.`);
 }
 
 /** A title as a file name, without characters that mean something to a file system or a shell. */

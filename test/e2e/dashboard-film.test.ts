@@ -377,8 +377,9 @@ test("a film of videos → plays one after the other, and downloads as one MP4 w
   watch.allow(/status of 404/);
   await page.route(nightAddress, (route) => route.fulfill({ status: 404 }), { times: 1 });
   await start();
-  const refused = "Could not download shot 2, “Night”: status 404 from http";
-  await form.getByRole("alert").getByText(refused).waitFor();
+  const refused =
+    "Could not download shot 2, “Night”: Storage answered with status 404. Try again: the others are kept.";
+  await form.getByRole("alert").getByText(refused, { exact: true }).waitFor();
   expect(await form.getByRole("alert").evaluate((alert) => alert.scrollWidth - alert.clientWidth)).toBe(0);
   const held = Promise.withResolvers<Route>();
   await page.route(nightAddress, held.resolve, { times: 1 });

@@ -275,7 +275,8 @@ test("another model, its values and two images are chosen → the step is made s
   await card.getByText("No earlier pictures yet.").waitFor();
   for (const seed of ["one", "two"]) {
     await card.locator("input[type=file]").setInputFiles(photoFile(person.email + seed));
-    await card.getByRole("button", { name: `Remove reference image ${seed === "one" ? 1 : 2}` }).waitFor();
+    const remove = card.getByRole("button", { name: `Remove reference image ${seed === "one" ? 1 : 2}` });
+    expect(await remove.boundingBox()).toMatchObject({ width: 24, height: 24 });
   }
   await page.reload();
   const words = `${model?.label} · ${resolution} · seed 7`;
@@ -393,7 +394,7 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await openStudio(page, projectId);
   const card = stepCard(page, "Video");
   const shows = ({ predictionId }: Prediction) =>
-    until("the video", async () => (await card.locator("video").getAttribute("src"))?.includes(predictionId));
+    until("the video", async () => (await card.locator("video[controls]").getAttribute("src"))?.includes(predictionId));
   await shows(newer);
   const historyOf = async (name: string) => {
     await page.getByRole("button", { name: `History of the ${name}` }).click();
@@ -407,6 +408,9 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   const videos = await historyOf("video");
   await videos.getByRole("button", { name: "Use as the shot" }).click();
   await shows(older);
+  await until("the picture of the new one", () =>
+    card.getByLabel("New video").evaluate((it) => it instanceof HTMLVideoElement && it.readyState > 1),
+  );
   const elsewhere = await newTab();
   await elsewhere.goto(page.url()); // the history is open there too
   const others = elsewhere.getByRole("dialog", { name: "History of the video" });

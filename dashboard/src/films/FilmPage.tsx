@@ -70,7 +70,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
           </Group>
         }
       />
-      {change.error !== null && <ErrorNotice title="Could not change the order" error={change.error} />}
+      <ErrorNotice title="Could not change the order" error={change.error} />
       {shots.length === 0 && (
         <EmptyState
           Icon={IconMovie}

@@ -1,9 +1,9 @@
 import { TextInput } from "@mantine/core";
-import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
+import { type InfiniteData, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
 import type { KeyframeClient, Project, ProjectPage } from "../../../client/index.ts";
-import { useKeyframe, useRepeatKey } from "../services.ts";
+import { useOnce } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { eachStep, filmKeys, projectKeys } from "./prediction-cache.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
@@ -28,10 +28,26 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
   const navigate = useNavigate();
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
   const [isTried, setTried] = useState(false);
-  const create = useCreateProject({ filmId, after }, (projectId) => {
-    setTyped(NO_TEXTS);
-    void navigate(`/projects/${projectId}`);
-  });
+  const queries = useQueryClient();
+  const create = useOnce(
+    async (keyframe, typed: ProjectTexts, once) => {
+      const project = await keyframe.createProject({ ...typed, ...(filmId === undefined ? {} : { filmId }) }, once);
+      if (filmId !== undefined && after !== undefined) await moveBehind(keyframe, filmId, project.projectId, after);
+      return project;
+    },
+    (project) => {
+      queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
+        const [first, ...others] = list?.pages ?? [];
+        const none = eachStep(() => null);
+        const projects = [{ ...project, predictions: none, takes: none }, ...(first?.projects ?? [])];
+        return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
+      });
+      void queries.invalidateQueries({ queryKey: projectKeys.lists });
+      void queries.invalidateQueries({ queryKey: filmKeys.all });
+      setTyped(NO_TEXTS);
+      void navigate(`/projects/${project.projectId}`);
+    },
+  );
   const noun = filmId === undefined ? "project" : "shot";
   const problems = {
     title: titleProblem(texts.title),
@@ -84,34 +100,4 @@ async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: s
     .catch((error: unknown) => {
       if (!isChangedElsewhere(error)) throw error;
     });
-}
-
-/** Creates a project. The same texts keep their idempotency key, so a retry creates no second one. */
-function useCreateProject(
-  { filmId, after }: Pick<NewProjectProps, "filmId" | "after">,
-  onCreated: (projectId: string) => void,
-) {
-  const keyframe = useKeyframe();
-  const queries = useQueryClient();
-  const { keyFor, forget } = useRepeatKey();
-  return useMutation({
-    mutationFn: async (texts: ProjectTexts) => {
-      const body = { ...texts, ...(filmId === undefined ? {} : { filmId }) };
-      const project = await keyframe.createProject(body, { idempotencyKey: keyFor(body) });
-      if (filmId !== undefined && after !== undefined) await moveBehind(keyframe, filmId, project.projectId, after);
-      return project;
-    },
-    onSuccess: (project) => {
-      forget();
-      queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
-        const [first, ...others] = list?.pages ?? [];
-        const none = eachStep(() => null);
-        const projects = [{ ...project, predictions: none, takes: none }, ...(first?.projects ?? [])];
-        return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
-      });
-      void queries.invalidateQueries({ queryKey: projectKeys.lists });
-      void queries.invalidateQueries({ queryKey: filmKeys.all });
-      onCreated(project.projectId);
-    },
-  });
 }

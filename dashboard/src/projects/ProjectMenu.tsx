@@ -90,7 +90,18 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
 
 function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Props) {
   const { projectId, title } = project;
-  const remove = useDeleteProject(onDeleted);
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const remove = useMutation({
+    mutationFn: async (cancelFirst: boolean) => {
+      if (cancelFirst) await cancelRunning(keyframe, projectId);
+      await keyframe.deleteProject(projectId).catch(unlessGone);
+    },
+    onSuccess: () => {
+      editLists(queries, (projects) => projects.filter((one) => one.projectId !== projectId));
+      onDeleted();
+    },
+  });
   const isRefused = isRefusal(remove.error, "generation_in_progress");
   const isRunning = isRefused || runningOf(project).length > 0;
   return (
@@ -100,7 +111,7 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
       onClose={onClose}
       removal={isRefused ? { ...remove, error: null } : remove}
       submit={isRunning ? "Cancel and delete" : "Delete project"}
-      onDelete={() => remove.mutate({ projectId, cancelFirst: isRunning })}
+      onDelete={() => remove.mutate(isRunning)}
     >
       “{title}” and its frames, videos and history will be deleted. This cannot be undone.
       <div role="status">
@@ -112,22 +123,6 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
       </div>
     </DeleteWindow>
   );
-}
-
-/** Deletes a project, on demand with what runs. */
-function useDeleteProject(onDeleted: (projectId: string) => void) {
-  const keyframe = useKeyframe();
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: async ({ projectId, cancelFirst }: { projectId: string; cancelFirst: boolean }) => {
-      if (cancelFirst) await cancelRunning(keyframe, projectId);
-      await keyframe.deleteProject(projectId).catch(unlessGone);
-    },
-    onSuccess: (_none, { projectId }) => {
-      editLists(queries, (projects) => projects.filter((project) => project.projectId !== projectId));
-      onDeleted(projectId);
-    },
-  });
 }
 
 /** Cancels every running prediction of a project. One that has ended meanwhile is fine. */

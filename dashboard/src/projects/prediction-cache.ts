@@ -76,16 +76,11 @@ export function editListed(queries: QueryClient, edit: (projects: ListedProject[
 
 /** A prediction missing from the history was just started: it comes first. */
 function historyWithPrediction(page: PredictionPage, prediction: Prediction, isFirst: boolean): PredictionPage {
-  const { predictions } = page;
-  const isThere = predictions.some(({ predictionId }) => predictionId === prediction.predictionId);
-  if (isThere) {
-    const kept = predictions.map((known) =>
-      known.predictionId === prediction.predictionId ? (laterPrediction(known, prediction) ?? prediction) : known,
-    );
-    return { ...page, predictions: kept };
-  }
-  const isNewest = isFirst && (predictions[0]?.createdAt ?? "") < prediction.createdAt;
-  return isNewest ? { ...page, predictions: [prediction, ...predictions] } : page;
+  const [newest] = page.predictions;
+  const isSame = ({ predictionId }: Prediction) => predictionId === prediction.predictionId;
+  const isNew = isFirst && !page.predictions.some(isSame) && (newest?.createdAt ?? "") < prediction.createdAt;
+  const known = page.predictions.map((one) => (isSame(one) ? (laterPrediction(one, prediction) ?? one) : one));
+  return { ...page, predictions: isNew ? [prediction, ...known] : known };
 }
 
 export const projectKeys = {

@@ -49,7 +49,7 @@ export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Pr
     >
       <Stack gap="lg" ref={list} tabIndex={-1} style={{ outline: "none" }}>
         <Unread query={history} what="the history" heights={[96, 96, 96]} />
-        {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
+        <ErrorNotice title="Could not change the project" error={select.error} />
         {all?.map((prediction) => (
           <div key={prediction.predictionId} className={classes.historyEntry} data-wide={step === "video" || undefined}>
             <StepScreen step={step} latest={prediction} shown={prediction} prompt={prediction.input.prompt} />

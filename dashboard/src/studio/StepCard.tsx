@@ -112,7 +112,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           starting={starting}
           cancel={cancel}
         />
-        {starting.error !== null && <ErrorNotice title="Could not start" error={starting.error} />}
+        <ErrorNotice title="Could not start" error={starting.error} />
         {latest?.error != null && <PredictionFailure error={latest.error} step={step} />}
         {take.newer !== null && (
           <Group gap="sm" wrap="nowrap" className={screen.large}>
@@ -133,7 +133,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           />
         )}
         {props.children}
-        {cancel.error !== null && <ErrorNotice title="Could not cancel" error={cancel.error} />}
+        <ErrorNotice title="Could not cancel" error={cancel.error} />
         <StepSettings
           options={options}
           onChange={(changed) => {

@@ -1,4 +1,4 @@
-import { Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
+import { Box, Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
@@ -63,12 +63,14 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
           }
         />
       </div>
-      <div className={classes.about}>
-        <TextsPanel state={texts}>
-          <AspectRatio project={project} />
-        </TextsPanel>
+      <Group align="flex-start" gap="lg" mb="md">
+        <Box flex="1 1 400px" miw={0}>
+          <TextsPanel state={texts}>
+            <AspectRatio project={project} />
+          </TextsPanel>
+        </Box>
         <ReferenceImage project={project} />
-      </div>
+      </Group>
       <FilmStrip project={project} texts={texts} />
       {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} after={projectId} />}
       <StatusAnnouncer predictions={predictions} />
@@ -84,7 +86,7 @@ function ReferenceImage({ project }: { project: ProjectWithPredictions }) {
   const { projectId, referenceImagePath: path } = project;
   const change = useChangeProject(projectId);
   return (
-    <section aria-label="Reference image" className={screen.preview}>
+    <Box component="section" w={220} aria-label="Reference image" className={screen.preview}>
       <ImageField
         project={project}
         label="Reference image"
@@ -98,7 +100,7 @@ function ReferenceImage({ project }: { project: ProjectWithPredictions }) {
         error={change.error}
         onChange={([image = null]) => change.mutate({ change: { referenceImagePath: image } })}
       />
-    </section>
+    </Box>
   );
 }
 

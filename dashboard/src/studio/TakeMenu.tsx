@@ -44,9 +44,7 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
           },
         ]}
       />
-      {hide.error !== null && (
-        <ErrorNotice title={hidden ? "Could not show it" : "Could not hide it"} error={hide.error} />
-      )}
+      <ErrorNotice title={hidden ? "Could not show it" : "Could not hide it"} error={hide.error} />
     </>
   );
 }

@@ -100,7 +100,7 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
       <form noValidate onSubmit={submit}>
         <Stack>
           {form.done || form.children}
-          {saving.error !== null && <ErrorNotice title={failed} error={saving.error} />}
+          <ErrorNotice title={failed} error={saving.error} />
           <Group justify="flex-end">
             {/* Once it is done, the button that was pressed is gone. */}
             <Button ref={isDone ? focusOnMount : null} variant="default" onClick={cancel} data-autofocus>

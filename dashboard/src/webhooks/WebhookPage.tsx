@@ -13,9 +13,10 @@ import { TroubleNotice } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
+import { changesOf, toSettings } from "./webhook-settings.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { isRefusal } from "../ui/errors.ts";
-import { ErrorNotice } from "../ui/notices.tsx";
+import { ErrorNotice, notify } from "../ui/notices.tsx";
 
 export function Component() {
   const { webhookId = "" } = useParams();
@@ -64,17 +65,24 @@ function Endpoint({ webhook }: { webhook: Webhook }) {
 }
 
 // Lazy, or other pages would load the fields that only it has.
-const SettingsForm = lazy(() => import("./WebhookForm.tsx").then((form) => ({ default: form.SettingsForm })));
+const WebhookForm = lazy(() => import("./WebhookForm.tsx"));
 const FORM_HEIGHT = 340;
 
 function SettingsPanel({ webhook }: { webhook: Webhook }) {
+  const change = useChangeWebhook(webhook.webhookId);
   return (
     <Panel title="Settings">
       <Stack>
         <EnabledSwitch webhook={webhook} />
         <Divider />
         <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-          <SettingsForm webhook={webhook} />
+          <WebhookForm
+            endpoint={webhook}
+            saving={change}
+            onSubmit={(settings) =>
+              change.mutate(changesOf(toSettings(webhook), settings), { onSuccess: () => notify("Settings saved.") })
+            }
+          />
         </Suspense>
       </Stack>
     </Panel>
@@ -95,7 +103,7 @@ function EnabledSwitch({ webhook }: { webhook: Webhook }) {
           if (!change.isPending) change.mutate({ enabled: event.currentTarget.checked });
         }}
       />
-      {change.error !== null && <ErrorNotice title="Could not change this" error={change.error} />}
+      <ErrorNotice title="Could not change this" error={change.error} />
     </Stack>
   );
 }

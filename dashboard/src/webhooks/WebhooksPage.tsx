@@ -1,4 +1,4 @@
-import { Button, Card, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Button, Card, Grid, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconWebhook } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
@@ -14,7 +14,6 @@ import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
-import classes from "./webhooks.module.css";
 import { focusMainIfLost, focusOnMount, useIsOnTop } from "../ui/window-focus.ts";
 
 export function Component() {
@@ -81,14 +80,7 @@ function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void 
     >
       {create.data === undefined ? (
         <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-          <WebhookForm
-            submit="Add endpoint"
-            failed="Could not add the endpoint"
-            isBusy={create.isPending}
-            error={create.error}
-            onSubmit={(settings) => create.mutate(settings)}
-            onCancel={close}
-          />
+          <WebhookForm saving={create} onSubmit={create.mutate} onCancel={close} />
         </Suspense>
       ) : (
         <CreatedWebhook webhook={create.data} onClose={close} />
@@ -140,29 +132,33 @@ function EndpointCard({ webhook, health }: EndpointCardProps) {
   const sums = known && sumHours(known.hours);
   return (
     <Card component="li" withBorder padding="lg" className={link.card}>
-      <div className={classes.endpoint}>
-        <Stack gap={6} miw={0}>
-          <EndpointState webhook={webhook} sums={sums} />
-          <Title order={2} size="h4">
-            <Link to={`/webhooks/${webhook.webhookId}`} className={link.cover}>
-              {endpointName(webhook)}
-            </Link>
-          </Title>
-          <Text size="sm" c="dimmed" ff="monospace" style={{ overflowWrap: "anywhere" }}>
-            {webhook.url}
-          </Text>
-          <Text size="sm" c="dimmed">
-            {webhook.eventTypes.join(", ") || "All events"}
-          </Text>
-        </Stack>
-        <Stack gap={6}>
-          <HealthNumbers sums={health === null ? null : sums} />
-          <HourBars hours={health && known ? fillHours(health.since, known.hours) : []} />
-          <Group className={link.above} w="fit-content">
-            <LastSent last={known?.last} />
-          </Group>
-        </Stack>
-      </div>
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, sm: 7, md: 8 }}>
+          <Stack gap={6}>
+            <EndpointState webhook={webhook} sums={sums} />
+            <Title order={2} size="h4">
+              <Link to={`/webhooks/${webhook.webhookId}`} className={link.cover}>
+                {endpointName(webhook)}
+              </Link>
+            </Title>
+            <Text size="sm" c="dimmed" ff="monospace" style={{ overflowWrap: "anywhere" }}>
+              {webhook.url}
+            </Text>
+            <Text size="sm" c="dimmed">
+              {webhook.eventTypes.join(", ") || "All events"}
+            </Text>
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, sm: 5, md: 4 }}>
+          <Stack gap={6}>
+            <HealthNumbers sums={health === null ? null : sums} />
+            <HourBars hours={health && known ? fillHours(health.since, known.hours) : []} />
+            <Group className={link.above} w="fit-content">
+              <LastSent last={known?.last} />
+            </Group>
+          </Stack>
+        </Grid.Col>
+      </Grid>
       {troubleWords(webhook, Date.now()) !== null && (
         <div className={link.above} style={{ marginTop: "var(--mantine-spacing-md)" }}>
           <TroubleNotice webhook={webhook} />

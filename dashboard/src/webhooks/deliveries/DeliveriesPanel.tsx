@@ -79,11 +79,11 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
       }
     >
       <Stack>
-        <div className={classes.filters}>
+        <Group gap="xs">
           <SegmentedControl
             aria-label="Filter by status"
             size="xs"
-            fullWidth
+            flex="1 1 260px"
             data={Object.entries(STATUSES).map(([value, [label]]) => ({ value, label }))}
             value={filter.status ?? "all"}
             onChange={
@@ -93,6 +93,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
           <NativeSelect
             aria-label="Filter by event"
             size="xs"
+            flex="1 0 180px"
             data={EVENTS}
             value={filter.eventType ?? ""}
             onChange={
@@ -100,7 +101,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
                 show({ ...filter, eventType: (value || undefined) as DeliveryFilter["eventType"] }) // one of EVENTS
             }
           />
-        </div>
+        </Group>
         <Unread query={deliveries} what="deliveries" heights={[52, 52, 52, 52, 52]} />
         {shown?.length === 0 && !deliveries.isPlaceholderData && <NoDeliveries {...filter} />}
         {shown !== undefined && shown.length > 0 && (

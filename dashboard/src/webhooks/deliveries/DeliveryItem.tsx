@@ -93,7 +93,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
           Send again
         </SmallButton>
       </Group>
-      {redeliver.error !== null && <ErrorNotice title="Could not send again" error={redeliver.error} />}
+      <ErrorNotice title="Could not send again" error={redeliver.error} />
       <Facts
         of={{
           "webhook-id": <code>{eventId}</code>,
