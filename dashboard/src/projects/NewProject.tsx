@@ -7,7 +7,7 @@ import { useOnce } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { eachStep, filmKeys, projectKeys } from "./prediction-cache.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
-import { isChangedElsewhere } from "../ui/errors.ts";
+import { unless } from "../ui/errors.ts";
 import { FormWindow } from "../ui/windows.tsx";
 
 type NewProjectProps = {
@@ -97,7 +97,5 @@ async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: s
   if (place === 0 || place === others.length) return;
   await keyframe.films
     .change(filmId, { projectIds: others.toSpliced(place, 0, projectId) }, { unchangedSince: film })
-    .catch((error: unknown) => {
-      if (!isChangedElsewhere(error)) throw error;
-    });
+    .catch(unless("precondition_failed"));
 }

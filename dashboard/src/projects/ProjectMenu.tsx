@@ -8,7 +8,7 @@ import { useKeyframe } from "../services.ts";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
 import { runningOf } from "./prediction-cache.ts";
 import { editLists, useChangeProject } from "./project-queries.ts";
-import { isRefusal, unlessGone } from "../ui/errors.ts";
+import { isRefusal, unless, unlessGone } from "../ui/errors.ts";
 
 type Props = { project: ListedProject; onDeleted: () => void };
 
@@ -129,8 +129,6 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
 async function cancelRunning(keyframe: KeyframeClient, projectId: string): Promise<void> {
   for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100 })) {
     if (hasEnded(prediction)) continue;
-    await keyframe.cancel(prediction).catch((error: unknown) => {
-      if (!isRefusal(error, "generation_ended")) throw error;
-    });
+    await keyframe.cancel(prediction).catch(unless("generation_ended"));
   }
 }

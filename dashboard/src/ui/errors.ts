@@ -20,10 +20,13 @@ export const isRefusal = (error: unknown, ...codes: string[]): boolean =>
 /** Deleted, unknown, or another user's. */
 export const isGone = (error: unknown): boolean => isRefusal(error, "not_found");
 
+/** For a request whose refusal with this code is fine. */
+export const unless = (code: string) => (error: unknown) => {
+  if (!isRefusal(error, code)) throw error;
+};
+
 /** For a deletion: what is gone is deleted, and an earlier answer was lost. */
-export function unlessGone(error: unknown): void {
-  if (!isGone(error)) throw error;
-}
+export const unlessGone = unless("not_found");
 
 /** Somebody changed it since it was read here. */
 export const isChangedElsewhere = (error: unknown): boolean => isRefusal(error, "precondition_failed");

@@ -64,14 +64,25 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
       title="Deliveries"
       actions={
         <Group gap="xs" wrap="nowrap">
-          <NewerDeliveries
-            count={newer}
-            onShow={() => {
-              showNewer();
-              setOpen(open.filter((id) => read?.some(({ deliveryId }) => deliveryId === id)));
-            }}
-            onGoneWithFocus={() => list.current?.querySelector("button")?.focus()}
-          />
+          <VisuallyHidden role="status">
+            {newer > 0 && (newer === 1 ? "A new delivery" : `${newer} new deliveries`)}
+          </VisuallyHidden>
+          {newer > 0 && (
+            // Of the list that is held. Short, to fit beside a heading on a phone.
+            <Button
+              ref={movesFocus(() => list.current?.querySelector("button")?.focus())}
+              size="xs"
+              variant="light"
+              aria-label={`Show ${newer} new`}
+              px="xs"
+              onClick={() => {
+                showNewer();
+                setOpen(open.filter((id) => read?.some(({ deliveryId }) => deliveryId === id)));
+              }}
+            >
+              {newer} new
+            </Button>
+          )}
           <SmallButton classNames={{ section: classes.roomy }} Icon={IconHistory} onClick={recovery.open}>
             Recover…
           </SmallButton>
@@ -131,33 +142,6 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
       </Stack>
       <RecoverWindow webhook={webhook} isOpen={isRecovering} onClose={recovery.close} />
     </Panel>
-  );
-}
-
-type NewerDeliveriesProps = { count: number; onShow: () => void; onGoneWithFocus: () => void };
-
-/**
- * Shows how many newer deliveries are hidden while the list is held. Short, to fit beside a heading on a phone.
- */
-function NewerDeliveries({ count, onShow, onGoneWithFocus }: NewerDeliveriesProps) {
-  return (
-    <>
-      <VisuallyHidden role="status">
-        {count > 0 && (count === 1 ? "A new delivery" : `${count} new deliveries`)}
-      </VisuallyHidden>
-      {count > 0 && (
-        <Button
-          ref={movesFocus(onGoneWithFocus)}
-          size="xs"
-          variant="light"
-          aria-label={`Show ${count} new`}
-          px="xs"
-          onClick={onShow}
-        >
-          {count} new
-        </Button>
-      )}
-    </>
   );
 }
 
