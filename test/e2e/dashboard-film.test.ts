@@ -218,10 +218,15 @@ test("a film → the next shot is made from this one's last frame, without a fir
   await runStep(page, "Last frame");
   const next = page.getByRole("button", { name: "Next shot" });
   await next.press("Enter");
-  await page.getByRole("dialog", { name: "New shot" }).getByLabel("Title").waitFor();
+  const shot = page.getByRole("dialog", { name: "New shot" });
+  await shot.getByLabel("Title").fill("Not wanted");
   await page.keyboard.press("Escape");
   await until("the focus", () => next.evaluate((it) => it === document.activeElement));
   await next.click();
+  expect(await shot.getByLabel("Title").inputValue()).toBe("Not wanted");
+  await shot.getByRole("button", { name: "Cancel" }).click();
+  await next.click();
+  expect(await shot.getByLabel("Title").inputValue()).toBe("");
   await fillShot("Open sea");
   await stepCard(page, "Video").getByAltText("Last frame of the shot before").waitFor();
   await runStep(page, "Video");
