@@ -331,6 +331,47 @@ test("another model, its values and two images are chosen → the step is made s
   expect([again?.model, again?.input]).toEqual([first?.model, first?.input]);
 });
 
+test("an earlier frame is pressed twice; while it is uploaded, the model and another step's prompt are changed → one copy is chosen, also after a reload, and those changes stay; a frame that cannot be read → said", async () => {
+  const { page, context, watch } = await visit({ session: film.person.session });
+  const isUploaded = Promise.withResolvers<void>();
+  let uploads = 0;
+  await context.route("**/projects/reference-images", async (route) => {
+    uploads++;
+    await isUploaded.promise;
+    await route.continue();
+  });
+  await openStudio(page, film.projectId);
+  const card = stepCard(page, "First frame");
+  const settings = card.getByRole("button", { name: "Settings" });
+  const frames = card.getByRole("group", { name: "Earlier pictures" }).getByRole("button");
+  await settings.click();
+  await frames.first().dblclick();
+  const [, model = ""] = await card
+    .getByLabel("Model")
+    .locator("option")
+    .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
+  await card.getByLabel("Model").selectOption(model);
+  await settings.click();
+  await stepCard(page, "Last frame").getByRole("button", { name: "Settings" }).click();
+  await stepCard(page, "Last frame").getByLabel("Prompt for this step").fill("At night");
+  isUploaded.resolve();
+  await page.waitForFunction(() => Object.values(localStorage).some((kept) => kept.includes('"references":["')));
+  await page.reload();
+  await settings.click();
+  await card.getByRole("button", { name: "Remove reference image 1" }).waitFor();
+  await card.locator("[aria-pressed=true]").waitFor();
+  expect([uploads, await card.getByLabel("Model").inputValue()]).toEqual([1, model]);
+  await card.getByRole("button", { name: "Remove reference image" }).click();
+  await stepCard(page, "Last frame").getByRole("button", { name: "Settings: custom prompt" }).waitFor();
+
+  watch.allow(/Failed to load resource/);
+  await context.route("**/keyframe-outputs/**", (route) =>
+    route.request().resourceType() === "fetch" ? route.abort() : route.continue(),
+  );
+  await frames.last().press("Enter");
+  await card.getByText("Could not read the picture. Check your connection, then try again.").waitFor();
+});
+
 test("“End at the last frame” is taken back → the next video has none; the aspect ratio is chosen → the next frame has it", async () => {
   const { person, projectId, make } = await newFilm();
   await make("first-frame");

@@ -22,7 +22,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
   const navigate = useNavigate();
   const [typed, setTyped] = useDraft("new project", NO_TEXTS);
   const create = useCreateProject({ filmId, after }, (projectId) => {
-    setTyped(NO_TEXTS);
+    setTyped(() => NO_TEXTS);
     void navigate(`/projects/${projectId}`);
   });
   const noun = filmId === undefined ? "project" : "shot";
@@ -31,7 +31,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
     onClose();
   };
   const cancel = () => {
-    setTyped(NO_TEXTS);
+    setTyped(() => NO_TEXTS);
     close();
   };
   return (
@@ -41,7 +41,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
         texts={typed}
         isBusy={create.isPending}
         error={create.error}
-        onTyped={setTyped}
+        onTyped={(texts) => setTyped(() => texts)}
         onSubmit={create.mutate}
         onCancel={cancel}
       />

@@ -32,7 +32,7 @@ type Props = {
   texts: TextsState;
   models: Model[] | undefined;
   options: StepOptions;
-  onOptions: (options: StepOptions) => void;
+  onOptions: (changed: Partial<StepOptions>) => void;
   poster?: string | undefined;
   notYet?: string | null;
   /** The frame of another shot that it starts on or looks like. */
