@@ -24,6 +24,9 @@ const untilShows = (image: Locator, { predictionId }: Prediction) =>
     image.evaluate((one: HTMLImageElement, id) => one.src.includes(id) && one.naturalWidth > 0, predictionId),
   );
 
+const untilHasFocus = (within: Locator) =>
+  until("the focus", () => within.evaluate((one) => one.contains(document.activeElement)));
+
 /** Also while a description is open or a conflict shows. */
 const untilGenerateIsInWindow = (page: Page) =>
   until("every Generate button is in the window", async () => {
@@ -132,7 +135,10 @@ test("a picture is enlarged, then two are compared by keyboard → each with its
   await one.waitFor({ state: "detached" });
   await untilFocused(enlarge);
 
+  const history = page.getByRole("dialog", { name: "History of the first frame" });
   await page.getByRole("button", { name: "History of the first frame" }).press("Enter");
+  await history.getByRole("button", { name: "Enlarge" }).first().press("Enter");
+  await one.getByRole("button", { name: "Close" }).click(); // it is above the history
   const compare = page.getByRole("button", { name: "Compare" });
   await compare.first().press("Enter");
   await page.getByText("Press Compare on the other take.").waitFor();
@@ -150,7 +156,7 @@ test("a picture is enlarged, then two are compared by keyboard → each with its
   expect(boxes[0]?.y).toBe(boxes[1]?.y);
   await page.keyboard.press("Escape");
   await two.waitFor({ state: "detached" });
-  await page.getByRole("dialog", { name: "History of the first frame" }).waitFor();
+  await untilHasFocus(history);
 });
 
 test("a phone → first frame, last frame, video; the step that was used is shown again after a reload", async () => {
@@ -479,10 +485,15 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await page.keyboard.press("Escape");
   await card.getByRole("button", { name: "Cancel" }).click();
   await card.getByText("Done, last run canceled").waitFor();
-  await more(await historyOf("first frame"), "Delete");
+  await (await historyOf("first frame")).getByRole("button", { name: "Enlarge" }).click();
+  const large = page.getByRole("dialog", { name: /^(First frame|Take)$/ });
+  await more(large, "Delete");
   await dialog.getByRole("button", { name: "Delete picture" }).click();
+  await large.getByText("The take was deleted.").waitFor();
   await frames.getByText("Nothing here").waitFor();
-  await until("the focus", () => frames.evaluate((one) => one.contains(document.activeElement)));
+  await untilHasFocus(large);
+  await page.keyboard.press("Escape");
+  await untilHasFocus(frames);
   await page.keyboard.press("Escape");
   await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
   await card.getByText("First frame of this video was deleted").waitFor();
