@@ -579,6 +579,33 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await card.getByText("Could not start").waitFor({ state: "detached" });
 });
 
+test("the chosen model is gone at the provider → said, and the settings have the default; the inputs of that run are used again → without the model, said", async () => {
+  const { person, projectId } = await newFilm();
+  const { steps } = await person.keyframe.models();
+  const model = `gone/${crypto.randomUUID()}`;
+  const sql = openDatabase();
+  await sql`
+    insert into keyframe.models (step, model, label, vendor, position, controls)
+    values ('first-frame', ${model}, 'Gone', 'Test', 100000, '{"prompt": {"field": "prompt"}}')`;
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 409/);
+  await openStudio(page, projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("Model").selectOption(model);
+  await card.getByLabel("Prompt for this step").fill(uniquePrompt(`[[fault:model_gone=${model}]]`));
+  await card.getByRole("button", { name: "Generate" }).click();
+  await card.getByText("Model not available").waitFor();
+  const byDefault = steps.find(({ step }) => step === "first-frame")?.models.find(({ isDefault }) => isDefault);
+  await card.getByText(`${byDefault?.label} · `).waitFor();
+  await card.getByRole("button", { name: "History of the first frame" }).click();
+  await page.getByRole("button", { name: "Use these inputs" }).click();
+  const words = "The inputs of that picture are set, without what can no longer be used:";
+  await page.getByText(`${words} the model ${model}.`).waitFor();
+  await person.keyframe.deleteProject(projectId);
+  await sql`delete from keyframe.models where model = ${model}`;
+});
+
 test("the prompt is changed and not saved, and a step is generated → it is saved first, and the step uses it", async () => {
   const person = await newPerson();
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "Old" });
