@@ -337,9 +337,9 @@ test("another model, its values and two images are chosen → the step is made s
   expect([again?.model, again?.input]).toEqual([first?.model, first?.input]);
 });
 
-test("an earlier frame is pressed twice; while it is uploaded, the model and another step's prompt are changed → one copy is chosen, also after a reload, and those changes stay; a frame that cannot be read → said", async () => {
+test("an earlier frame is pressed twice; while it is uploaded, the model and another step's prompt are changed → one copy is chosen, also after a reload, and those changes stay; a frame that cannot be read → said; signed out during an upload → nothing is kept", async () => {
   const { page, context, watch } = await visit({ session: film.person.session });
-  const isUploaded = Promise.withResolvers<void>();
+  let isUploaded = Promise.withResolvers<void>();
   let uploads = 0;
   await context.route("**/projects/reference-images", async (route) => {
     uploads++;
@@ -376,6 +376,19 @@ test("an earlier frame is pressed twice; while it is uploaded, the model and ano
   );
   await frames.last().press("Enter");
   await card.getByText("Could not read the picture. Check your connection, then try again.").waitFor();
+
+  await context.unroute("**/keyframe-outputs/**");
+  isUploaded = Promise.withResolvers<void>();
+  await frames.last().press("Enter");
+  await until("the upload", () => uploads === 2);
+  await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByLabel("Email").waitFor();
+  const answered = page.waitForResponse("**/projects/reference-images");
+  isUploaded.resolve();
+  await (await answered).finished();
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  expect(await page.evaluate(() => Object.keys(localStorage))).not.toContainEqual(expect.stringContaining("draft"));
 });
 
 test("“End at the last frame” is taken back → the next video has none; the aspect ratio is chosen → the next frame has it", async () => {

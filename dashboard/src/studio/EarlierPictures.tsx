@@ -77,9 +77,9 @@ export function EarlierPictures({ project, images, max, onChange }: Props) {
             <Thumb prediction={frame} alt={`${STEP_NAME[frame.step]}: ${frame.input.prompt}`} />
           </UnstyledButton>
         ))}
-        {uploads.map((path) => (
+        {uploads.map((path, at) => (
           <UnstyledButton key={path} {...toggle(path)}>
-            <Frame project={project} frame={path} alt="Uploaded image" />
+            <Frame project={project} frame={path} alt={`Uploaded image ${at + 1}`} />
           </UnstyledButton>
         ))}
       </Group>

@@ -36,7 +36,9 @@ export function useAddReference(onAdded: (path: string, image: Blob | Prediction
       queries.setQueryData(referenceKey(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
       return referenceImagePath;
     },
-    onSuccess: onAdded,
+    onSuccess: (path, image) => {
+      if (queries.isMutating({ mutationKey }) > 0) onAdded(path, image); // signed out meanwhile, it is forgotten
+    },
   });
   const mutate: typeof add.mutate = (...given) => {
     if (queries.isMutating({ mutationKey }) === 0) add.mutate(...given);
