@@ -6251,7 +6251,9 @@ begin
       row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by e.lane_id) as of_lane
     from endpoint e
     cross join lateral (
-      select p.id, p.attempts, p.event_id, p.next_attempt_at, row_number() over (order by p.next_attempt_at) as turn
+      select p.id, p.attempts, p.event_id, p.next_attempt_at,
+        -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
+        row_number() over (order by p.next_attempt_at rows unbounded preceding) as turn
       from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
       order by p.next_attempt_at

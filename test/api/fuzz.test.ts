@@ -63,6 +63,8 @@ beforeAll(async () => {
   const some = (make: () => Promise<Real>) => Promise.all(Array.from({ length: 10 }, make));
   const stranger = await signUp();
   const foreign = await some(async () => ({ projectId: await stranger.createProject() }));
+  // Without one of its own, what changes a take could find that it was deleted.
+  const take = await user.finish(await user.start("first-frame", { projectId: await user.createProject() }));
   const webhooks = await some(async () => ({ webhookId: (await register(newcomer, { url: receiver.url })).webhookId }));
   const sent = await newcomer.post(`/api/webhooks/${webhooks[0]?.webhookId}/test`, {});
   scene.real = { ...scene.real, ...webhooks[0], deliveryId: Object(sent.data).deliveryId };
@@ -70,6 +72,7 @@ beforeAll(async () => {
   const starts = [{}, ...foreign.slice(0, 7)];
   reals = {
     cancelPrediction: [await scene.freshRun(), {}],
+    deletePrediction: [{ projectId: take.projectId, firstFrameId: take.predictionId }],
     deleteProject: await some(() => scene.freshProject()),
     deleteFilm: await some(() => scene.freshFilm()),
     // One that may be switched off gets no tests.
