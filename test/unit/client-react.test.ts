@@ -165,7 +165,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Take", { status: "loading" });
     (await next(GET_TAKE)).refuse(404, "not_found");
     await shows("Take", { status: "failed" });
-    expect(await page.locator("#Take output").innerText()).not.toContain("data");
+    expect(await page.locator("#Take output").textContent()).not.toContain("data");
   });
 
   test("the page is hidden → the poll ends, and what is shown stays; visible again → everything is read at once", async () => {

@@ -115,7 +115,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           onCancel={cancel.mutate}
         />
         {error !== null && <ErrorNotice title="Could not start" error={error} />}
-        {latest?.error != null && <PredictionFailure error={latest.error} step={step} />}
+        {latest?.error != null && <PredictionFailure error={latest.error} />}
         {take.newer !== null && (
           <Group gap="sm" wrap="nowrap" className={screen.large}>
             <Thumb key={take.newer.predictionId} prediction={take.newer} alt={`New ${STEP_NAME[step].toLowerCase()}`} />
@@ -151,8 +151,8 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
   );
 }
 
-function PredictionFailure({ error, step }: { error: NonNullable<Prediction["error"]>; step: Step }) {
-  const remedy = remedyFor(error, step);
+function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
+  const remedy = remedyFor(error);
   const title = failureTitle(error);
   return (
     <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={title ?? error.message}>

@@ -52,7 +52,9 @@ const tree = (parts: Part[]) =>
 /** What the tests call in the page, as text. */
 const page = {
   version,
-  changeUser: () => void (client = signIn()),
+  changeUser: () => {
+    client = signIn();
+  },
   show: (...parts: Part[]) => root.render(tree(parts)),
   html: (...parts: Part[]) => renderToString(tree(parts)),
   setHidden: (isHidden: boolean) => {
