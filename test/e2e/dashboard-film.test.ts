@@ -365,10 +365,19 @@ test("a film of videos → plays one after the other, and downloads as one MP4 w
   await page.getByText("Shot 1 of 3: Day").waitFor();
   await page.getByLabel("Shot 1: Day").evaluate(async (element: HTMLVideoElement) => {
     element.muted = true;
+    element.focus();
+    await element.requestFullscreen();
     await element.play();
     element.currentTime = element.duration - 0.2;
   });
   await page.getByText("Shot 2 of 3: Night").waitFor();
+  const second = page.getByLabel("Shot 2: Night");
+  await until("it plays", () => second.evaluate((one: HTMLVideoElement) => !one.paused && one.currentTime > 0));
+  expect(await second.evaluate((one) => [document.fullscreenElement === one, document.activeElement === one])).toEqual([
+    true,
+    true,
+  ]);
+  await page.evaluate(() => document.exitFullscreen());
 
   const form = page.getByRole("dialog", { name: "Download film" });
   const open = async () => {

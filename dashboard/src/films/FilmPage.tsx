@@ -108,7 +108,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   );
 }
 
-/** Plays the videos of the shots one after the other. */
+/** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
 function FilmPlayer({ shots }: { shots: Shot[] }) {
   const [played, setPlayed] = useState(0);
   const videos = shots.flatMap(({ title, takes: { video } }, at) =>
@@ -121,7 +121,6 @@ function FilmPlayer({ shots }: { shots: Shot[] }) {
     <>
       <div className={screen.screen}>
         <FilmVideo
-          key={output.path}
           prediction={video}
           output={output}
           label={`Shot ${number}: ${title}`}

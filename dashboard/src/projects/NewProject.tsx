@@ -44,7 +44,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
       });
       void queries.invalidateQueries({ queryKey: projectKeys.lists });
       void queries.invalidateQueries({ queryKey: filmKeys.all });
-      setTyped(NO_TEXTS);
+      setTyped(() => NO_TEXTS);
       void navigate(`/projects/${project.projectId}`);
     },
   );
@@ -59,7 +59,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
     value: texts[name],
     error: (isTried || texts[name] !== "") && problems[name],
     onChange: (event: { currentTarget: { value: string } }) =>
-      setTyped({ ...texts, [name]: event.currentTarget.value }),
+      setTyped((all) => ({ ...all, [name]: event.currentTarget.value })),
   });
   const close = () => {
     setTried(false);
@@ -73,7 +73,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
       failed={`Could not create the ${noun}`}
       isOpen={isOpen}
       onClose={close}
-      onCancel={() => setTyped(NO_TEXTS)}
+      onCancel={() => setTyped(() => NO_TEXTS)}
       saving={create}
       onSubmit={(form) => {
         setTried(true);

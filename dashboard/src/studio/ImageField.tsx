@@ -34,7 +34,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
   const problem = refusal ?? (error === null ? null : errorSentence(error));
   const isFull = images.length >= max;
   const take = (file: File | null | undefined) => {
-    if (file == null || add.isPending || (isFull && !isOne)) return;
+    if (file == null || (isFull && !isOne)) return;
     const reason = refuseImage(file);
     setRefusal(reason);
     if (reason === null) add.mutate(file);

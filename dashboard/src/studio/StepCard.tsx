@@ -32,7 +32,7 @@ type Props = {
   texts: TextsState;
   models: Model[] | undefined;
   options: StepOptions;
-  onOptions: (options: StepOptions) => void;
+  onOptions: (changed: Partial<StepOptions>) => void;
   poster?: string | undefined;
   notYet?: string | null;
   /** The frame of another shot that it starts on or looks like. */
@@ -113,7 +113,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           cancel={cancel}
         />
         <ErrorNotice title="Could not start" error={starting.error} />
-        {latest?.error != null && <PredictionFailure error={latest.error} step={step} />}
+        {latest?.error != null && <PredictionFailure error={latest.error} />}
         {take.newer !== null && (
           <Group gap="sm" wrap="nowrap" className={screen.large}>
             <Thumb key={take.newer.predictionId} prediction={take.newer} alt={`New ${STEP_NAME[step].toLowerCase()}`} />
@@ -149,8 +149,8 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
   );
 }
 
-function PredictionFailure({ error, step }: { error: NonNullable<Prediction["error"]>; step: Step }) {
-  const remedy = remedyFor(error, step);
+function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
+  const remedy = remedyFor(error);
   const title = failureTitle(error);
   return (
     <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={title ?? error.message}>

@@ -77,10 +77,10 @@ export function TakeMedia({ prediction, label, ...player }: MediaProps) {
   );
 }
 
-/** A fresh URL is used only while the video is paused; playback continues at the same time. */
+/** A fresh URL is used only while the video is paused; playback continues at the same time. Another file begins at its start. */
 export function FilmVideo({
   prediction,
-  output: { url, width, height },
+  output: { url, path, width, height },
   label,
   ...player
 }: MediaProps & { output: Output }) {
@@ -101,6 +101,11 @@ export function FilmVideo({
   useEffect(() => {
     if (element.current === null || element.current.paused || element.current.error !== null) switchToFreshUrl();
   }, [url]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another file is a reason
+  useEffect(() => {
+    goOnAt.current = 0;
+    setAddress(url);
+  }, [path]);
 
   if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
   return (

@@ -20,7 +20,7 @@ import classes from "./studio.module.css";
 import { TextsPanel } from "./texts/TextsPanel.tsx";
 import { MONEY_KEY } from "../usage/use-usage.ts";
 import { useTexts } from "./texts/use-texts.ts";
-import { useModels } from "./use-models.ts";
+import { MODELS_KEY, useModels } from "./use-models.ts";
 
 export function Component() {
   const { projectId = "" } = useParams();
@@ -133,8 +133,10 @@ function Watch({ prediction: { projectId, step, predictionId } }: { prediction: 
     queryKey: projectKeys.watch(predictionId),
     queryFn: async ({ signal }) => {
       const onProgress = (prediction: Prediction) => storePrediction(queries, prediction);
-      await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
+      const ended = await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
       void queries.invalidateQueries({ queryKey: MONEY_KEY });
+      const isModelGone = ended.requestedModel !== null || ended.error?.code === "model_unavailable";
+      if (isModelGone) void queries.invalidateQueries({ queryKey: MODELS_KEY });
       return null;
     },
     staleTime: Number.POSITIVE_INFINITY,

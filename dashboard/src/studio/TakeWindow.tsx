@@ -5,7 +5,7 @@ import type { Prediction } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { clockTime } from "../ui/format-time.ts";
-import { useIsOnTop, useOpened } from "../ui/window-focus.ts";
+import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, type TakesProps } from "./AboutTake.tsx";
 import { TakeMedia } from "./StepScreen.tsx";
 import screen from "./screen.module.css";
@@ -43,6 +43,7 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
       onClose={onClose}
       title={isTwo ? `Compare: ${name}` : name}
     >
+      <KeepFocus key={takes.length} />
       <ErrorNotice title="Could not change the project" error={select.error} />
       {(read[0] === null || (isTwo && read[1] === null)) && <Text>The take was deleted.</Text>}
       {takes.length === 2 && first?.step === "video" ? (

@@ -14,7 +14,7 @@ import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
-import { focusMainIfLost, focusOnMount, useIsOnTop } from "../ui/window-focus.ts";
+import { focusIfLost, focusOnMount, useIsOnTop } from "../ui/window-focus.ts";
 
 export function Component() {
   const read = useWebhooks();
@@ -74,7 +74,7 @@ function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void 
       opened={isOpen}
       closeOnEscape={useIsOnTop(isOpen)}
       onClose={close}
-      onExitTransitionEnd={focusMainIfLost} // the button of an empty page goes with the first endpoint
+      onExitTransitionEnd={focusIfLost} // the button of an empty page goes with the first endpoint
       title={create.data === undefined ? "Add endpoint" : "Endpoint added"}
       size="lg"
     >
