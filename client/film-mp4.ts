@@ -52,7 +52,7 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
     stop();
     await output.finalize();
   } catch (error) {
-    await output.cancel();
+    await output.cancel().catch(() => undefined); // it rejects when the file has failed: the error says why
     throw error;
   } finally {
     for (const input of inputs) input.dispose();

@@ -1,7 +1,7 @@
 import type { FilmWithShots, Output } from "./types.ts";
 
 /**
- * - `video_missing`: a shot has no video yet; the message names each.
+ * - `video_missing`: a shot has no video yet, and the message names each; or the film has no shots.
  * - `download_failed`: a video did not arrive. Try again.
  * - `cannot_join`: this browser cannot read or encode the shots. A zip of them is the other way.
  * - `too_large`: more than memory holds. Give a file.
@@ -29,8 +29,9 @@ export type Sink = {
   signal: AbortSignal | undefined;
 };
 
-/** Which shots of a film have no video yet, as a sentence; null: none. */
+/** Which shots of a film have no video yet, or that it has none, as a sentence; null when it can be made. */
 export function missingVideos({ shots }: FilmWithShots): string | null {
+  if (shots.length === 0) return "This film has no shots yet.";
   const missing = shots.flatMap(({ title, takes }, at) => (takes.video?.output ? [] : [`${at + 1}, “${title}”`]));
   if (missing.length === 0) return null;
   return `No video yet: shot ${missing.join("; shot ")}. Generate it, or take the shot out of the film.`;
@@ -58,21 +59,19 @@ export async function downloadShots(
 }
 
 async function download(url: string, shot: string, signal: AbortSignal | undefined): Promise<Blob> {
-  let reason = "no answer";
+  let reason = "Storage did not answer";
   try {
     const response = await fetch(url, { signal: signal ?? null });
     if (response.ok) return await response.blob();
-    reason = `status ${response.status}`;
+    reason = `Storage answered with status ${response.status}`;
   } catch {
     signal?.throwIfAborted();
   }
-  const { origin, pathname } = new URL(url); // what follows them is a secret
-  const message = `Could not download ${shot}: ${reason} from ${origin}${pathname}. Try again: the others are kept.`;
-  throw new FilmError("download_failed", message);
+  throw new FilmError("download_failed", `Could not download ${shot}: ${reason}. Try again: the others are kept.`);
 }
 
 /** A title as a file name, without characters that mean something to a file system or a shell. */
 export function safeFileName(title: string): string {
   const safe = title.replace(/[\p{Cc}\\/:*?"'<>|$%!`\s]+/gu, " ").slice(0, 80);
-  return safe.replace(/^[. ]+|[. ]+$/g, "") || "Untitled";
+  return safe.replace(/^[. ]+|[. \p{Cs}]+$/gu, "") || "Untitled"; // Cs: half of a character that was cut
 }

@@ -4972,7 +4972,7 @@ begin
       return keyframe_private.mark_failed(row_now.id, 'provider_failed',
         coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
     when 'canceled' then
-      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was cancelled at the provider. Run the step again.', true);
+      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was canceled at the provider. Run the step again.', true);
     when 'aborted' then
       return keyframe_private.mark_failed(row_now.id, 'provider_aborted', 'The provider gave the run up before it started. Run the step again.', true);
     else

@@ -1,4 +1,5 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
+import { useMutation } from "@tanstack/react-query";
 import { createContext, useContext, useRef } from "react";
 import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
 import { randomKey } from "../../client/settings.ts";
@@ -20,7 +21,8 @@ export function createServices(config: Config): Services {
   const auth = new GoTrueClient({
     url: `${supabaseUrl}/auth/v1`,
     headers: { apikey: publishableKey },
-    storageKey: storageKeyOf(supabaseUrl),
+    // supabase-js's name, so that another page of this origin finds the session.
+    storageKey: `sb-${new URL(supabaseUrl).hostname.split(".")[0]}-auth-token`,
   });
   // Called before each request: Auth refreshes an expiring session.
   const getToken = async () => {
@@ -63,10 +65,6 @@ function refusalOf(status: number, answer: unknown): KeyframeError {
   return new KeyframeError(code, told || `The service answered ${status}.`, { status });
 }
 
-/** supabase-js's name, so that another page of this origin finds the session. */
-const storageKeyOf = (supabaseUrl: string): string =>
-  `sb-${new URL(supabaseUrl).hostname.split(".")[0] ?? ""}-auth-token`;
-
 export const ServicesContext = createContext<Services | null>(null);
 
 export function useServices(): Services {
@@ -77,6 +75,25 @@ export function useServices(): Services {
 
 /** The API as the signed-in user. */
 export const useKeyframe = (): KeyframeClient => useServices().keyframe;
+
+type Once = { idempotencyKey: string };
+
+/** A request that creates or sends something. A retry after a lost answer repeats nothing. */
+export function useOnce<Asked, Answer>(
+  send: (keyframe: KeyframeClient, asked: Asked, once: Once) => Promise<Answer>,
+  onDone: (answer: Answer) => unknown = () => undefined,
+) {
+  const keyframe = useKeyframe();
+  const { keyFor, forget } = useRepeatKey();
+  return useMutation({
+    mutationFn: (asked: Asked) => send(keyframe, asked, { idempotencyKey: keyFor(asked ?? null) }),
+    gcTime: 0, // a secret in the answer is dropped when it is no longer shown
+    onSuccess: (answer) => {
+      forget();
+      onDone(answer);
+    },
+  });
+}
 
 /** One Idempotency-Key per request body until it is answered: a retry after a lost answer repeats nothing. */
 export function useRepeatKey() {

@@ -77,7 +77,7 @@ export const generationSucceeded = z.strictObject({
 });
 
 /**
- * `generation.failed`: it failed at the provider or in the queue. Sent once for each prediction; a cancelled one sends nothing.
+ * `generation.failed`: it failed at the provider or in the queue. Sent once for each prediction; a canceled one sends nothing.
  * `error.retryable` says whether starting the step again can help.
  */
 export const generationFailed = z.strictObject({

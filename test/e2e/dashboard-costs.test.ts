@@ -79,6 +79,7 @@ test("a start over the budget → said before it, refused with what is left; a c
   await card.getByRole("button", { name: "Generate" }).click();
   const refusal = card.getByRole("alert").filter({ hasText: "Could not start" });
   await refusal.getByText("Your budget for this month has $0.10 of $0.10 left; this start can cost $0.101.").waitFor();
+  expect(await card.getByText("Your budget").and(page.locator(":visible")).count()).toBe(1); // not said twice
   await choose(page, "First frame", "Resolution", "1K");
   await refusal.waitFor({ state: "detached" });
   await card.getByText("Your budget has").waitFor({ state: "hidden" });

@@ -218,10 +218,15 @@ test("a film → the next shot is made from this one's last frame, without a fir
   await runStep(page, "Last frame");
   const next = page.getByRole("button", { name: "Next shot" });
   await next.press("Enter");
-  await page.getByRole("dialog", { name: "New shot" }).getByLabel("Title").waitFor();
+  const shot = page.getByRole("dialog", { name: "New shot" });
+  await shot.getByLabel("Title").fill("Not wanted");
   await page.keyboard.press("Escape");
   await until("the focus", () => next.evaluate((it) => it === document.activeElement));
   await next.click();
+  expect(await shot.getByLabel("Title").inputValue()).toBe("Not wanted");
+  await shot.getByRole("button", { name: "Cancel" }).click();
+  await next.click();
+  expect(await shot.getByLabel("Title").inputValue()).toBe("");
   await fillShot("Open sea");
   await stepCard(page, "Video").getByAltText("Last frame of the shot before").waitFor();
   await runStep(page, "Video");
@@ -360,10 +365,19 @@ test("a film of videos → plays one after the other, and downloads as one MP4 w
   await page.getByText("Shot 1 of 3: Day").waitFor();
   await page.getByLabel("Shot 1: Day").evaluate(async (element: HTMLVideoElement) => {
     element.muted = true;
+    element.focus();
+    await element.requestFullscreen();
     await element.play();
     element.currentTime = element.duration - 0.2;
   });
   await page.getByText("Shot 2 of 3: Night").waitFor();
+  const second = page.getByLabel("Shot 2: Night");
+  await until("it plays", () => second.evaluate((one: HTMLVideoElement) => !one.paused && one.currentTime > 0));
+  expect(await second.evaluate((one) => [document.fullscreenElement === one, document.activeElement === one])).toEqual([
+    true,
+    true,
+  ]);
+  await page.evaluate(() => document.exitFullscreen());
 
   const form = page.getByRole("dialog", { name: "Download film" });
   const open = async () => {
@@ -377,8 +391,9 @@ test("a film of videos → plays one after the other, and downloads as one MP4 w
   watch.allow(/status of 404/);
   await page.route(nightAddress, (route) => route.fulfill({ status: 404 }), { times: 1 });
   await start();
-  const refused = "Could not download shot 2, “Night”: status 404 from http";
-  await form.getByRole("alert").getByText(refused).waitFor();
+  const refused =
+    "Could not download shot 2, “Night”: Storage answered with status 404. Try again: the others are kept.";
+  await form.getByRole("alert").getByText(refused, { exact: true }).waitFor();
   expect(await form.getByRole("alert").evaluate((alert) => alert.scrollWidth - alert.clientWidth)).toBe(0);
   const held = Promise.withResolvers<Route>();
   await page.route(nightAddress, held.resolve, { times: 1 });

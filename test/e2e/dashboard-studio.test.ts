@@ -24,6 +24,9 @@ const untilShows = (image: Locator, { predictionId }: Prediction) =>
     image.evaluate((one: HTMLImageElement, id) => one.src.includes(id) && one.naturalWidth > 0, predictionId),
   );
 
+const untilHasFocus = (within: Locator) =>
+  until("the focus", () => within.evaluate((one) => one.contains(document.activeElement)));
+
 /** Also while a description is open or a conflict shows. */
 const untilGenerateIsInWindow = (page: Page) =>
   until("every Generate button is in the window", async () => {
@@ -132,7 +135,10 @@ test("a picture is enlarged, then two are compared by keyboard → each with its
   await one.waitFor({ state: "detached" });
   await untilFocused(enlarge);
 
+  const history = page.getByRole("dialog", { name: "History of the first frame" });
   await page.getByRole("button", { name: "History of the first frame" }).press("Enter");
+  await history.getByRole("button", { name: "Enlarge" }).first().press("Enter");
+  await one.getByRole("button", { name: "Close" }).click(); // it is above the history
   const compare = page.getByRole("button", { name: "Compare" });
   await compare.first().press("Enter");
   await page.getByText("Press Compare on the other take.").waitFor();
@@ -150,7 +156,7 @@ test("a picture is enlarged, then two are compared by keyboard → each with its
   expect(boxes[0]?.y).toBe(boxes[1]?.y);
   await page.keyboard.press("Escape");
   await two.waitFor({ state: "detached" });
-  await page.getByRole("dialog", { name: "History of the first frame" }).waitFor();
+  await untilHasFocus(history);
 });
 
 test("a phone → first frame, last frame, video; the step that was used is shown again after a reload", async () => {
@@ -275,7 +281,8 @@ test("another model, its values and two images are chosen → the step is made s
   await card.getByText("No earlier pictures yet.").waitFor();
   for (const seed of ["one", "two"]) {
     await card.locator("input[type=file]").setInputFiles(photoFile(person.email + seed));
-    await card.getByRole("button", { name: `Remove reference image ${seed === "one" ? 1 : 2}` }).waitFor();
+    const remove = card.getByRole("button", { name: `Remove reference image ${seed === "one" ? 1 : 2}` });
+    expect(await remove.boundingBox()).toMatchObject({ width: 24, height: 24 });
   }
   await page.reload();
   const words = `${model?.label} · ${resolution} · seed 7`;
@@ -329,6 +336,60 @@ test("another model, its values and two images are chosen → the step is made s
     return predictions.length === 2 ? predictions : undefined;
   });
   expect([again?.model, again?.input]).toEqual([first?.model, first?.input]);
+});
+
+test("an earlier frame is pressed twice; while it is uploaded, the model and another step's prompt are changed → one copy is chosen, also after a reload, and those changes stay; a frame that cannot be read → said; signed out during an upload → nothing is kept", async () => {
+  const { page, context, watch } = await visit({ session: film.person.session });
+  let isUploaded = Promise.withResolvers<void>();
+  let uploads = 0;
+  await context.route("**/projects/reference-images", async (route) => {
+    uploads++;
+    await isUploaded.promise;
+    await route.continue();
+  });
+  await openStudio(page, film.projectId);
+  const card = stepCard(page, "First frame");
+  const settings = card.getByRole("button", { name: "Settings" });
+  const frames = card.getByRole("group", { name: "Earlier pictures" }).getByRole("button");
+  await settings.click();
+  await frames.first().dblclick();
+  const [, model = ""] = await card
+    .getByLabel("Model")
+    .locator("option")
+    .evaluateAll((all) => all.map((one) => (one as HTMLOptionElement).value));
+  await card.getByLabel("Model").selectOption(model);
+  await settings.click();
+  await stepCard(page, "Last frame").getByRole("button", { name: "Settings" }).click();
+  await stepCard(page, "Last frame").getByLabel("Prompt for this step").fill("At night");
+  isUploaded.resolve();
+  await page.waitForFunction(() => Object.values(localStorage).some((kept) => kept.includes('"references":["')));
+  await page.reload();
+  await settings.click();
+  await card.getByRole("button", { name: "Remove reference image 1" }).waitFor();
+  await card.locator("[aria-pressed=true]").waitFor();
+  expect([uploads, await card.getByLabel("Model").inputValue()]).toEqual([1, model]);
+  await card.getByRole("button", { name: "Remove reference image" }).click();
+  await stepCard(page, "Last frame").getByRole("button", { name: "Settings: custom prompt" }).waitFor();
+
+  watch.allow(/Failed to load resource/);
+  await context.route("**/keyframe-outputs/**", (route) =>
+    route.request().resourceType() === "fetch" ? route.abort() : route.continue(),
+  );
+  await frames.last().press("Enter");
+  await card.getByText("Could not read the picture. Check your connection, then try again.").waitFor();
+
+  await context.unroute("**/keyframe-outputs/**");
+  isUploaded = Promise.withResolvers<void>();
+  await frames.last().press("Enter");
+  await until("the upload", () => uploads === 2);
+  await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await page.getByLabel("Email").waitFor();
+  const answered = page.waitForResponse("**/projects/reference-images");
+  isUploaded.resolve();
+  await (await answered).finished();
+  await page.evaluate(() => new Promise(requestAnimationFrame));
+  expect(await page.evaluate(() => Object.keys(localStorage))).not.toContainEqual(expect.stringContaining("draft"));
 });
 
 test("“End at the last frame” is taken back → the next video has none; the aspect ratio is chosen → the next frame has it", async () => {
@@ -393,7 +454,7 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await openStudio(page, projectId);
   const card = stepCard(page, "Video");
   const shows = ({ predictionId }: Prediction) =>
-    until("the video", async () => (await card.locator("video").getAttribute("src"))?.includes(predictionId));
+    until("the video", async () => (await card.locator("video[controls]").getAttribute("src"))?.includes(predictionId));
   await shows(newer);
   const historyOf = async (name: string) => {
     await page.getByRole("button", { name: `History of the ${name}` }).click();
@@ -407,6 +468,9 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   const videos = await historyOf("video");
   await videos.getByRole("button", { name: "Use as the shot" }).click();
   await shows(older);
+  await until("the picture of the new one", () =>
+    card.getByLabel("New video").evaluate((it) => it instanceof HTMLVideoElement && it.readyState > 1),
+  );
   const elsewhere = await newTab();
   await elsewhere.goto(page.url()); // the history is open there too
   const others = elsewhere.getByRole("dialog", { name: "History of the video" });
@@ -438,10 +502,15 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await page.keyboard.press("Escape");
   await card.getByRole("button", { name: "Cancel" }).click();
   await card.getByText("Done, last run canceled").waitFor();
-  await more(await historyOf("first frame"), "Delete");
+  await (await historyOf("first frame")).getByRole("button", { name: "Enlarge" }).click();
+  const large = page.getByRole("dialog", { name: /^(First frame|Take)$/ });
+  await more(large, "Delete");
   await dialog.getByRole("button", { name: "Delete picture" }).click();
+  await large.getByText("The take was deleted.").waitFor();
   await frames.getByText("Nothing here").waitFor();
-  await until("the focus", () => frames.evaluate((one) => one.contains(document.activeElement)));
+  await untilHasFocus(large);
+  await page.keyboard.press("Escape");
+  await untilHasFocus(frames);
   await page.keyboard.press("Escape");
   await stepCard(page, "First frame").getByText("Not generated yet").waitFor();
   await card.getByText("First frame of this video was deleted").waitFor();
@@ -525,6 +594,33 @@ test("an uploaded image is chosen as first frame → the video starts; of anothe
   await card.getByRole("button", { name: "Remove first frame" }).click();
   await card.getByText("Generate the first frame first.").waitFor();
   await card.getByText("Could not start").waitFor({ state: "detached" });
+});
+
+test("the chosen model is gone at the provider → said, and the settings have the default; the inputs of that run are used again → without the model, said", async () => {
+  const { person, projectId } = await newFilm();
+  const { steps } = await person.keyframe.models();
+  const model = `gone/${crypto.randomUUID()}`;
+  const sql = openDatabase();
+  await sql`
+    insert into keyframe.models (step, model, label, vendor, position, controls)
+    values ('first-frame', ${model}, 'Gone', 'Test', 100000, '{"prompt": {"field": "prompt"}}')`;
+  const { page, watch } = await visit({ session: person.session });
+  watch.allow(/status of 409/);
+  await openStudio(page, projectId);
+  const card = stepCard(page, "First frame");
+  await card.getByRole("button", { name: "Settings" }).click();
+  await card.getByLabel("Model").selectOption(model);
+  await card.getByLabel("Prompt for this step").fill(uniquePrompt(`[[fault:model_gone=${model}]]`));
+  await card.getByRole("button", { name: "Generate" }).click();
+  await card.getByText("Model not available").waitFor();
+  const byDefault = steps.find(({ step }) => step === "first-frame")?.models.find(({ isDefault }) => isDefault);
+  await card.getByText(`${byDefault?.label} · `).waitFor();
+  await card.getByRole("button", { name: "History of the first frame" }).click();
+  await page.getByRole("button", { name: "Use these inputs" }).click();
+  const words = "The inputs of that picture are set, without what can no longer be used:";
+  await page.getByText(`${words} the model ${model}.`).waitFor();
+  await person.keyframe.deleteProject(projectId);
+  await sql`delete from keyframe.models where model = ${model}`;
 });
 
 test("the prompt is changed and not saved, and a step is generated → it is saved first, and the step uses it", async () => {

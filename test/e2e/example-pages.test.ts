@@ -173,13 +173,13 @@ describe("examples/vite-react, the starter, on the packed client", { timeout: 15
     expect(html).not.toContain("127.0.0.1");
   });
 
-  test("its package.json → every version is exact and the one of this project; its code and styles are under 275 lines", async () => {
+  test("its package.json → every version is exact and the one of this project; its code and styles are under 285 lines", async () => {
     const read = async (path: string) => JSON.parse(await Deno.readTextFile(ROOT + path));
     const [starter, project] = [await read(`${FOLDER}/package.json`), await read("package.json")];
     const ours = { ...project.devDependencies, ...project.dependencies, "keyframe-client": project.version };
     const all: [string, string][] = Object.entries({ ...starter.dependencies, ...starter.devDependencies });
     expect(all.filter(([name, version]) => ours[name] !== version)).toEqual([]);
     const sources = [...Deno.readDirSync(`${ROOT}${FOLDER}/src`)].map(({ name }) => `src/${name}`);
-    expect(await linesOf(FOLDER, [...sources, "index.html", "vite.config.js"])).toBeLessThan(275);
+    expect(await linesOf(FOLDER, [...sources, "index.html", "vite.config.js"])).toBeLessThan(285);
   });
 });

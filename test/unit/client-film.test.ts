@@ -75,12 +75,13 @@ test.each([
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
 });
 
-test("no MP4, no encoder for shots that differ, more than memory holds, stopped while it writes → each ends with its code and its sentence", async () => {
+test("no shots, no MP4, no encoder for shots that differ, more than memory holds, stopped while it writes, a file that takes no more → each ends with its code and its sentence", async () => {
   const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
   const reason = (words: string) => [
     "cannot_join",
     `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`,
   ];
+  expect(await refused("[]")).toEqual(["video_missing", "This film has no shots yet."]);
   expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(reason("shot 2 is no MP4 that it can read"));
   const [code] = await refused(`[makeShot(1)], { downloads: new Map([["0", { size: 1_000_000_001 }]]) }`);
   expect(code).toBe("too_large");
@@ -88,6 +89,11 @@ test("no MP4, no encoder for shots that differ, more than memory holds, stopped 
     const onProgress = ({ doing, shot }) => doing === "joining" && shot === 2 && stopped.abort(new Error("Stopped."));
     refusal([makeShot(2), makeShot(2)], { onProgress, signal: stopped.signal });`;
   expect(await page.evaluate(stopAtSecond)).toEqual([undefined, "Stopped."]);
+  const full = `({ write: async () => { throw new Error("The disk is full."); }, abort: async () => undefined })`;
+  expect(await refused(`[makeShot(1)], { file: { createWritable: async () => ${full} } }`)).toEqual([
+    undefined,
+    "The disk is full.",
+  ]);
   const unlike = `Promise.all([makeShot(1), makeShot(2)]).then((made) => ((AudioEncoder = undefined), refusal(made)))`;
   expect(await page.evaluate(unlike)).toEqual(reason("their sound differs, and it has no encoder for sound"));
 });

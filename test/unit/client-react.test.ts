@@ -146,7 +146,7 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Project", { data: expect.objectContaining({ takes: projectWith(null, ENDED).takes }) });
   });
 
-  test("another component takes over → the poll goes on; the last one is unmounted → it ends; mounted again → reads anew", async () => {
+  test("another component takes over → the poll goes on; the last one is unmounted → it ends; mounted again, or under another user's client → reads anew", async () => {
     await show("Take", "Take");
     (await next(GET_TAKE)).answer(RUNNING, FIRST);
     const held = await next(GET_TAKE);
@@ -160,6 +160,12 @@ describe.each([18, 19] as const)("React %s", (version) => {
     await shows("Take", { status: "loading" });
     (await next(GET_TAKE)).answer(ENDED);
     await shows("Take", showing({ status: "succeeded" }));
+    await page.evaluate("page.changeUser()");
+    await show("Take");
+    await shows("Take", { status: "loading" });
+    (await next(GET_TAKE)).refuse(404, "not_found");
+    await shows("Take", { status: "failed" });
+    expect(await page.locator("#Take output").textContent()).not.toContain("data");
   });
 
   test("the page is hidden → the poll ends, and what is shown stays; visible again → everything is read at once", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Output, Prediction, ProjectWithPredictions, Step } from "../../client/index.ts";
+import type { Output, Prediction, ProjectWithPredictions } from "../../client/index.ts";
 import {
   laterPrediction,
   selectionOf,
@@ -148,6 +148,8 @@ describe("why a take is outdated", () => {
 });
 
 const AGAIN = "Try again.";
+const TOO_LARGE =
+  "Choose a lower resolution, a shorter video or another model, or ask an administrator to raise the upload limit in Storage.";
 const CHANGE = "Change the prompt or the image, then generate it again.";
 
 test.each<[code: string, retryable: boolean, message: string, remedy: string | null]>([
@@ -157,6 +159,7 @@ test.each<[code: string, retryable: boolean, message: string, remedy: string | n
   ["provider_failed", true, "The face came out again and again.", AGAIN],
   ["storage_unavailable", true, "The output could not be stored.", AGAIN],
   ["of_a_later_version", true, "Something new. Run the step again.", AGAIN],
+  ["output_too_large", false, "The provider's output is larger than 200 MiB.", TOO_LARGE],
   ["of_a_later_version", false, "Something new.", CHANGE],
   ["provider_rejected_input", false, "The provider rejected the input. Change the prompt or the images.", null],
   ["model_unavailable", false, "The provider does not have this model. Choose another, or name none.", null],
@@ -164,7 +167,7 @@ test.each<[code: string, retryable: boolean, message: string, remedy: string | n
 ])(
   "a failure with %s (retryable: %s), whatever words its message has → what to do, once",
   (code, retryable, message, remedy) => {
-    expect(remedyFor({ code, retryable, message }, "video")).toBe(remedy);
+    expect(remedyFor({ code, retryable, message })).toBe(remedy);
   },
 );
 
@@ -178,12 +181,4 @@ test.each<[code: string, stage: "input" | "output" | undefined, title: string | 
 ])("a failure with %s, its stage %s → %s above its message", (code, stage, title) => {
   const error = { code, retryable: false, message: "As the service says.", ...(stage && { stage }) };
   expect(failureTitle(error)).toBe(title);
-});
-
-test.each<[Step, remedy: string]>([
-  ["first-frame", "Ask an administrator to choose another model, or to raise the upload limit in Storage."],
-  ["last-frame", "Ask an administrator to choose another model, or to raise the upload limit in Storage."],
-  ["video", "Choose a shorter video, or raise the upload limit in Storage."],
-])("an output of %s that is too large → what to do about this step", (step, remedy) => {
-  expect(remedyFor({ code: "output_too_large", retryable: false, message: "Too large." }, step)).toBe(remedy);
 });

@@ -2,6 +2,7 @@ import {
   ActionIcon,
   Alert,
   AppShell,
+  Box,
   Burger,
   Container,
   Group,
@@ -35,7 +36,6 @@ import { Brand } from "../ui/Brand.tsx";
 import { monthWords } from "../ui/money.ts";
 import { useUsage } from "../usage/use-usage.ts";
 import { CrashBoundary } from "./CrashBoundary.tsx";
-import classes from "./layout.module.css";
 import { isPassing } from "./query-client.ts";
 
 /** Header, navigation and page. On a phone the navigation is behind the burger. */
@@ -210,13 +210,21 @@ function ServiceBanner() {
   const failure = useFailure();
   return (
     // Always rendered: screen readers announce changes only of an existing live region.
-    <div role="status" className={classes.place}>
+    <Box role="status" pos="fixed" left={16} right={16} bottom={16} style={{ zIndex: 300, pointerEvents: "none" }}>
       {(!online || failure !== null) && (
-        <Alert color="yellow" variant="filled" className={classes.banner} icon={<IconCloudOff aria-hidden />}>
+        <Alert
+          color="yellow"
+          variant="filled"
+          w="fit-content"
+          maw="44rem"
+          mx="auto"
+          bdrs="md"
+          icon={<IconCloudOff aria-hidden />}
+        >
           {online ? sentenceOf(failure) : "You are offline. This page may be out of date."}
         </Alert>
       )}
-    </div>
+    </Box>
   );
 }
 

@@ -1,13 +1,4 @@
-import {
-  createTheme,
-  type CSSVariablesResolver,
-  DrawerCloseButton,
-  DrawerHeader,
-  type MantineColorsTuple,
-  Menu,
-  ModalCloseButton,
-  ModalHeader,
-} from "@mantine/core";
+import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from "@mantine/core";
 
 /** Shades 6 and 7 carry white text at AA contrast. */
 const iris: MantineColorsTuple = [
@@ -36,12 +27,12 @@ export const theme = createTheme({
   cursorType: "pointer",
   components: {
     // The header of a modal is not the page's banner landmark.
-    ModalHeader: ModalHeader.extend({ defaultProps: { role: "presentation" } }),
-    DrawerHeader: DrawerHeader.extend({ defaultProps: { role: "presentation" } }),
-    ModalCloseButton: ModalCloseButton.extend({ defaultProps: { "aria-label": "Close" } }),
-    DrawerCloseButton: DrawerCloseButton.extend({ defaultProps: { "aria-label": "Close" } }),
+    ModalHeader: { defaultProps: { role: "presentation" } },
+    DrawerHeader: { defaultProps: { role: "presentation" } },
+    ModalCloseButton: { defaultProps: { "aria-label": "Close" } },
+    DrawerCloseButton: { defaultProps: { "aria-label": "Close" } },
     // The placeholder is not a menu item, which axe reports.
-    Menu: Menu.extend({ defaultProps: { withInitialFocusPlaceholder: false } }),
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
   },
 });
 

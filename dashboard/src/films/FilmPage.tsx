@@ -70,7 +70,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
           </Group>
         }
       />
-      {change.error !== null && <ErrorNotice title="Could not change the order" error={change.error} />}
+      <ErrorNotice title="Could not change the order" error={change.error} />
       {shots.length === 0 && (
         <EmptyState
           Icon={IconMovie}
@@ -86,7 +86,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
           </Grid.Col>
         )}
         <Grid.Col span={{ base: 12, md: hasVideo ? 5 : 12 }}>
-          <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: "none" }} aria-label="Shots">
+          <Stack component="ol" gap="sm" className="plain-list" aria-label="Shots">
             {shots.map((one, at) => (
               <ShotRow
                 key={one.projectId}
@@ -108,7 +108,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   );
 }
 
-/** Plays the videos of the shots one after the other. */
+/** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
 function FilmPlayer({ shots }: { shots: Shot[] }) {
   const [played, setPlayed] = useState(0);
   const videos = shots.flatMap(({ title, takes: { video } }, at) =>
@@ -121,7 +121,6 @@ function FilmPlayer({ shots }: { shots: Shot[] }) {
     <>
       <div className={screen.screen}>
         <FilmVideo
-          key={output.path}
           prediction={video}
           output={output}
           label={`Shot ${number}: ${title}`}
@@ -200,43 +199,39 @@ function ShotRow({ shot, before, at, count, onMove, handle, style }: ShotRowProp
 
 function FilmMenu({ film }: { film: FilmWithShots }) {
   const navigate = useNavigate();
-  const [isRenaming, rename] = useDisclosure(false);
-  const [isDeleting, remove] = useDisclosure(false);
-  const [isDownloading, download] = useDisclosure(false);
   const change = useChangeFilm(film);
   const removal = useDeleteFilm(film, () => void navigate("/films"));
   return (
-    <>
-      <ActionsMenu
-        variant="default"
-        size="lg"
-        aria-label="Actions for the film"
-        actions={[
-          { label: "Download", Icon: IconDownload, run: download.open },
-          { label: "Rename", Icon: IconPencil, run: rename.open },
-          { label: "Delete", Icon: IconTrash, run: remove.open, isDelete: true },
-        ]}
-      />
-      <DownloadFilm film={film} isOpen={isDownloading} onClose={download.close} />
-      <TitleWindow
-        title="Rename film"
-        submit="Rename"
-        failed="Could not rename the film"
-        initial={film.title}
-        isOpen={isRenaming}
-        onClose={rename.close}
-        saving={change}
-        onSubmit={(title) => change.mutate({ title }, { onSuccess: rename.close })}
-      />
-      <DeleteWindow
-        noun="film"
-        isOpen={isDeleting}
-        onClose={remove.close}
-        removal={removal}
-        onDelete={() => removal.mutate()}
-      >
-        “{film.title}” will be deleted. Its shots stay, as projects without a film.
-      </DeleteWindow>
-    </>
+    <ActionsMenu
+      variant="default"
+      size="lg"
+      aria-label="Actions for the film"
+      actions={[
+        { label: "Download", Icon: IconDownload, window: (opened) => <DownloadFilm {...opened} film={film} /> },
+        {
+          label: "Rename",
+          Icon: IconPencil,
+          window: (opened) => (
+            <TitleWindow
+              {...opened}
+              noun="film"
+              initial={film.title}
+              saving={change}
+              onSubmit={(title) => change.mutate({ title }, { onSuccess: opened.onClose })}
+            />
+          ),
+        },
+        {
+          label: "Delete",
+          Icon: IconTrash,
+          isDelete: true,
+          window: (opened) => (
+            <DeleteWindow {...opened} noun="film" removal={removal} onDelete={() => removal.mutate()}>
+              “{film.title}” will be deleted. Its shots stay, as projects without a film.
+            </DeleteWindow>
+          ),
+        },
+      ]}
+    />
   );
 }

@@ -36,15 +36,7 @@ export function Component() {
         ))}
         <LoadMore of={list} />
       </Stack>
-      <TitleWindow
-        title="New film"
-        submit="Create film"
-        failed="Could not create the film"
-        isOpen={isNew}
-        onClose={close}
-        saving={creating}
-        onSubmit={creating.mutate}
-      />
+      <TitleWindow noun="film" isOpen={isNew} onClose={close} saving={creating} onSubmit={creating.mutate} />
     </>
   );
 }

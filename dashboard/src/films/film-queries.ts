@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tansta
 import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
 import { filmKeys, projectKeys, steadyTakes } from "../projects/prediction-cache.ts";
 import { isGone } from "../ui/errors.ts";
-import { useKeyframe, useRepeatKey } from "../services.ts";
+import { useKeyframe, useOnce } from "../services.ts";
 
 const A_PAGE = 30;
 const LOOK_MS = 10_000;
@@ -22,11 +22,7 @@ export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
   return useQuery({
     queryKey: filmKeys.choice,
-    queryFn: async ({ signal }) => {
-      const films: Film[] = [];
-      for await (const film of keyframe.films.each({ limit: 100 }, { signal })) films.push(film);
-      return films;
-    },
+    queryFn: ({ signal }) => Array.fromAsync(keyframe.films.each({ limit: 100 }, { signal })),
     enabled,
   });
 }
@@ -54,17 +50,14 @@ export function useFrameBefore({ filmId, projectId }: ProjectWithPredictions): P
 }
 
 export function useCreateFilm(onCreated: (film: Film) => void) {
-  const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const { keyFor, forget } = useRepeatKey();
-  return useMutation({
-    mutationFn: (title: string) => keyframe.films.create({ title }, { idempotencyKey: keyFor(title) }),
-    onSuccess: (film) => {
-      forget();
+  return useOnce(
+    (keyframe, title: string, once) => keyframe.films.create({ title }, once),
+    (film) => {
       void queries.invalidateQueries({ queryKey: filmKeys.list });
       onCreated(film);
     },
-  });
+  );
 }
 
 /** Changes a film as it was read. An order is shown at once; a change that is refused is read again. */

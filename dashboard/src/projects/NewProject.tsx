@@ -1,12 +1,14 @@
-import { Modal } from "@mantine/core";
-import { type InfiniteData, useMutation, useQueryClient } from "@tanstack/react-query";
+import { TextInput } from "@mantine/core";
+import { type InfiniteData, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
 import { useNavigate } from "react-router";
-import type { KeyframeClient, ProjectPage } from "../../../client/index.ts";
-import { useKeyframe, useRepeatKey } from "../services.ts";
+import type { KeyframeClient, Project, ProjectPage } from "../../../client/index.ts";
+import { useOnce } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
-import { ProjectForm, type ProjectTexts } from "./ProjectForm.tsx";
 import { eachStep, filmKeys, projectKeys } from "./prediction-cache.ts";
-import { isChangedElsewhere } from "../ui/errors.ts";
+import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
+import { unless } from "../ui/errors.ts";
+import { FormWindow } from "../ui/windows.tsx";
 
 type NewProjectProps = {
   isOpen: boolean;
@@ -17,39 +19,75 @@ type NewProjectProps = {
   after?: string | undefined;
 };
 
-/** Creates a project and opens its studio. */
-export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) {
-  const navigate = useNavigate();
-  const [typed, setTyped] = useDraft("new project", NO_TEXTS);
-  const create = useCreateProject({ filmId, after }, (projectId) => {
-    setTyped(NO_TEXTS);
-    void navigate(`/projects/${projectId}`);
-  });
-  const noun = filmId === undefined ? "project" : "shot";
-  const close = () => {
-    create.reset();
-    onClose();
-  };
-  const cancel = () => {
-    setTyped(NO_TEXTS);
-    close();
-  };
-  return (
-    <Modal opened={isOpen} onClose={close} title={`New ${noun}`} size="lg">
-      <ProjectForm
-        noun={noun}
-        texts={typed}
-        isBusy={create.isPending}
-        error={create.error}
-        onTyped={setTyped}
-        onSubmit={create.mutate}
-        onCancel={cancel}
-      />
-    </Modal>
-  );
-}
+type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
+
+/** Creates a project and opens its studio. Without the library's forms, which no studio needs to load. */
+export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) {
+  const navigate = useNavigate();
+  const [texts, setTyped] = useDraft("new project", NO_TEXTS);
+  const [isTried, setTried] = useState(false);
+  const queries = useQueryClient();
+  const create = useOnce(
+    async (keyframe, typed: ProjectTexts, once) => {
+      const project = await keyframe.createProject({ ...typed, ...(filmId === undefined ? {} : { filmId }) }, once);
+      if (filmId !== undefined && after !== undefined) await moveBehind(keyframe, filmId, project.projectId, after);
+      return project;
+    },
+    (project) => {
+      queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
+        const [first, ...others] = list?.pages ?? [];
+        const none = eachStep(() => null);
+        const projects = [{ ...project, predictions: none, takes: none }, ...(first?.projects ?? [])];
+        return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
+      });
+      void queries.invalidateQueries({ queryKey: projectKeys.lists });
+      void queries.invalidateQueries({ queryKey: filmKeys.all });
+      setTyped(() => NO_TEXTS);
+      void navigate(`/projects/${project.projectId}`);
+    },
+  );
+  const noun = filmId === undefined ? "project" : "shot";
+  const problems = {
+    title: titleProblem(texts.title),
+    textPrompt: promptProblem(texts.textPrompt),
+    description: textProblem(texts.description),
+  };
+  const field = (name: keyof ProjectTexts) => ({
+    name,
+    value: texts[name],
+    error: (isTried || texts[name] !== "") && problems[name],
+    onChange: (event: { currentTarget: { value: string } }) =>
+      setTyped((all) => ({ ...all, [name]: event.currentTarget.value })),
+  });
+  const close = () => {
+    setTried(false);
+    onClose();
+  };
+  return (
+    <FormWindow
+      title={`New ${noun}`}
+      size="lg"
+      submit={`Create ${noun}`}
+      failed={`Could not create the ${noun}`}
+      isOpen={isOpen}
+      onClose={close}
+      onCancel={() => setTyped(() => NO_TEXTS)}
+      saving={create}
+      onSubmit={(form) => {
+        setTried(true);
+        const [refused] = Object.entries(problems).find(([, problem]) => problem !== null) ?? [];
+        if (refused === undefined) create.mutate(texts);
+        else form.querySelector<HTMLElement>(`[name=${refused}]`)?.focus();
+      }}
+    >
+      <TextInput label="Title" data-autofocus maxLength={200} {...field("title")} />
+      <PromptField minRows={4} maxRows={14} {...field("textPrompt")} />
+      <DescriptionField {...field("description")} />
+    </FormWindow>
+  );
+}
 
 /** Puts the last shot of a film behind another one. When somebody else changes the film at this moment, it stays the last. */
 async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: string, after: string): Promise<void> {
@@ -59,37 +97,5 @@ async function moveBehind(keyframe: KeyframeClient, filmId: string, projectId: s
   if (place === 0 || place === others.length) return;
   await keyframe.films
     .change(filmId, { projectIds: others.toSpliced(place, 0, projectId) }, { unchangedSince: film })
-    .catch((error: unknown) => {
-      if (!isChangedElsewhere(error)) throw error;
-    });
-}
-
-/** Creates a project. The same texts keep their idempotency key, so a retry creates no second one. */
-function useCreateProject(
-  { filmId, after }: Pick<NewProjectProps, "filmId" | "after">,
-  onCreated: (projectId: string) => void,
-) {
-  const keyframe = useKeyframe();
-  const queries = useQueryClient();
-  const { keyFor, forget } = useRepeatKey();
-  return useMutation({
-    mutationFn: async (texts: ProjectTexts) => {
-      const body = { ...texts, ...(filmId === undefined ? {} : { filmId }) };
-      const project = await keyframe.createProject(body, { idempotencyKey: keyFor(body) });
-      if (filmId !== undefined && after !== undefined) await moveBehind(keyframe, filmId, project.projectId, after);
-      return project;
-    },
-    onSuccess: (project) => {
-      forget();
-      queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
-        const [first, ...others] = list?.pages ?? [];
-        const none = eachStep(() => null);
-        const projects = [{ ...project, predictions: none, takes: none }, ...(first?.projects ?? [])];
-        return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
-      });
-      void queries.invalidateQueries({ queryKey: projectKeys.lists });
-      void queries.invalidateQueries({ queryKey: filmKeys.all });
-      onCreated(project.projectId);
-    },
-  });
+    .catch(unless("precondition_failed"));
 }

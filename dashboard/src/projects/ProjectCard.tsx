@@ -1,14 +1,15 @@
-import { Card, Group, Text, Title } from "@mantine/core";
+import { Card, Group, Stack, Text, Title } from "@mantine/core";
 import { IconMovie } from "@tabler/icons-react";
 import { Link } from "react-router";
-import type { ListedProject, Prediction } from "../../../client/index.ts";
+import type { ListedProject } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { Time } from "../ui/Time.tsx";
 import { ProjectMenu } from "./ProjectMenu.tsx";
 import classes from "./projects.module.css";
-import { useRenewOutput } from "./prediction-cache.ts";
 import { StepMark } from "./status.tsx";
 import { FILM_ORDER } from "./status-words.ts";
+import { TakePicture } from "./TakePicture.tsx";
+import screen from "../studio/screen.module.css";
 
 /** The whole card links to the studio. */
 export function ProjectCard({ project }: { project: ListedProject }) {
@@ -16,7 +17,7 @@ export function ProjectCard({ project }: { project: ListedProject }) {
   return (
     <Card component="article" withBorder padding="md" className={link.card}>
       <Card.Section>
-        <ProjectPicture project={project} />
+        <ProjectPicture {...project} />
       </Card.Section>
       <Group justify="space-between" wrap="nowrap" mt="sm" gap="xs">
         <Title order={2} size="h5" lineClamp={1} miw={0}>
@@ -31,12 +32,12 @@ export function ProjectCard({ project }: { project: ListedProject }) {
       <Text size="sm" c="dimmed" lineClamp={2} className={classes.excerpt}>
         {textPrompt}
       </Text>
-      <ul className={classes.steps} aria-label="Steps">
+      <Stack component="ul" gap={4} my="sm" className="plain-list" aria-label="Steps">
         {FILM_ORDER.map((step) => (
           <StepMark key={step} step={step} latest={predictions?.[step] ?? null} take={takes?.[step] ?? null} />
         ))}
-      </ul>
-      <Text size="xs" c="dimmed" component="p" className={classes.when}>
+      </Stack>
+      <Text size="xs" c="dimmed" component="p" mt="auto">
         <Time iso={createdAt} />
       </Text>
     </Card>
@@ -44,33 +45,27 @@ export function ProjectCard({ project }: { project: ListedProject }) {
 }
 
 /** The project's picture, as the studio shows it: its first frame, last frame, the video's first picture, or an icon. */
-function ProjectPicture({ project }: { project: ListedProject }) {
-  const { takes } = project;
+function ProjectPicture({ takes }: ListedProject) {
   const prediction = [takes?.["first-frame"], takes?.["last-frame"], takes?.video].find((one) => one?.output != null);
+  const none = (
+    <div className={screen.message}>
+      <IconMovie size={40} stroke={1.2} />
+    </div>
+  );
+  // Decorative: the title beside it is the text.
   return (
-    <div className={classes.picture}>
-      {prediction?.output == null ? (
-        <NoPicture />
+    <div className={screen.screen} style={{ borderRadius: 0 }} aria-hidden>
+      {prediction == null ? (
+        none
       ) : (
-        <Picture key={prediction.output.path} prediction={prediction} address={prediction.output.url} />
+        <TakePicture
+          key={prediction.output?.path}
+          prediction={prediction}
+          alt=""
+          className={classes.picture}
+          broken={() => none}
+        />
       )}
     </div>
   );
-}
-
-const NoPicture = () => (
-  <div className={classes.noPicture} aria-hidden>
-    <IconMovie size={40} stroke={1.2} />
-  </div>
-);
-
-/** Decorative: the title beside it is the text. */
-function Picture({ prediction, address }: { prediction: Prediction; address: string }) {
-  const { round, isBroken, onFailed, onLoaded } = useRenewOutput(prediction);
-  if (isBroken) return <NoPicture />;
-  const media = { className: classes.media, onError: onFailed };
-  if (prediction.step !== "video")
-    return <img key={round} src={address} alt="" loading="lazy" onLoad={onLoaded} {...media} />;
-  const still = { preload: "metadata", muted: true, tabIndex: -1, "aria-hidden": true } as const;
-  return <video key={round} src={`${address}#t=0.1`} onLoadedData={onLoaded} {...still} {...media} />;
 }

@@ -1,59 +1,52 @@
 import { Alert, NativeSelect } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
 import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import {
-  hasEnded,
-  type KeyframeClient,
-  KeyframeError,
-  type ListedProject,
-  type Project,
-} from "../../../client/index.ts";
+import { hasEnded, type KeyframeClient, type ListedProject, type Project } from "../../../client/index.ts";
 import { useFilmChoice } from "../films/film-queries.ts";
 import { useKeyframe } from "../services.ts";
-import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow } from "../ui/windows.tsx";
+import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
 import { runningOf } from "./prediction-cache.ts";
 import { editLists, useChangeProject } from "./project-queries.ts";
-import { unlessGone } from "../ui/errors.ts";
+import { isRefusal, unless, unlessGone } from "../ui/errors.ts";
 
 type Props = { project: ListedProject; onDeleted: () => void };
 
 /** The menu of a project, with the windows that it opens. */
 export function ProjectMenu({ project, onDeleted }: Props) {
-  const [isRenaming, rename] = useDisclosure(false);
-  const [isChoosing, film] = useDisclosure(false);
-  const [isDeleting, remove] = useDisclosure(false);
   const change = useChangeProject(project.projectId);
   return (
-    <>
-      <ActionsMenu
-        variant="subtle"
-        color="gray"
-        aria-label={`Actions for ${project.title}`}
-        actions={[
-          { label: "Rename", Icon: IconPencil, run: rename.open },
-          { label: "Film", Icon: IconMovie, run: film.open },
-          { label: "Delete", Icon: IconTrash, run: remove.open, isDelete: true },
-        ]}
-      />
-      <TitleWindow
-        title="Rename project"
-        submit="Rename"
-        failed="Could not rename the project"
-        initial={project.title}
-        isOpen={isRenaming}
-        onClose={rename.close}
-        saving={change}
-        onSubmit={(title) => change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: rename.close })}
-      />
-      <ChooseFilm project={project} isOpen={isChoosing} onClose={film.close} />
-      <DeleteProject project={project} isOpen={isDeleting} onClose={remove.close} onDeleted={onDeleted} />
-    </>
+    <ActionsMenu
+      variant="subtle"
+      color="gray"
+      aria-label={`Actions for ${project.title}`}
+      actions={[
+        {
+          label: "Rename",
+          Icon: IconPencil,
+          window: (opened) => (
+            <TitleWindow
+              {...opened}
+              noun="project"
+              initial={project.title}
+              saving={change}
+              onSubmit={(title) =>
+                change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: opened.onClose })
+              }
+            />
+          ),
+        },
+        { label: "Film", Icon: IconMovie, window: (opened) => <ChooseFilm {...opened} project={project} /> },
+        {
+          label: "Delete",
+          Icon: IconTrash,
+          isDelete: true,
+          window: (opened) => <DeleteProject {...opened} {...{ project, onDeleted }} />,
+        },
+      ]}
+    />
   );
 }
-
-type WindowProps = { isOpen: boolean; onClose: () => void };
 
 /** Puts a project into a film, as its last shot, or takes it out. */
 function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: WindowProps & { project: Project }) {
@@ -97,8 +90,19 @@ function ChooseFilm({ project: { projectId, title, filmId }, isOpen, onClose }: 
 
 function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Props) {
   const { projectId, title } = project;
-  const remove = useDeleteProject(onDeleted);
-  const isRefused = isInProgress(remove.error);
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const remove = useMutation({
+    mutationFn: async (cancelFirst: boolean) => {
+      if (cancelFirst) await cancelRunning(keyframe, projectId);
+      await keyframe.deleteProject(projectId).catch(unlessGone);
+    },
+    onSuccess: () => {
+      editLists(queries, (projects) => projects.filter((one) => one.projectId !== projectId));
+      onDeleted();
+    },
+  });
+  const isRefused = isRefusal(remove.error, "generation_in_progress");
   const isRunning = isRefused || runningOf(project).length > 0;
   return (
     <DeleteWindow
@@ -107,7 +111,7 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
       onClose={onClose}
       removal={isRefused ? { ...remove, error: null } : remove}
       submit={isRunning ? "Cancel and delete" : "Delete project"}
-      onDelete={() => remove.mutate({ projectId, cancelFirst: isRunning })}
+      onDelete={() => remove.mutate(isRunning)}
     >
       “{title}” and its frames, videos and history will be deleted. This cannot be undone.
       <div role="status">
@@ -121,31 +125,10 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
   );
 }
 
-const isInProgress = (error: unknown): boolean =>
-  error instanceof KeyframeError && error.code === "generation_in_progress";
-
-/** Deletes a project, on demand with what runs. */
-function useDeleteProject(onDeleted: (projectId: string) => void) {
-  const keyframe = useKeyframe();
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: async ({ projectId, cancelFirst }: { projectId: string; cancelFirst: boolean }) => {
-      if (cancelFirst) await cancelRunning(keyframe, projectId);
-      await keyframe.deleteProject(projectId).catch(unlessGone);
-    },
-    onSuccess: (_none, { projectId }) => {
-      editLists(queries, (projects) => projects.filter((project) => project.projectId !== projectId));
-      onDeleted(projectId);
-    },
-  });
-}
-
 /** Cancels every running prediction of a project. One that has ended meanwhile is fine. */
 async function cancelRunning(keyframe: KeyframeClient, projectId: string): Promise<void> {
   for await (const prediction of keyframe.eachPrediction(projectId, { limit: 100 })) {
     if (hasEnded(prediction)) continue;
-    await keyframe.cancel(prediction).catch((error: unknown) => {
-      if (!(error instanceof KeyframeError) || error.code !== "generation_ended") throw error;
-    });
+    await keyframe.cancel(prediction).catch(unless("generation_ended"));
   }
 }

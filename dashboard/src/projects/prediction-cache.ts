@@ -1,5 +1,4 @@
-import { type InfiniteData, type QueryClient, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import type { InfiniteData, QueryClient } from "@tanstack/react-query";
 import {
   hasEnded,
   type ListedProject,
@@ -11,7 +10,6 @@ import {
   type ProjectWithPredictions,
   type Step,
 } from "../../../client/index.ts";
-import { useKeyframe } from "../services.ts";
 
 /** Writes a prediction to every cached query that contains it. A take that succeeds stands for its step unless one is selected. */
 export function storePrediction(queries: QueryClient, given: Prediction): void {
@@ -21,9 +19,13 @@ export function storePrediction(queries: QueryClient, given: Prediction): void {
     projectKeys.one(projectId),
     (project) => project && withPrediction(project, prediction),
   );
-  queries.setQueriesData<InfiniteData<ProjectPage>>(
-    { queryKey: projectKeys.lists },
-    (list) => list && { ...list, pages: list.pages.map((page) => pageWithPrediction(page, prediction)) },
+  editListed(queries, (projects) =>
+    projects.map((project) => {
+      const { predictions, takes } = project;
+      return project.projectId === projectId && predictions && takes
+        ? withPrediction({ ...project, predictions, takes }, prediction)
+        : project;
+    }),
   );
   queries.setQueriesData<InfiniteData<PredictionPage>>(
     { queryKey: projectKeys.predictions(projectId, step) },
@@ -64,28 +66,21 @@ export function selectionOf(
   return { [step]: predictions[step]?.predictionId === predictionId && !hidden ? null : predictionId };
 }
 
-function pageWithPrediction(page: ProjectPage, prediction: Prediction): ProjectPage {
-  const projects = page.projects.map((project) => {
-    const { projectId, predictions, takes } = project;
-    return projectId === prediction.projectId && predictions && takes
-      ? withPrediction({ ...project, predictions, takes }, prediction)
-      : project;
-  });
-  return { ...page, projects };
+/** Changes the projects of all lists that were read. */
+export function editListed(queries: QueryClient, edit: (projects: ListedProject[]) => ListedProject[]): void {
+  queries.setQueriesData<InfiniteData<ProjectPage>>(
+    { queryKey: projectKeys.lists },
+    (list) => list && { ...list, pages: list.pages.map((page) => ({ ...page, projects: edit(page.projects) })) },
+  );
 }
 
 /** A prediction missing from the history was just started: it comes first. */
 function historyWithPrediction(page: PredictionPage, prediction: Prediction, isFirst: boolean): PredictionPage {
-  const { predictions } = page;
-  const isThere = predictions.some(({ predictionId }) => predictionId === prediction.predictionId);
-  if (isThere) {
-    const kept = predictions.map((known) =>
-      known.predictionId === prediction.predictionId ? (laterPrediction(known, prediction) ?? prediction) : known,
-    );
-    return { ...page, predictions: kept };
-  }
-  const isNewest = isFirst && (predictions[0]?.createdAt ?? "") < prediction.createdAt;
-  return isNewest ? { ...page, predictions: [prediction, ...predictions] } : page;
+  const [newest] = page.predictions;
+  const isSame = ({ predictionId }: Prediction) => predictionId === prediction.predictionId;
+  const isNew = isFirst && !page.predictions.some(isSame) && (newest?.createdAt ?? "") < prediction.createdAt;
+  const known = page.predictions.map((one) => (isSame(one) ? (laterPrediction(one, prediction) ?? one) : one));
+  return { ...page, predictions: isNew ? [prediction, ...known] : known };
 }
 
 export const projectKeys = {
@@ -148,7 +143,7 @@ function steadyOutput(output: Output): Output {
 }
 
 /** For a URL that failed to load: the next read replaces it. */
-const forgetOutput = ({ path }: Output): void => void kept.delete(path);
+export const forgetOutput = ({ path }: Output): void => void kept.delete(path);
 
 export const steadyPrediction = (prediction: Prediction): Prediction =>
   prediction.output === null ? prediction : { ...prediction, output: steadyOutput(prediction.output) };
@@ -168,36 +163,4 @@ export function steadyProject<Given extends Pick<ListedProject, "predictions" | 
   return predictions === undefined || takes === undefined
     ? project
     : { ...project, predictions: steadyTakes(predictions), takes: steadyTakes(takes) };
-}
-
-/** For a file that fails to load: its URL may have expired, so it is read once more. `isBroken`: that failed too. */
-export function useRenewOutput(prediction: Prediction) {
-  const keyframe = useKeyframe();
-  const queries = useQueryClient();
-  const [failures, setFailures] = useState(0);
-  const [round, setRound] = useState(0);
-  const renew = () => {
-    if (prediction.output !== null) forgetOutput(prediction.output);
-    keyframe.readPrediction(prediction).then(
-      (fresh) => {
-        storePrediction(queries, fresh);
-        setRound((before) => before + 1);
-      },
-      () => setFailures(2),
-    );
-  };
-  return {
-    /** React key: forces a reload even when the new URL equals the old one (signed in the same second). */
-    round,
-    isBroken: failures > 1,
-    onLoaded: () => setFailures(0),
-    onFailed: () => {
-      setFailures(failures + 1);
-      if (failures === 0) renew();
-    },
-    tryAgain: () => {
-      setFailures(1);
-      renew();
-    },
-  };
 }

@@ -1,14 +1,16 @@
-import { type InfiniteData, type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type {
-  KeyframeClient,
-  ListedProject,
-  Project,
-  ProjectPage,
-  ProjectWithPredictions,
-} from "../../../client/index.ts";
+import { type QueryClient, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import type { KeyframeClient, ListedProject, Project, ProjectWithPredictions } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isChangedElsewhere, isGone } from "../ui/errors.ts";
-import { eachStep, filmKeys, laterPrediction, projectKeys, steadyProject, withPrediction } from "./prediction-cache.ts";
+import {
+  eachStep,
+  editListed,
+  filmKeys,
+  laterPrediction,
+  projectKeys,
+  steadyProject,
+  withPrediction,
+} from "./prediction-cache.ts";
 
 /** Shows predictions started elsewhere within this time. A hidden page does not ask. */
 const LOOK_MS = 4_000;
@@ -82,10 +84,7 @@ export function readTakesAgain(queries: QueryClient, projectId: string): void {
 
 /** Updates the cached lists at once, then reads them and the films again. */
 export function editLists(queries: QueryClient, edit: (projects: ListedProject[]) => ListedProject[]): void {
-  queries.setQueriesData<InfiniteData<ProjectPage>>(
-    { queryKey: projectKeys.lists },
-    (list) => list && { ...list, pages: list.pages.map((page) => ({ ...page, projects: edit(page.projects) })) },
-  );
+  editListed(queries, edit);
   void queries.invalidateQueries({ queryKey: projectKeys.lists });
   void queries.invalidateQueries({ queryKey: filmKeys.all });
 }

@@ -102,17 +102,13 @@ export function failureTitle({ code, stage }: NonNullable<Prediction["error"]>):
   return stage === "input" ? "Prompt or image rejected" : stage === "output" ? "Result rejected" : "Content rejected";
 }
 
-/** Errors that no other prompt or image fixes. */
-const OTHER_REMEDY: Record<string, (step: Step) => string> = {
-  output_too_large: (step) =>
-    step === "video"
-      ? "Choose a shorter video, or raise the upload limit in Storage."
-      : "Ask an administrator to choose another model, or to raise the upload limit in Storage.",
-};
+/** Of an error that no other prompt or image fixes. */
+const TOO_LARGE =
+  "Choose a lower resolution, a shorter video or another model, or ask an administrator to raise the upload limit in Storage.";
 
 /** What to do after an error, unless its message says so. */
-export function remedyFor({ code, retryable }: NonNullable<Prediction["error"]>, step: Step): string | null {
+export function remedyFor({ code, retryable }: NonNullable<Prediction["error"]>): string | null {
   if (SAY_THEMSELVES.has(code)) return null;
   if (retryable) return "Try again.";
-  return OTHER_REMEDY[code]?.(step) ?? "Change the prompt or the image, then generate it again.";
+  return code === "output_too_large" ? TOO_LARGE : "Change the prompt or the image, then generate it again.";
 }

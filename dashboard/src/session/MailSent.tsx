@@ -1,19 +1,18 @@
 import { Anchor, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
 import { FormLink } from "./SessionForm.tsx";
 import { useServices } from "../services.ts";
+import { focusOnMount } from "../ui/window-focus.ts";
 
 /** Replaces the form after an email was sent. */
 export function MailSent({ text, children }: { text: string; children?: ReactNode }) {
   useDocumentTitle("Check your email · Keyframe");
   const { config } = useServices();
-  const heading = useRef<HTMLHeadingElement>(null);
   // The button that had the focus is gone; move it, so that screen readers continue here.
-  useEffect(() => heading.current?.focus(), []);
   return (
     <Stack>
-      <Title order={1} size="h3" ref={heading} tabIndex={-1} style={{ outline: "none" }}>
+      <Title order={1} size="h3" ref={focusOnMount} tabIndex={-1} style={{ outline: "none" }}>
         Check your email
       </Title>
       <Text>{text}</Text>

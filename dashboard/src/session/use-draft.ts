@@ -1,4 +1,4 @@
-import { useLocalStorage } from "@mantine/hooks";
+import { readLocalStorageValue, useLocalStorage } from "@mantine/hooks";
 import { useSession } from "./use-session.ts";
 
 const PREFIX = "keyframe-draft";
@@ -8,7 +8,10 @@ const keyOf = (userId: string, name: string) => [PREFIX, userId, name].join(" ")
 export function useDraft<Draft>(name: string, initial: Draft) {
   const { session } = useSession();
   const key = keyOf(session?.user.id ?? "", name);
-  return useLocalStorage<Draft>({ key, defaultValue: initial, getInitialValueInEffect: false });
+  const [draft, write] = useLocalStorage<Draft>({ key, defaultValue: initial, getInitialValueInEffect: false });
+  // From what is stored: what was rendered may be older than a change by another component or tab.
+  const change = (edit: (draft: Draft) => Draft) => write(edit(readLocalStorageValue({ key, defaultValue: initial })));
+  return [draft, change] as const;
 }
 
 /** Drops the drafts of all other users; without `userId`, all. */

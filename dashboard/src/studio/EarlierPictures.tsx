@@ -1,7 +1,7 @@
 import { Group, Input, Text, UnstyledButton } from "@mantine/core";
-import { useState } from "react";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
+import { useDraft } from "../session/use-draft.ts";
 import { errorSentence } from "../ui/errors.ts";
 import { useAddReference } from "./reference-image.ts";
 import { Frame, Thumb } from "./Sources.tsx";
@@ -23,9 +23,12 @@ type Props = {
  */
 export function EarlierPictures({ project, images, max, onChange }: Props) {
   const newest = useNewest(project.projectId);
-  /** Of frames that were uploaded, by their ids. */
-  const [copies, setCopies] = useState<Record<string, string>>({});
-  const add = useAddReference((path) => onChange([...images, path]));
+  /** The frames that images are copies of, by the paths of these. */
+  const [copies, changeCopies] = useDraft(`copies ${project.projectId}`, NO_COPIES);
+  const add = useAddReference((path, image) => {
+    if (!(image instanceof Blob)) changeCopies((known) => ({ ...known, [path]: image.predictionId }));
+    onChange([...images, path]);
+  });
   if (newest === undefined) return null;
   const frames = newest.filter(({ step, output }) => step !== "video" && output !== null);
   const given = newest.flatMap(({ input }) => [
@@ -35,20 +38,20 @@ export function EarlierPictures({ project, images, max, onChange }: Props) {
   ]);
   const uploads = [...new Set(given.filter(isUpload))];
 
-  const toggle = (path: string | undefined, frame?: Prediction) => ({
-    className: classes.choice,
-    "aria-busy": add.isPending && add.variables === frame,
-    "aria-pressed": path !== undefined && images.includes(path),
-    disabled: images.length >= max && !images.includes(path ?? ""),
-    onClick: () => {
-      if (add.isPending) return;
-      if (path !== undefined) {
-        onChange(images.includes(path) ? images.filter((one) => one !== path) : [...images, path]);
-      } else if (frame) {
-        add.mutate(frame, { onSuccess: (copy) => setCopies({ ...copies, [frame.predictionId]: copy }) });
-      }
-    },
-  });
+  const toggle = (path: string | undefined, frame?: Prediction) => {
+    const isChosen = path !== undefined && images.includes(path);
+    return {
+      className: classes.choice,
+      "aria-busy": add.isPending && add.variables === frame,
+      "aria-pressed": isChosen,
+      disabled: images.length >= max && !isChosen,
+      onClick: () => {
+        if (isChosen) onChange(images.filter((one) => one !== path));
+        else if (frame) add.mutate(frame);
+        else if (path !== undefined) onChange([...images, path]);
+      },
+    };
+  };
   return (
     <Input.Wrapper
       label="Earlier pictures"
@@ -64,19 +67,27 @@ export function EarlierPictures({ project, images, max, onChange }: Props) {
       )}
       <Group gap="xs" mt={4}>
         {frames.map((frame) => (
-          <UnstyledButton key={frame.predictionId} {...toggle(copies[frame.predictionId], frame)}>
+          <UnstyledButton
+            key={frame.predictionId}
+            {...toggle(
+              images.find((path) => copies[path] === frame.predictionId),
+              frame,
+            )}
+          >
             <Thumb prediction={frame} alt={`${STEP_NAME[frame.step]}: ${frame.input.prompt}`} />
           </UnstyledButton>
         ))}
-        {uploads.map((path) => (
+        {uploads.map((path, at) => (
           <UnstyledButton key={path} {...toggle(path)}>
-            <Frame project={project} frame={path} alt="Uploaded image" />
+            <Frame project={project} frame={path} alt={`Uploaded image ${at + 1}`} />
           </UnstyledButton>
         ))}
       </Group>
     </Input.Wrapper>
   );
 }
+
+const NO_COPIES: Record<string, string> = {};
 
 /** The newest predictions of each step; undefined until all are read. */
 function useNewest(projectId: string): Prediction[] | undefined {

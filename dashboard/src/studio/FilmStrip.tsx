@@ -47,7 +47,7 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
   const posterImage = useReferenceAddress(video.prediction?.input.firstFrameImagePath ?? null);
   const services = useServices();
   const queries = useQueryClient();
-  const [options, setOptions] = useDraft(`settings ${project.projectId}`, NO_SETTINGS);
+  const [options, changeOptions] = useDraft(`settings ${project.projectId}`, NO_SETTINGS);
   const select = useChangeProject(project.projectId);
   const [address, setAddress] = useSearchParams();
   /** What is looked at is in the address, for a reload and a second tab. */
@@ -71,7 +71,8 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
     take: takes[step],
     models: models[step],
     options: optionsFor(step),
-    onOptions: (next: StepOptions) => setOptions({ ...options, [step]: next }),
+    onOptions: (changed: Partial<StepOptions>) =>
+      changeOptions((all) => ({ ...all, [step]: { ...NO_OPTIONS, ...all[step], ...changed } })),
     startsOn: step === "first-frame" ? null : startsOn,
     isLookedAt: !isWide && address.get("step") === step,
     onLook: () => address.get("step") !== step && look({ step }),
@@ -113,7 +114,7 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
       { change: { ...(aspectRatio === null ? {} : { aspectRatio }), selected } },
       {
         onSuccess: () => {
-          setOptions({ ...options, [step]: made });
+          changeOptions((all) => ({ ...all, [step]: made }));
           look({ history: null, take: null });
           notify(
             reusedWords(nounOf(step), named, [...deleted.map((name) => `its ${name}, which is deleted`), ...leftOut]),

@@ -1,12 +1,12 @@
 import { Checkbox, Drawer, Stack, Text } from "@mantine/core";
 import { IconColumns2, IconMaximize } from "@tabler/icons-react";
-import { useEffect, useRef, useState } from "react";
+import { useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
-import { useIsOnTop, useOpened } from "../ui/window-focus.ts";
+import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, type TakesProps } from "./AboutTake.tsx";
 import classes from "./screen.module.css";
 import { StepScreen } from "./StepScreen.tsx";
@@ -33,12 +33,7 @@ export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Pr
     setMarked(marked === null ? prediction : null);
     if (marked !== null && !isMarked(prediction)) onEnlarge(marked, prediction);
   };
-  const list = useRef<HTMLDivElement>(null);
   const count = all?.length;
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what has the focus goes when it is deleted
-  useEffect(() => {
-    if (document.activeElement === document.body) list.current?.focus();
-  }, [count]);
   return (
     <Drawer
       opened={useOpened(isOpen)}
@@ -47,9 +42,10 @@ export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Pr
       position="right"
       title={`History of the ${STEP_NAME[step].toLowerCase()}`}
     >
-      <Stack gap="lg" ref={list} tabIndex={-1} style={{ outline: "none" }}>
+      <Stack gap="lg">
+        <KeepFocus key={count} />
         <Unread query={history} what="the history" heights={[96, 96, 96]} />
-        {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
+        <ErrorNotice title="Could not change the project" error={select.error} />
         {all?.map((prediction) => (
           <div key={prediction.predictionId} className={classes.historyEntry} data-wide={step === "video" || undefined}>
             <StepScreen step={step} latest={prediction} shown={prediction} prompt={prediction.input.prompt} />

@@ -34,7 +34,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
   const problem = refusal ?? (error === null ? null : errorSentence(error));
   const isFull = images.length >= max;
   const take = (file: File | null | undefined) => {
-    if (file == null || add.isPending || (isFull && !isOne)) return;
+    if (file == null || (isFull && !isOne)) return;
     const reason = refuseImage(file);
     setRefusal(reason);
     if (reason === null) add.mutate(file);
@@ -61,8 +61,8 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
           return (
             <div key={image} className={classes.reference}>
               <Frame project={project} frame={image} alt={`${name.charAt(0).toUpperCase()}${name.slice(1)}`} />
-              <ActionIcon size="xs" variant="default" aria-label={`Remove ${name}`} onClick={() => remove(image)}>
-                <IconX size={12} aria-hidden />
+              <ActionIcon size={24} variant="default" aria-label={`Remove ${name}`} onClick={() => remove(image)}>
+                <IconX size={14} aria-hidden />
               </ActionIcon>
             </div>
           );

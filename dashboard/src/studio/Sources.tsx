@@ -1,7 +1,7 @@
 import { Group, Text } from "@mantine/core";
 import type { Prediction, ProjectWithPredictions } from "../../../client/index.ts";
 import { nounOf, outdatedWords } from "../projects/status-words.ts";
-import { useRenewOutput } from "../projects/prediction-cache.ts";
+import { TakePicture } from "../projects/TakePicture.tsx";
 import classes from "./screen.module.css";
 import { useReferenceAddress } from "./reference-image.ts";
 import { frameOf, isUpload } from "./step-options.ts";
@@ -40,32 +40,23 @@ export function Sources({ project, label, sources, more }: SourcesProps) {
 export function Frame({ project, frame, alt }: { project: ProjectWithPredictions; frame: string; alt: string }) {
   const isPath = isUpload(frame);
   const prediction = usePrediction(project, isPath ? null : frame);
-  if (isPath) return <UploadedImage path={frame} alt={alt} />;
-  if (prediction === null) return <Text size="xs">{alt} was deleted</Text>;
-  return prediction === undefined ? <NoPicture alt={alt} /> : <Thumb alt={alt} prediction={prediction} />;
+  const { data: address } = useReferenceAddress(isPath ? frame : null);
+  if (isPath && address != null) return <img className={classes.thumb} src={address} alt={alt} title={alt} />;
+  if (!isPath && prediction != null) return <Thumb alt={alt} prediction={prediction} />;
+  if (isPath ? address === null : prediction === null) return <Text size="xs">{alt} was deleted</Text>;
+  return <span className={classes.thumb} title={alt} />;
 }
-
-/** In place of a picture that is not read yet, or cannot be. */
-const NoPicture = ({ alt }: { alt: string }) => <span className={classes.thumb} title={alt} />;
 
 /** A small picture of a take. */
-export function Thumb({ prediction, alt }: { prediction: Prediction; alt: string }) {
-  const { round, isBroken, onFailed, onLoaded } = useRenewOutput(prediction);
-  const src = prediction.output?.url;
-  if (isBroken || src === undefined) return <Text size="xs">{alt} was removed</Text>;
-  return (
-    <img
-      key={round}
-      className={classes.thumb}
-      src={src}
-      alt={alt}
-      title={alt}
-      loading="lazy"
-      onError={onFailed}
-      onLoad={onLoaded}
-    />
-  );
-}
+export const Thumb = ({ prediction, alt }: { prediction: Prediction; alt: string }) => (
+  <TakePicture
+    prediction={prediction}
+    alt={alt}
+    title={alt}
+    className={classes.thumb}
+    broken={() => <Text size="xs">{alt} was removed</Text>}
+  />
+);
 
 type TakeProps = { project: ProjectWithPredictions; prediction: Prediction };
 
@@ -96,16 +87,5 @@ export function MadeFrom({ label, ...take }: TakeProps & { label: string }) {
       <Sources project={take.project} label={label} sources={sources} />
       <Outdated {...take} />
     </div>
-  );
-}
-
-/** An uploaded image, small. */
-function UploadedImage({ path, alt }: { path: string; alt: string }) {
-  const { data: src } = useReferenceAddress(path);
-  if (src === null) return <Text size="xs">{alt} was removed</Text>;
-  return src === undefined ? (
-    <NoPicture alt={alt} />
-  ) : (
-    <img className={classes.thumb} src={src} alt={alt} title={alt} />
   );
 }

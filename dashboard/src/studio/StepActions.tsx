@@ -2,7 +2,7 @@ import { Group, Text } from "@mantine/core";
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react";
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useLayoutEffect, useRef } from "react";
+import { useRef } from "react";
 import {
   type Estimate,
   KeyframeError,
@@ -19,6 +19,8 @@ import { estimateWords, overBudgetWords } from "../ui/money.ts";
 import { MONEY_KEY } from "../usage/use-usage.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
+import { isRefusal } from "../ui/errors.ts";
+import { movesFocus } from "../ui/window-focus.ts";
 
 type Props = {
   project: ProjectWithPredictions;
@@ -31,29 +33,17 @@ type Props = {
   canStart: boolean;
   /** There is unsaved text, which is saved first. */
   isUnsaved: boolean;
-  isStarting: boolean;
-  isCanceling: boolean;
-  onStart: (choices: Choices) => void;
-  onCancel: (prediction: Prediction) => void;
+  starting: ReturnType<typeof useStartStep>;
+  cancel: ReturnType<typeof useCancelPrediction>;
 };
 
-export function StepActions({
-  project,
-  step,
-  choices,
-  latest,
-  notYet,
-  canStart,
-  isUnsaved,
-  isStarting,
-  ...props
-}: Props) {
+export function StepActions({ project, step, choices, latest, notYet, canStart, isUnsaved, starting, cancel }: Props) {
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const canAsk = canStart && notYet === null && running === null;
   const estimate = useEstimate(project, step, choices, canAsk);
-  // Only said: the budget may have room again when it is started, and the service decides then.
-  const problem = notYet ?? (estimate && overBudgetWords(estimate));
+  // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
+  const problem = notYet ?? (estimate && starting.error === null ? overBudgetWords(estimate) : null);
   const Icon = latest === null ? IconPlayerPlay : IconReload;
   return (
     <>
@@ -61,20 +51,25 @@ export function StepActions({
         <BusyButton
           ref={startButton}
           size="sm"
-          isBusy={isStarting}
+          isBusy={starting.isStarting}
           isOff={notYet !== null || running !== null || !canStart}
           aria-describedby={`estimate-${step} problem-${step}`}
           leftSection={<Icon size={16} aria-hidden />}
-          onClick={() => props.onStart(choices)}
+          onClick={() => starting.start(choices)}
         >
           {isUnsaved ? "Save and generate" : latest === null ? "Generate" : "Generate again"}
         </BusyButton>
         {running !== null && (
-          <CancelButton
-            isBusy={props.isCanceling}
-            onCancel={() => props.onCancel(running)}
-            onGoneWithFocus={() => startButton.current?.focus()}
-          />
+          <BusyButton
+            ref={movesFocus(() => startButton.current?.focus())} // it goes when the prediction ends
+            variant="default"
+            size="sm"
+            isBusy={cancel.isPending}
+            leftSection={<IconPlayerStop size={16} aria-hidden />}
+            onClick={() => cancel.mutate(running)}
+          >
+            {cancel.isPending ? "Canceling…" : "Cancel"}
+          </BusyButton>
         )}
         <Text size="sm" c="dimmed" id={`estimate-${step}`} hidden={estimate === null}>
           {estimate && estimateWords(estimate)}
@@ -84,32 +79,6 @@ export function StepActions({
         {problem}
       </Text>
     </>
-  );
-}
-
-type CancelButtonProps = { isBusy: boolean; onCancel: () => void; onGoneWithFocus: () => void };
-
-/** Unmounts when the prediction ends; a focus on it must move. */
-function CancelButton({ isBusy, onCancel, onGoneWithFocus }: CancelButtonProps) {
-  const button = useRef<HTMLButtonElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it is about the end of the button alone
-  useLayoutEffect(() => {
-    const here = button.current;
-    return () => {
-      if (here !== null && here === document.activeElement) queueMicrotask(onGoneWithFocus);
-    };
-  }, []);
-  return (
-    <BusyButton
-      ref={button}
-      variant="default"
-      size="sm"
-      isBusy={isBusy}
-      leftSection={<IconPlayerStop size={16} aria-hidden />}
-      onClick={onCancel}
-    >
-      {isBusy ? "Canceling…" : "Cancel"}
-    </BusyButton>
   );
 }
 
@@ -170,9 +139,7 @@ export function useStartStep(projectId: string, step: Step, { texts, save }: Tex
     onError: (error) => {
       const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;
       if (isRefused) forget();
-      if (error instanceof KeyframeError && error.code === "model_unavailable") {
-        void queries.invalidateQueries({ queryKey: MODELS_KEY });
-      }
+      if (isRefusal(error, "model_unavailable")) void queries.invalidateQueries({ queryKey: MODELS_KEY });
     },
   });
   return {
@@ -195,7 +162,7 @@ export function useCancelPrediction(projectId: string) {
       try {
         storePrediction(queries, await keyframe.cancel(prediction));
       } catch (error) {
-        if (!(error instanceof KeyframeError) || error.code !== "generation_ended") throw error;
+        if (!isRefusal(error, "generation_ended")) throw error;
         await queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });
       }
     },

@@ -32,7 +32,7 @@ type Props = {
   texts: TextsState;
   models: Model[] | undefined;
   options: StepOptions;
-  onOptions: (options: StepOptions) => void;
+  onOptions: (changed: Partial<StepOptions>) => void;
   poster?: string | undefined;
   notYet?: string | null;
   /** The frame of another shot that it starts on or looks like. */
@@ -53,7 +53,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
   const isVideo = step === "video";
   const latest = predictions[step];
   const shown = take.prediction;
-  const { start, isStarting, error, forgive } = useStartStep(projectId, step, texts);
+  const starting = useStartStep(projectId, step, texts);
   const cancel = useCancelPrediction(projectId);
   const isCanceling = cancel.isPending && isRunning(latest);
   const model = modelOf(models, options);
@@ -109,13 +109,11 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
-          isStarting={isStarting}
-          isCanceling={isCanceling}
-          onStart={start}
-          onCancel={cancel.mutate}
+          starting={starting}
+          cancel={cancel}
         />
-        {error !== null && <ErrorNotice title="Could not start" error={error} />}
-        {latest?.error != null && <PredictionFailure error={latest.error} step={step} />}
+        <ErrorNotice title="Could not start" error={starting.error} />
+        {latest?.error != null && <PredictionFailure error={latest.error} />}
         {take.newer !== null && (
           <Group gap="sm" wrap="nowrap" className={screen.large}>
             <Thumb key={take.newer.predictionId} prediction={take.newer} alt={`New ${STEP_NAME[step].toLowerCase()}`} />
@@ -135,11 +133,11 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           />
         )}
         {props.children}
-        {cancel.error !== null && <ErrorNotice title="Could not cancel" error={cancel.error} />}
+        <ErrorNotice title="Could not cancel" error={cancel.error} />
         <StepSettings
           options={options}
           onChange={(changed) => {
-            forgive();
+            starting.forgive();
             props.onOptions(changed);
           }}
           models={models}
@@ -151,8 +149,8 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
   );
 }
 
-function PredictionFailure({ error, step }: { error: NonNullable<Prediction["error"]>; step: Step }) {
-  const remedy = remedyFor(error, step);
+function PredictionFailure({ error }: { error: NonNullable<Prediction["error"]> }) {
+  const remedy = remedyFor(error);
   const title = failureTitle(error);
   return (
     <Alert color="red" p="sm" icon={<IconAlertTriangle size={18} aria-hidden />} title={title ?? error.message}>

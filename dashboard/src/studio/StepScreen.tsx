@@ -2,8 +2,9 @@ import { Button, Text } from "@mantine/core";
 import { IconMovie, IconPhoto } from "@tabler/icons-react";
 import { type ComponentProps, useEffect, useRef, useState } from "react";
 import type { Output, Prediction, Step } from "../../../client/index.ts";
-import { isRunning, useRenewOutput } from "../projects/prediction-cache.ts";
+import { isRunning } from "../projects/prediction-cache.ts";
 import { isEarlier, nounOf, statusWords, STEP_NAME, USE } from "../projects/status-words.ts";
+import { TakePicture, useRenewOutput } from "../projects/TakePicture.tsx";
 import classes from "./screen.module.css";
 
 type Props = {
@@ -21,10 +22,16 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
   const output = shown?.output ?? null;
   const running = isRunning(latest) ? latest : null;
   const alt = `${STEP_NAME[step]}: ${prompt}`;
+  const Icon = step === "video" ? IconMovie : IconPhoto;
   return (
     <div className={classes.screen}>
       {shown !== null && <TakeMedia prediction={shown} label={alt} poster={poster} />}
-      {output === null && <EmptyScreen step={step} text={running ? statusWords(running) : emptyWords(latest, shown)} />}
+      {output === null && (
+        <div className={classes.message} aria-hidden>
+          <Icon size={32} stroke={1.2} />
+          <Text size="sm">{running ? statusWords(running) : emptyWords(latest, shown)}</Text>
+        </div>
+      )}
       {output !== null && (
         <div className={classes.chips}>
           {isSelected && <span>Used {USE[step]}</span>}
@@ -50,16 +57,6 @@ function emptyWords(latest: Prediction | null, shown: Prediction | null): string
   return latest.hidden ? "Hidden" : ""; // it is read
 }
 
-function EmptyScreen({ step, text }: { step: Step; text: string }) {
-  const Icon = step === "video" ? IconMovie : IconPhoto;
-  return (
-    <div className={classes.message} aria-hidden>
-      <Icon size={32} stroke={1.2} />
-      <Text size="sm">{text}</Text>
-    </div>
-  );
-}
-
 type PlayerProps = Pick<ComponentProps<"video">, "poster" | "autoPlay" | "onEnded" | "controls" | "muted">;
 type MediaProps = PlayerProps & { prediction: Prediction; label: string };
 
@@ -70,14 +67,20 @@ export function TakeMedia({ prediction, label, ...player }: MediaProps) {
   return step === "video" ? (
     <FilmVideo key={output.path} prediction={prediction} output={output} label={label} {...player} />
   ) : (
-    <FrameImage key={output.path} prediction={prediction} output={output} alt={label} />
+    <TakePicture
+      key={output.path}
+      prediction={prediction}
+      alt={label}
+      className={classes.media}
+      broken={(tryAgain) => <BrokenMedia onRetry={tryAgain} />}
+    />
   );
 }
 
-/** A fresh URL is used only while the video is paused; playback continues at the same time. */
+/** A fresh URL is used only while the video is paused; playback continues at the same time. Another file begins at its start. */
 export function FilmVideo({
   prediction,
-  output: { url, width, height },
+  output: { url, path, width, height },
   label,
   ...player
 }: MediaProps & { output: Output }) {
@@ -98,6 +101,11 @@ export function FilmVideo({
   useEffect(() => {
     if (element.current === null || element.current.paused || element.current.error !== null) switchToFreshUrl();
   }, [url]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only another file is a reason
+  useEffect(() => {
+    goOnAt.current = 0;
+    setAddress(url);
+  }, [path]);
 
   if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
   return (
@@ -125,24 +133,6 @@ export function FilmVideo({
         onLoaded();
         if (goOnAt.current > 0) currentTarget.currentTime = goOnAt.current;
       }}
-    />
-  );
-}
-
-/** A generated frame. */
-function FrameImage({ prediction, output, alt }: { prediction: Prediction; output: Output; alt: string }) {
-  const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
-  if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
-  return (
-    <img
-      key={round}
-      className={classes.media}
-      src={output.url}
-      width={output.width}
-      height={output.height}
-      alt={alt}
-      onError={onFailed}
-      onLoad={onLoaded}
     />
   );
 }

@@ -23,7 +23,7 @@ import {
 
 type Props = {
   options: StepOptions;
-  onChange: (options: StepOptions) => void;
+  onChange: (changed: Partial<StepOptions>) => void;
   models: Model[] | undefined;
   given: Given;
   project: ProjectWithPredictions;
@@ -65,7 +65,7 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
             maxRows={8}
             value={options.prompt}
             error={textProblem(options.prompt, model?.promptMaxLength)}
-            onChange={({ currentTarget }) => onChange({ ...options, prompt: currentTarget.value })}
+            onChange={({ currentTarget }) => onChange({ prompt: currentTarget.value })}
           />
           {models !== undefined && model !== undefined && (
             <>
@@ -79,7 +79,7 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
                 value={model.model}
                 onChange={({ currentTarget: { value } }) => {
                   const isDefault = models.some((one) => one.model === value && one.isDefault);
-                  onChange({ ...options, model: isDefault ? null : value });
+                  onChange({ model: isDefault ? null : value });
                 }}
               />
               <ModelSettings {...{ options, onChange, model, given, project, withLastFrame }} />
@@ -98,7 +98,7 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
   const forced = forcedValues(model, options, withLastFrame);
   const most = maxReferences(model, given);
   const projectReference = project.referenceImagePath;
-  const setReferences = (paths: string[]) => onChange({ ...options, references: paths });
+  const setReferences = (paths: string[]) => onChange({ references: paths });
   const ownFrame = (role: FrameRole) => {
     const name = STEP_NAME[role === "firstFrame" ? "first-frame" : "last-frame"];
     const frame = options[role];
@@ -110,7 +110,7 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
         addLabel="Use an image"
         images={frame === null ? [] : [frame]}
         max={1}
-        onChange={([image = null]) => onChange({ ...options, [role]: image })}
+        onChange={([image = null]) => onChange({ [role]: image })}
       />
     );
   };
@@ -125,7 +125,7 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
           isForced={name in forced}
           onChange={(value) => {
             const { [name]: _, ...others } = options.values;
-            onChange({ ...options, values: value === undefined ? others : { ...others, [name]: value } });
+            onChange({ values: value === undefined ? others : { ...others, [name]: value } });
           }}
         />
       ))}
@@ -142,7 +142,7 @@ function ModelSettings({ options, onChange, model, given, project, withLastFrame
           description={model.controls.lastFrame === undefined ? `${model.label} takes no last frame.` : undefined}
           checked={withLastFrame}
           disabled={model.controls.lastFrame === undefined}
-          onChange={({ currentTarget }) => onChange({ ...options, usesLastFrame: currentTarget.checked })}
+          onChange={({ currentTarget }) => onChange({ usesLastFrame: currentTarget.checked })}
         />
       )}
       {most > 0 ? (

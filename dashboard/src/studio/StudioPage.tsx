@@ -1,4 +1,4 @@
-import { Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
+import { Box, Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
 import { useDisclosure, useId } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
@@ -20,7 +20,7 @@ import classes from "./studio.module.css";
 import { TextsPanel } from "./texts/TextsPanel.tsx";
 import { MONEY_KEY } from "../usage/use-usage.ts";
 import { useTexts } from "./texts/use-texts.ts";
-import { useModels } from "./use-models.ts";
+import { MODELS_KEY, useModels } from "./use-models.ts";
 
 export function Component() {
   const { projectId = "" } = useParams();
@@ -63,14 +63,14 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
           }
         />
       </div>
-      <div className={classes.about}>
-        <div className={classes.film}>
+      <Group align="flex-start" gap="lg" mb="md">
+        <Box flex="1 1 400px" miw={0}>
           <TextsPanel state={texts}>
             <AspectRatio project={project} />
           </TextsPanel>
-        </div>
+        </Box>
         <ReferenceImage project={project} />
-      </div>
+      </Group>
       <FilmStrip project={project} texts={texts} />
       {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} after={projectId} />}
       <StatusAnnouncer predictions={predictions} />
@@ -86,7 +86,7 @@ function ReferenceImage({ project }: { project: ProjectWithPredictions }) {
   const { projectId, referenceImagePath: path } = project;
   const change = useChangeProject(projectId);
   return (
-    <section aria-label="Reference image" className={screen.preview}>
+    <Box component="section" w={220} aria-label="Reference image" className={screen.preview}>
       <ImageField
         project={project}
         label="Reference image"
@@ -100,7 +100,7 @@ function ReferenceImage({ project }: { project: ProjectWithPredictions }) {
         error={change.error}
         onChange={([image = null]) => change.mutate({ change: { referenceImagePath: image } })}
       />
-    </section>
+    </Box>
   );
 }
 
@@ -133,8 +133,10 @@ function Watch({ prediction: { projectId, step, predictionId } }: { prediction: 
     queryKey: projectKeys.watch(predictionId),
     queryFn: async ({ signal }) => {
       const onProgress = (prediction: Prediction) => storePrediction(queries, prediction);
-      await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
+      const ended = await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
       void queries.invalidateQueries({ queryKey: MONEY_KEY });
+      const isModelGone = ended.requestedModel !== null || ended.error?.code === "model_unavailable";
+      if (isModelGone) void queries.invalidateQueries({ queryKey: MODELS_KEY });
       return null;
     },
     staleTime: Number.POSITIVE_INFINITY,

@@ -1,4 +1,3 @@
-import { useDisclosure } from "@mantine/hooks";
 import { IconDownload, IconEye, IconEyeOff, IconTrash } from "@tabler/icons-react";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { Prediction } from "../../../client/index.ts";
@@ -7,13 +6,12 @@ import { readTakesAgain } from "../projects/project-queries.ts";
 import { unlessGone } from "../ui/errors.ts";
 import { nounOf } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
-import { ActionsMenu, DeleteWindow } from "../ui/windows.tsx";
+import { ActionsMenu, DeleteWindow, type WindowProps } from "../ui/windows.tsx";
 import { useDownload } from "./use-download.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 
 /** What can be done with a prediction that has ended: download, hide, delete. */
 export function TakeMenu({ prediction, title }: { prediction: Prediction; title: string }) {
-  const [isDeleting, deleting] = useDisclosure(false);
   const download = useDownload(title);
   const hide = useHide();
   const { hidden, output } = prediction;
@@ -38,13 +36,15 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
             Icon: hidden ? IconEye : IconEyeOff,
             run: () => !hide.isPending && hide.mutate(prediction),
           },
-          { label: "Delete", Icon: IconTrash, run: deleting.open, isDelete: true },
+          {
+            label: "Delete",
+            Icon: IconTrash,
+            isDelete: true,
+            window: (opened) => <DeleteTake {...opened} prediction={prediction} />,
+          },
         ]}
       />
-      {hide.error !== null && (
-        <ErrorNotice title={hidden ? "Could not show it" : "Could not hide it"} error={hide.error} />
-      )}
-      <DeleteTake prediction={prediction} isOpen={isDeleting} onClose={deleting.close} />
+      <ErrorNotice title={hidden ? "Could not show it" : "Could not hide it"} error={hide.error} />
     </>
   );
 }
@@ -61,9 +61,7 @@ function useHide() {
   });
 }
 
-type DeleteProps = { prediction: Prediction; isOpen: boolean; onClose: () => void };
-
-function DeleteTake({ prediction, isOpen, onClose }: DeleteProps) {
+function DeleteTake({ prediction, isOpen, onClose }: WindowProps & { prediction: Prediction }) {
   const { step, output } = prediction;
   const keyframe = useKeyframe();
   const queries = useQueryClient();

@@ -5,9 +5,10 @@ import type { Prediction } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { clockTime } from "../ui/format-time.ts";
-import { useIsOnTop, useOpened } from "../ui/window-focus.ts";
+import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
 import { AboutTake, type TakesProps } from "./AboutTake.tsx";
 import { TakeMedia } from "./StepScreen.tsx";
+import screen from "./screen.module.css";
 import classes from "./take.module.css";
 import { usePrediction } from "./use-predictions.ts";
 
@@ -42,7 +43,8 @@ export function TakeWindow({ ids: [id = "", otherId], isOpen, onClose, ...about 
       onClose={onClose}
       title={isTwo ? `Compare: ${name}` : name}
     >
-      {select.error !== null && <ErrorNotice title="Could not change the project" error={select.error} />}
+      <KeepFocus key={takes.length} />
+      <ErrorNotice title="Could not change the project" error={select.error} />
       {(read[0] === null || (isTwo && read[1] === null)) && <Text>The take was deleted.</Text>}
       {takes.length === 2 && first?.step === "video" ? (
         <InStep takes={takes}>{pictures}</InStep>
@@ -95,7 +97,7 @@ function InStep({ takes, children }: { takes: Prediction[]; children: ReactNode 
       <div className={classes.takes} data-two ref={box} onTimeUpdateCapture={follow} onEndedCapture={ended}>
         {children}
       </div>
-      <Group className={classes.player} wrap="nowrap">
+      <Group className={`${screen.hint} ${classes.player}`} wrap="nowrap">
         <Button
           variant="default"
           data-autofocus

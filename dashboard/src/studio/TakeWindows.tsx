@@ -19,15 +19,14 @@ export default function TakeWindows({ history, enlarged, look, onEnlarge, ...abo
   const ids = useLast(enlarged);
   return (
     <>
-      {step !== null && (
-        <HistoryDrawer
-          {...about}
-          step={step}
-          isOpen={history !== null}
-          onClose={() => look({ history: null })}
-          onEnlarge={onEnlarge}
-        />
-      )}
+      {/* Always there: a window is above those that were there before it. */}
+      <HistoryDrawer
+        {...about}
+        step={step ?? "video"}
+        isOpen={history !== null && step !== null}
+        onClose={() => look({ history: null })}
+        onEnlarge={onEnlarge}
+      />
       {ids !== null && (
         <TakeWindow {...about} ids={ids.split(",")} isOpen={enlarged !== null} onClose={() => look({ take: null })} />
       )}

@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useId } from "react";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { useKeyframe, useServices } from "../services.ts";
 
@@ -22,26 +23,36 @@ export function useReferenceAddress(path: string | null) {
   });
 }
 
-/** Uploads an image, or the file of a take. It is shown from the local file. */
-export function useAddReference(onAdded: (path: string) => unknown) {
+/** Uploads an image, or the file of a take. It is shown from the local file. A second press meanwhile does nothing. */
+export function useAddReference(onAdded: (path: string, image: Blob | Prediction) => unknown) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
-  return useMutation({
+  const mutationKey = ["add reference", useId()];
+  const add = useMutation({
+    mutationKey,
     mutationFn: async (image: Blob | Prediction) => {
       const file = image instanceof Blob ? image : await readTake(keyframe, image);
       const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
       queries.setQueryData(referenceKey(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
       return referenceImagePath;
     },
-    onSuccess: onAdded,
+    onSuccess: (path, image) => {
+      if (queries.isMutating({ mutationKey }) > 0) onAdded(path, image); // signed out meanwhile, it is forgotten
+    },
   });
+  const mutate: typeof add.mutate = (...given) => {
+    if (queries.isMutating({ mutationKey }) === 0) add.mutate(...given);
+  };
+  return { ...add, mutate };
 }
 
 async function readTake(keyframe: KeyframeClient, take: Prediction): Promise<Blob> {
   const { output } = await keyframe.readPrediction(take); // its URL is valid
-  const answer = await fetch(output?.url ?? "");
-  const file = await answer.blob();
-  const refusal = answer.ok ? refuseImage(file) : `Could not read the picture: status ${answer.status}. Try again.`;
+  if (output === null) throw new Error("The file has been removed from Storage.");
+  const answer = await fetch(output.url).catch(() => null);
+  const file = answer?.ok ? await answer.blob().catch(() => null) : null;
+  if (file === null) throw new Error("Could not read the picture. Check your connection, then try again.");
+  const refusal = refuseImage(file);
   if (refusal !== null) throw new Error(refusal);
   return file;
 }

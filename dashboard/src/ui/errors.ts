@@ -9,18 +9,24 @@ export function errorSentence(error: unknown): string {
     return error.details.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`)).join(" ");
   }
   if (error.budget !== null) return refusalWords(error.budget);
-  if (error.code === "precondition_failed") return "It was changed elsewhere meanwhile. Check it, then try again.";
+  if (isChangedElsewhere(error)) return "It was changed elsewhere meanwhile. Check it, then try again.";
   return error.message;
 }
 
+/** Whether the service refused with one of these codes. */
+export const isRefusal = (error: unknown, ...codes: string[]): boolean =>
+  error instanceof KeyframeError && codes.includes(error.code);
+
 /** Deleted, unknown, or another user's. */
-export const isGone = (error: unknown): boolean => error instanceof KeyframeError && error.code === "not_found";
+export const isGone = (error: unknown): boolean => isRefusal(error, "not_found");
+
+/** For a request whose refusal with this code is fine. */
+export const unless = (code: string) => (error: unknown) => {
+  if (!isRefusal(error, code)) throw error;
+};
 
 /** For a deletion: what is gone is deleted, and an earlier answer was lost. */
-export function unlessGone(error: unknown): void {
-  if (!isGone(error)) throw error;
-}
+export const unlessGone = unless("not_found");
 
 /** Somebody changed it since it was read here. */
-export const isChangedElsewhere = (error: unknown): boolean =>
-  error instanceof KeyframeError && error.code === "precondition_failed";
+export const isChangedElsewhere = (error: unknown): boolean => isRefusal(error, "precondition_failed");

@@ -5,8 +5,9 @@ import { KeyframeError } from "../../../client/index.ts";
 import { SmallButton } from "./buttons.tsx";
 import { errorSentence } from "./errors.ts";
 
-/** An error with its request id and, where it can help, a retry button. */
+/** An error with its request id and, where it can help, a retry button; nothing without an error. */
 export function ErrorNotice({ title, error, onRetry }: { title: string; error: unknown; onRetry?: () => void }) {
+  if (error == null) return null;
   const requestId = error instanceof KeyframeError ? error.requestId : null;
   return (
     <Alert color="red" role="alert" title={title} icon={<IconAlertTriangle aria-hidden />}>

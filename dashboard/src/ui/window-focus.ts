@@ -1,14 +1,12 @@
-import { type RefObject, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { useEffect, useState, useSyncExternalStore } from "react";
 
-/** Focuses a field when it mounts: a modal does so when it opens, which is too early for what is loaded or shown later. */
-export function useFocusOnMount<Element extends HTMLElement>(isWanted = true): RefObject<Element | null> {
-  const field = useRef<Element>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
-  useEffect(() => {
-    if (isWanted) field.current?.focus({ preventScroll: true });
-  }, []);
-  return field;
-}
+/** A ref that focuses what appears: a modal does so when it opens, which is too early for what is loaded or shown later. */
+export const focusOnMount = (element: HTMLElement | null): void => element?.focus({ preventScroll: true });
+
+/** A ref of a button that may go: then a focus on it moves. */
+export const movesFocus = (move: () => void) => (button: HTMLElement | null) => () => {
+  if (button === document.activeElement) queueMicrotask(() => button?.isConnected || move());
+};
 
 /** False first, then `isOpen`. A modal that mounts open does not remember where to return the focus. */
 export function useOpened(isOpen: boolean): boolean {
@@ -40,9 +38,22 @@ export function useIsOnTop(isOpen: boolean): boolean {
   return useSyncExternalStore(followWindows, () => windows.at(-1) === id);
 }
 
-export const focusMainIfLost = (): void => {
-  if (document.activeElement === document.body) document.querySelector("main")?.focus();
-};
+/** For when what had the focus may be gone: the window on top gets it, or the page. */
+export function focusIfLost(): void {
+  const focused = document.activeElement;
+  const top = [...document.querySelectorAll<HTMLElement>("[role=dialog]")].at(-1);
+  if (top?.contains(focused) ?? focused !== document.body) return;
+  (top ?? document.querySelector("main"))?.focus();
+}
+
+/** A window that closes has then returned the focus, if what had it before is still there. */
+const AFTER_RETURN_MS = 50;
+
+/** In a window: keeps the focus in the windows when this one closes, or `key` says that what it shows has changed. */
+export function KeepFocus(): null {
+  useEffect(() => () => void setTimeout(focusIfLost, AFTER_RETURN_MS), []);
+  return null;
+}
 
 /** Of a form that is not sent: focuses its first field with an error. */
 export const focusFirstError =

@@ -1,44 +1,58 @@
 import { ActionIcon, Button, Group, Menu, Modal, Stack, Text, TextInput } from "@mantine/core";
 import { type Icon, IconDots } from "@tabler/icons-react";
-import { type ComponentProps, type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { type ComponentProps, type FormEvent, Fragment, type ReactNode, useRef, useState } from "react";
 import { BusyButton } from "./buttons.tsx";
 import { ErrorNotice } from "./notices.tsx";
-import { useIsOnTop } from "./window-focus.ts";
+import { focusOnMount, useIsOnTop } from "./window-focus.ts";
 
-type Action = { label: string; Icon: Icon; run: () => unknown; isDelete?: boolean };
+export type WindowProps = { isOpen: boolean; onClose: () => void };
+
+type Action = {
+  label: string;
+  Icon: Icon;
+  run?: () => unknown;
+  /** Opens instead. */
+  window?: (opened: WindowProps) => ReactNode;
+  isDelete?: boolean;
+};
 type ActionsProps = Omit<ComponentProps<typeof ActionIcon<"button">>, "children"> & { actions: Action[] };
 
 /** A button with a menu of actions. Not in a portal, so that it belongs to the window or the landmark that it is in. */
 export function ActionsMenu({ actions, ...button }: ActionsProps) {
   const target = useRef<HTMLButtonElement>(null);
+  const [opened, setOpened] = useState("");
   return (
-    <Menu position="bottom-end" withinPortal={false}>
-      <Menu.Target>
-        <ActionIcon ref={target} {...button}>
-          <IconDots size={18} aria-hidden />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {actions.map(({ label, Icon: Mark, run, isDelete = false }) => (
-          <Menu.Item
-            key={label}
-            {...(isDelete ? { c: "var(--mantine-color-error)" } : {})}
-            leftSection={<Mark size={16} aria-hidden />}
-            onClick={() => {
-              target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
-              run();
-            }}
-          >
-            {label}
-          </Menu.Item>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
+    <>
+      <Menu position="bottom-end" withinPortal={false}>
+        <Menu.Target>
+          <ActionIcon ref={target} {...button}>
+            <IconDots size={18} aria-hidden />
+          </ActionIcon>
+        </Menu.Target>
+        <Menu.Dropdown>
+          {actions.map(({ label, Icon: Mark, run = () => setOpened(label), isDelete = false }) => (
+            <Menu.Item
+              key={label}
+              {...(isDelete ? { c: "var(--mantine-color-error)" } : {})}
+              leftSection={<Mark size={16} aria-hidden />}
+              onClick={() => {
+                target.current?.focus(); // a modal returns the focus to the element that had it; this item is gone by then
+                run();
+              }}
+            >
+              {label}
+            </Menu.Item>
+          ))}
+        </Menu.Dropdown>
+      </Menu>
+      {actions.map(({ label, window }) => (
+        <Fragment key={label}>{window?.({ isOpen: opened === label, onClose: () => setOpened("") })}</Fragment>
+      ))}
+    </>
   );
 }
 
 type Saving = { error: unknown; isPending: boolean; reset: () => void };
-type WindowProps = { isOpen: boolean; onClose: () => void };
 
 type FormWindowProps = WindowProps & {
   title: string;
@@ -53,24 +67,26 @@ type FormWindowProps = WindowProps & {
   size?: "lg";
   /** Takes the place of the form once it is set. */
   done?: ReactNode;
-  onSubmit: () => void;
+  /** The button that cancels was pressed: what was typed is not wanted. */
+  onCancel?: () => void;
+  onSubmit: (form: HTMLFormElement) => void;
   children: ReactNode;
 };
 
 /** A window with a short form. */
 export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit = true, ...form }: FormWindowProps) {
-  const closer = useRef<HTMLButtonElement>(null);
   const isDone = Boolean(form.done);
-  useEffect(() => {
-    if (isDone) closer.current?.focus({ preventScroll: true }); // the button that was pressed is gone
-  }, [isDone]);
   const close = () => {
     saving.reset();
     onClose();
   };
-  const submit = (event: FormEvent) => {
+  const cancel = () => {
+    form.onCancel?.();
+    close();
+  };
+  const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
-    if (canSubmit && !saving.isPending) form.onSubmit();
+    if (canSubmit && !saving.isPending) form.onSubmit(event.currentTarget);
   };
   return (
     <Modal
@@ -84,9 +100,10 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
       <form noValidate onSubmit={submit}>
         <Stack>
           {form.done || form.children}
-          {saving.error !== null && <ErrorNotice title={failed} error={saving.error} />}
+          <ErrorNotice title={failed} error={saving.error} />
           <Group justify="flex-end">
-            <Button ref={closer} variant="default" onClick={close} data-autofocus={form.isHarmful}>
+            {/* Once it is done, the button that was pressed is gone. */}
+            <Button ref={isDone ? focusOnMount : null} variant="default" onClick={cancel} data-autofocus>
               {isDone ? "Done" : (form.cancel ?? "Cancel")}
             </Button>
             {!isDone && (
@@ -106,14 +123,18 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
   );
 }
 
-type TitleWindowProps = Omit<FormWindowProps, "children" | "canSubmit" | "onSubmit"> & {
-  /** The title that is changed. */
+type TitleWindowProps = WindowProps & {
+  /** What has the title, such as “film”. */
+  noun: string;
+  /** The title that is changed; empty for something new. */
   initial?: string;
+  saving: Saving;
   onSubmit: (title: string) => void;
 };
 
 /** Asks for the title of something. */
-export function TitleWindow({ initial = "", onSubmit, onClose, ...form }: TitleWindowProps) {
+export function TitleWindow({ noun, initial = "", onSubmit, onClose, ...form }: TitleWindowProps) {
+  const isNew = initial === "";
   const [typed, setTyped] = useState<string | null>(null);
   const title = typed ?? initial;
   const isEmpty = title.trim() === "";
@@ -122,7 +143,15 @@ export function TitleWindow({ initial = "", onSubmit, onClose, ...form }: TitleW
     onClose();
   };
   return (
-    <FormWindow {...form} onClose={close} canSubmit={!isEmpty} onSubmit={() => onSubmit(title)}>
+    <FormWindow
+      {...form}
+      title={`${isNew ? "New" : "Rename"} ${noun}`}
+      submit={isNew ? `Create ${noun}` : "Rename"}
+      failed={`Could not ${isNew ? "create" : "rename"} the ${noun}`}
+      onClose={close}
+      canSubmit={!isEmpty}
+      onSubmit={() => onSubmit(title)}
+    >
       <TextInput
         label="Title"
         data-autofocus

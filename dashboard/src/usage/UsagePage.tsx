@@ -71,7 +71,7 @@ function Sums({ usage: { groupBy, groups } }: { usage: Usage }) {
   const most = Math.max(1, ...groups.map((row) => row.settledMicros + openOf(row)));
   const figures = (row: typeof total) => [row.predictions, dollars(row.settledMicros), dollars(openOf(row))];
   const body = groups.map((row) => [
-    <div key={row.key} style={{ overflowWrap: "anywhere" }}>
+    <div key={row.key}>
       {nameOf(groupBy, row.key)}
       <Progress.Root size="sm" bg="transparent" aria-hidden>
         <Progress.Section value={(100 * row.settledMicros) / most} />

@@ -65,7 +65,7 @@ export function TroubleNotice({ webhook }: { webhook: Webhook }) {
           )}
           {words.whatToDo}
         </Text>
-        {change.error !== null && <ErrorNotice title="Could not enable" error={change.error} />}
+        <ErrorNotice title="Could not enable" error={change.error} />
         {!webhook.enabled && (
           <Group>
             <SmallButton

@@ -3,17 +3,27 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconEye, IconEyeOff } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
-import { useKeyframe, useRepeatKey } from "../services.ts";
+import { useKeyframe, useOnce } from "../services.ts";
 import { Panel } from "../ui/page-parts.tsx";
-import { FormWindow } from "../ui/windows.tsx";
+import { FormWindow, type WindowProps } from "../ui/windows.tsx";
 import { exactTime } from "../ui/format-time.ts";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { SmallButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
-/** Shows the secret on request. */
+/** Shows the secret, which is read on request and dropped when hidden. */
 export function SecretPanel({ webhookId }: { webhookId: string }) {
-  const { secret, reveal, show, hide } = useSecret(webhookId);
+  const keyframe = useKeyframe();
+  const [secret, show] = useState<string | null>(null);
+  const reveal = useMutation({
+    mutationFn: () => keyframe.webhooks.secret(webhookId),
+    gcTime: 0,
+    onSuccess: (answer) => show(answer.secret),
+  });
+  const hide = () => {
+    show(null);
+    reveal.reset();
+  };
   const [isRotating, { open, close }] = useDisclosure(false);
   return (
     <Panel title="Secret">
@@ -22,7 +32,7 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
           Signs each request so that your server can verify the sender.
         </Text>
         {secret !== null && <SecretText secret={secret} />}
-        {reveal.error !== null && <ErrorNotice title="Could not load the secret" error={reveal.error} />}
+        <ErrorNotice title="Could not load the secret" error={reveal.error} />
         <Group gap="xs">
           <SmallButton
             isBusy={reveal.isPending}
@@ -40,7 +50,7 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
   );
 }
 
-type Props = { webhookId: string; isOpen: boolean; onClose: () => void; onRotated: (secret: string) => void };
+type Props = WindowProps & { webhookId: string; onRotated: (secret: string) => void };
 
 const USUAL_HOURS = 24;
 const MAX_HOURS = 72;
@@ -48,7 +58,9 @@ const HOUR_MS = 3_600_000;
 
 /** Asks for the overlap, then shows the new secret. An overlap of zero needs a confirmation: it breaks a server with the old secret. */
 function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
-  const rotate = useRotateSecret(webhookId);
+  const rotate = useOnce((keyframe, overlapHours: number, once) =>
+    keyframe.webhooks.rotate(webhookId, { overlapHours }, once),
+  );
   const [given, setGiven] = useState(String(USUAL_HOURS));
   const [isSure, setSure] = useState(false);
   const hours = given === "" ? Number.NaN : Number(given);
@@ -117,31 +129,4 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
       )}
     </FormWindow>
   );
-}
-
-/** The secret, read on request and dropped when hidden. */
-function useSecret(webhookId: string) {
-  const keyframe = useKeyframe();
-  const [secret, show] = useState<string | null>(null);
-  const reveal = useMutation({
-    mutationFn: () => keyframe.webhooks.secret(webhookId),
-    gcTime: 0,
-    onSuccess: (answer) => show(answer.secret),
-  });
-  const hide = () => {
-    show(null);
-    reveal.reset();
-  };
-  return { secret, reveal, show, hide };
-}
-
-function useRotateSecret(webhookId: string) {
-  const keyframe = useKeyframe();
-  const { keyFor, forget } = useRepeatKey();
-  return useMutation({
-    mutationFn: (overlapHours: number) =>
-      keyframe.webhooks.rotate(webhookId, { overlapHours }, { idempotencyKey: keyFor(overlapHours) }),
-    gcTime: 0,
-    onSuccess: forget,
-  });
 }

@@ -4,11 +4,9 @@ import { useEffect, useRef } from "react";
 import type { Webhook } from "../../../client/index.ts";
 import { useServices } from "../services.ts";
 import { checkUrl } from "../../../shared/webhooks/check-url.ts";
-import { focusFirstError, useFocusOnMount } from "../ui/window-focus.ts";
+import { focusFirstError, focusOnMount } from "../ui/window-focus.ts";
 import { isLocalStack } from "./endpoint.ts";
-import { useChangeWebhook } from "./webhook-queries.ts";
 import {
-  changesOf,
   EVENT_CHOICES,
   EVENT_WORDS,
   fieldErrors,
@@ -20,27 +18,23 @@ import {
   type WebhookValues,
 } from "./webhook-settings.ts";
 import { BusyButton } from "../ui/buttons.tsx";
-import { ErrorNotice, notify } from "../ui/notices.tsx";
+import { ErrorNotice } from "../ui/notices.tsx";
 
 const NOTHING: WebhookSettings = { url: "", description: "", eventTypes: [] };
 
 type Props = {
   /** Absent for a new one. */
   endpoint?: Webhook;
-  submit: string;
-  failed: string;
-  isBusy: boolean;
-  error: unknown;
+  saving: { isPending: boolean; error: unknown };
   onSubmit: (settings: WebhookSettings) => void;
   onCancel?: () => void;
 };
 
 /** Settings of a new or existing endpoint. */
-export default function WebhookForm({ endpoint, submit, failed, isBusy, error, onSubmit, onCancel }: Props) {
-  const isLocal = isLocalStack(useServices().config);
+export default function WebhookForm({ endpoint, saving, onSubmit, onCancel }: Props) {
+  const { error } = saving;
   const isNew = endpoint === undefined;
-  const address = useFocusOnMount<HTMLInputElement>(isNew);
-  const { form, isChanged } = useWebhookForm(endpoint === undefined ? NOTHING : toSettings(endpoint));
+  const { form, isChanged, isLocal } = useWebhookForm(endpoint === undefined ? NOTHING : toSettings(endpoint));
   const refused = fieldErrors(error);
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each answer
@@ -54,7 +48,7 @@ export default function WebhookForm({ endpoint, submit, failed, isBusy, error, o
     <form onSubmit={form.onSubmit(onSubmit, focusFirstError(form))} noValidate>
       <Stack>
         <TextInput
-          ref={address}
+          ref={isNew ? focusOnMount : null}
           label="URL"
           description={
             isLocal
@@ -78,35 +72,21 @@ export default function WebhookForm({ endpoint, submit, failed, isBusy, error, o
           maxRows={6}
           {...form.getInputProps("description")}
         />
-        {error !== null && refused === null && <ErrorNotice title={failed} error={error} />}
+        {error !== null && refused === null && (
+          <ErrorNotice title={isNew ? "Could not add the endpoint" : "Could not save the settings"} error={error} />
+        )}
         <Group justify="flex-end">
           {onCancel !== undefined && (
             <Button variant="default" onClick={onCancel}>
               Cancel
             </Button>
           )}
-          <BusyButton type="submit" isBusy={isBusy} isOff={!isNew && !isChanged}>
-            {submit}
+          <BusyButton type="submit" isBusy={saving.isPending} isOff={!isNew && !isChanged}>
+            {isNew ? "Add endpoint" : "Save"}
           </BusyButton>
         </Group>
       </Stack>
     </form>
-  );
-}
-
-export function SettingsForm({ webhook }: { webhook: Webhook }) {
-  const change = useChangeWebhook(webhook.webhookId);
-  return (
-    <WebhookForm
-      endpoint={webhook}
-      submit="Save"
-      failed="Could not save the settings"
-      isBusy={change.isPending}
-      error={change.error}
-      onSubmit={(settings) =>
-        change.mutate(changesOf(toSettings(webhook), settings), { onSuccess: () => notify("Settings saved.") })
-      }
-    />
   );
 }
 
@@ -148,8 +128,7 @@ const MAX_CHARACTERS = 500;
  * Validates while typing, with the service's own rules. Follows `given` until the user changes a field.
  */
 function useWebhookForm(given: WebhookSettings) {
-  const { config } = useServices();
-  const allowLocal = isLocalStack(config);
+  const isLocal = isLocalStack(useServices().config);
   const form = useForm<WebhookValues, WebhookSettings>({
     initialValues: toValues(given),
     transformValues: fromValues,
@@ -159,7 +138,7 @@ function useWebhookForm(given: WebhookSettings) {
         const text = url.trim();
         if (text === "") return "Enter your server's URL.";
         if ("https://".startsWith(text)) return null; // still typing; otherwise the service refuses it
-        return checkUrl(text, { allowLocal });
+        return checkUrl(text, { allowLocal: isLocal });
       },
       description: (text) => ([...text].length > MAX_CHARACTERS ? `At most ${MAX_CHARACTERS} characters.` : null),
       eventTypes: (types, { isEvery }) => (!isEvery && types.length === 0 ? "Choose at least one event." : null),
@@ -175,7 +154,7 @@ function useWebhookForm(given: WebhookSettings) {
     if (isSame(shown, before) || isSame(shown, given)) form.setValues(toValues(given));
   }, [given, form]);
 
-  return { form, isChanged: !isSame(fromValues(form.values), given) };
+  return { form, isLocal, isChanged: !isSame(fromValues(form.values), given) };
 }
 
 type EndpointForm = ReturnType<typeof useWebhookForm>["form"];

@@ -3,7 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconTrash } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
 import { useNavigate, useParams } from "react-router";
-import { KeyframeError, type Webhook } from "../../../client/index.ts";
+import type { Webhook } from "../../../client/index.ts";
 import { BackLink, Missing, PageHead, Panel, Unread } from "../ui/page-parts.tsx";
 import { DeleteWindow } from "../ui/windows.tsx";
 import { DeliveriesPanel } from "./deliveries/DeliveriesPanel.tsx";
@@ -13,18 +13,16 @@ import { TroubleNotice } from "./EndpointState.tsx";
 import { HealthPanel } from "./HealthPanel.tsx";
 import { SecretPanel } from "./SecretPanel.tsx";
 import { useChangeWebhook, useDeleteWebhook, useWebhook } from "./webhook-queries.ts";
+import { changesOf, toSettings } from "./webhook-settings.ts";
 import { SmallButton } from "../ui/buttons.tsx";
-import { ErrorNotice } from "../ui/notices.tsx";
-
-/** Unknown, deleted or malformed id. */
-const isMissing = (error: unknown): boolean =>
-  error instanceof KeyframeError && ["not_found", "invalid_request"].includes(error.code);
+import { isRefusal } from "../ui/errors.ts";
+import { ErrorNotice, notify } from "../ui/notices.tsx";
 
 export function Component() {
   const { webhookId = "" } = useParams();
   const read = useWebhook(webhookId);
   const webhook = read.data;
-  if (isMissing(read.error)) {
+  if (isRefusal(read.error, "not_found", "invalid_request")) {
     return <Missing title="Endpoint not found" to="/webhooks" label="Go to endpoints" />;
   }
   return (
@@ -67,17 +65,24 @@ function Endpoint({ webhook }: { webhook: Webhook }) {
 }
 
 // Lazy, or other pages would load the fields that only it has.
-const SettingsForm = lazy(() => import("./WebhookForm.tsx").then((form) => ({ default: form.SettingsForm })));
+const WebhookForm = lazy(() => import("./WebhookForm.tsx"));
 const FORM_HEIGHT = 340;
 
 function SettingsPanel({ webhook }: { webhook: Webhook }) {
+  const change = useChangeWebhook(webhook.webhookId);
   return (
     <Panel title="Settings">
       <Stack>
         <EnabledSwitch webhook={webhook} />
         <Divider />
         <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-          <SettingsForm webhook={webhook} />
+          <WebhookForm
+            endpoint={webhook}
+            saving={change}
+            onSubmit={(settings) =>
+              change.mutate(changesOf(toSettings(webhook), settings), { onSuccess: () => notify("Settings saved.") })
+            }
+          />
         </Suspense>
       </Stack>
     </Panel>
@@ -98,7 +103,7 @@ function EnabledSwitch({ webhook }: { webhook: Webhook }) {
           if (!change.isPending) change.mutate({ enabled: event.currentTarget.checked });
         }}
       />
-      {change.error !== null && <ErrorNotice title="Could not change this" error={change.error} />}
+      <ErrorNotice title="Could not change this" error={change.error} />
     </Stack>
   );
 }

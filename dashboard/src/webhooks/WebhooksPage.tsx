@@ -1,4 +1,4 @@
-import { Button, Card, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
+import { Button, Card, Grid, Group, Modal, Skeleton, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconWebhook } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
@@ -14,8 +14,7 @@ import { fillHours, type Health, sumHours, useHealth } from "./health.ts";
 import { HealthNumbers, HourBars, LastSent } from "./HealthPanel.tsx";
 import { HowToVerify, SecretText } from "./secret-text.tsx";
 import { useCreateWebhook, useWebhooks } from "./webhook-queries.ts";
-import classes from "./webhooks.module.css";
-import { focusMainIfLost, useFocusOnMount, useIsOnTop } from "../ui/window-focus.ts";
+import { focusIfLost, focusOnMount, useIsOnTop } from "../ui/window-focus.ts";
 
 export function Component() {
   const read = useWebhooks();
@@ -42,7 +41,7 @@ export function Component() {
           />
         )}
         {webhooks !== undefined && webhooks.length > 0 && (
-          <ul className={classes.list}>
+          <Stack component="ul" className="plain-list">
             {webhooks.map((webhook) => (
               <EndpointCard
                 key={webhook.webhookId}
@@ -50,7 +49,7 @@ export function Component() {
                 health={health.data ?? (health.error === null ? undefined : null)}
               />
             ))}
-          </ul>
+          </Stack>
         )}
       </Stack>
       <NewWebhook isOpen={isNew} onClose={close} />
@@ -75,20 +74,13 @@ function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void 
       opened={isOpen}
       closeOnEscape={useIsOnTop(isOpen)}
       onClose={close}
-      onExitTransitionEnd={focusMainIfLost} // the button of an empty page goes with the first endpoint
+      onExitTransitionEnd={focusIfLost} // the button of an empty page goes with the first endpoint
       title={create.data === undefined ? "Add endpoint" : "Endpoint added"}
       size="lg"
     >
       {create.data === undefined ? (
         <Suspense fallback={<Skeleton h={FORM_HEIGHT} />}>
-          <WebhookForm
-            submit="Add endpoint"
-            failed="Could not add the endpoint"
-            isBusy={create.isPending}
-            error={create.error}
-            onSubmit={(settings) => create.mutate(settings)}
-            onCancel={close}
-          />
+          <WebhookForm saving={create} onSubmit={create.mutate} onCancel={close} />
         </Suspense>
       ) : (
         <CreatedWebhook webhook={create.data} onClose={close} />
@@ -98,7 +90,6 @@ function NewWebhook({ isOpen, onClose }: { isOpen: boolean; onClose: () => void 
 }
 
 function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () => void }) {
-  const next = useFocusOnMount<HTMLAnchorElement>();
   return (
     <Stack>
       <Text size="sm">
@@ -121,7 +112,7 @@ function CreatedWebhook({ webhook, onClose }: { webhook: Created; onClose: () =>
       </div>
       <Group justify="flex-end">
         <SendTest webhook={webhook} />
-        <Button ref={next} component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
+        <Button ref={focusOnMount} component={Link} to={`/webhooks/${webhook.webhookId}`} onClick={onClose}>
           Open endpoint
         </Button>
       </Group>
@@ -141,29 +132,33 @@ function EndpointCard({ webhook, health }: EndpointCardProps) {
   const sums = known && sumHours(known.hours);
   return (
     <Card component="li" withBorder padding="lg" className={link.card}>
-      <div className={classes.endpoint}>
-        <Stack gap={6} miw={0}>
-          <EndpointState webhook={webhook} sums={sums} />
-          <Title order={2} size="h4">
-            <Link to={`/webhooks/${webhook.webhookId}`} className={link.cover}>
-              {endpointName(webhook)}
-            </Link>
-          </Title>
-          <Text size="sm" c="dimmed" className={classes.address}>
-            {webhook.url}
-          </Text>
-          <Text size="sm" c="dimmed">
-            {webhook.eventTypes.join(", ") || "All events"}
-          </Text>
-        </Stack>
-        <Stack gap={6}>
-          <HealthNumbers sums={health === null ? null : sums} />
-          <HourBars hours={health && known ? fillHours(health.since, known.hours) : []} />
-          <Group className={link.above} w="fit-content">
-            <LastSent last={known?.last} />
-          </Group>
-        </Stack>
-      </div>
+      <Grid gap="md">
+        <Grid.Col span={{ base: 12, sm: 7, md: 8 }}>
+          <Stack gap={6}>
+            <EndpointState webhook={webhook} sums={sums} />
+            <Title order={2} size="h4">
+              <Link to={`/webhooks/${webhook.webhookId}`} className={link.cover}>
+                {endpointName(webhook)}
+              </Link>
+            </Title>
+            <Text size="sm" c="dimmed" ff="monospace" style={{ overflowWrap: "anywhere" }}>
+              {webhook.url}
+            </Text>
+            <Text size="sm" c="dimmed">
+              {webhook.eventTypes.join(", ") || "All events"}
+            </Text>
+          </Stack>
+        </Grid.Col>
+        <Grid.Col span={{ base: 12, sm: 5, md: 4 }}>
+          <Stack gap={6}>
+            <HealthNumbers sums={health === null ? null : sums} />
+            <HourBars hours={health && known ? fillHours(health.since, known.hours) : []} />
+            <Group className={link.above} w="fit-content">
+              <LastSent last={known?.last} />
+            </Group>
+          </Stack>
+        </Grid.Col>
+      </Grid>
       {troubleWords(webhook, Date.now()) !== null && (
         <div className={link.above} style={{ marginTop: "var(--mantine-spacing-md)" }}>
           <TroubleNotice webhook={webhook} />

@@ -1,6 +1,5 @@
-import { Anchor, Box, Stack, Text } from "@mantine/core";
+import { Anchor, Code, Stack, Text } from "@mantine/core";
 import { Link } from "react-router";
-import classes from "./webhooks.module.css";
 import { CopyButton } from "../ui/CopyButton.tsx";
 
 const SAMPLE = `import { Webhook } from "standardwebhooks";
@@ -19,7 +18,7 @@ export function HowToVerify() {
         </Anchor>
         : verify the raw body, store the event under its <code>webhook-id</code>, answer 204, and work afterwards.
       </Text>
-      <pre className={classes.sample}>{SAMPLE}</pre>
+      <Code block>{SAMPLE}</Code>
       <Text size="sm" c="dimmed">
         Whole receivers in Node, Deno, Python, Go, Ruby and PHP:{" "}
         <Anchor inherit underline="always" component={Link} to="/docs/webhooks">
@@ -34,9 +33,9 @@ export function HowToVerify() {
 export function SecretText({ secret }: { secret: string }) {
   return (
     <div>
-      <Box component="code" className={classes.secret}>
+      <Code block fz="sm" style={{ userSelect: "all" }}>
         {secret}
-      </Box>
+      </Code>
       <CopyButton text={secret} label="Copy secret" size="xs" mt="xs" />
     </div>
   );

@@ -3,7 +3,7 @@ import { useCallback } from "react";
 import type { Delivery, KeyframeClient, Webhook } from "../../../client/index.ts";
 import type { QueryOf } from "../../../shared/contract/operations/index.ts";
 import { unlessGone } from "../ui/errors.ts";
-import { useKeyframe, useRepeatKey } from "../services.ts";
+import { useKeyframe, useOnce } from "../services.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
 
 /** Which deliveries are listed; without a field, all. */
@@ -49,18 +49,14 @@ export function useWebhook(webhookId: string) {
 
 /** The answer holds the secret. */
 export function useCreateWebhook() {
-  const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const { keyFor, forget } = useRepeatKey();
-  return useMutation({
-    mutationFn: (settings: WebhookSettings) => keyframe.webhooks.create(settings, { idempotencyKey: keyFor(settings) }),
-    gcTime: 0, // the secret is dropped when it is no longer shown
-    onSuccess: () => {
-      forget();
+  return useOnce(
+    (keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once),
+    () => {
       void queries.invalidateQueries({ queryKey: webhookKeys.list });
       void queries.invalidateQueries({ queryKey: webhookKeys.everyHealth });
     },
-  });
+  );
 }
 
 type Change = Parameters<KeyframeClient["webhooks"]["change"]>[1];

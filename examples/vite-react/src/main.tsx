@@ -4,7 +4,7 @@ import { StrictMode, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
 import { FilmPage } from "./FilmPage";
 import { SignIn } from "./SignIn";
-import { keyframe, supabase } from "./services";
+import { createKeyframe, supabase } from "./services";
 import "./style.css";
 
 function App() {
@@ -14,14 +14,21 @@ function App() {
     return () => data.subscription.unsubscribe();
   }, []);
   if (session === undefined) return null;
-  // The key discards the films of the previous user.
-  return session ? <FilmPage key={session.user.id} email={session.user.email ?? ""} /> : <SignIn />;
+  return session ? <SignedIn key={session.user.id} email={session.user.email ?? ""} /> : <SignIn />;
+}
+
+/** By its key, another user has another client and sees nothing of the one before. */
+function SignedIn({ email }: { email: string }) {
+  const [keyframe] = useState(createKeyframe);
+  return (
+    <KeyframeProvider client={keyframe}>
+      <FilmPage email={email} />
+    </KeyframeProvider>
+  );
 }
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>
-    <KeyframeProvider client={keyframe}>
-      <App />
-    </KeyframeProvider>
+    <App />
   </StrictMode>,
 );

@@ -8,14 +8,15 @@ if (!url || !apikey)
 
 export const supabase = createClient(url, apikey);
 
-export const keyframe = createKeyframeClient({
-  url,
-  apikey,
-  getToken: async () => {
-    const { data, error } = await supabase.auth.getSession(); // refreshes an expired session
-    if (error) throw error;
-    return data.session?.access_token ?? null;
-  },
-});
+export const createKeyframe = () =>
+  createKeyframeClient({
+    url,
+    apikey,
+    getToken: async () => {
+      const { data, error } = await supabase.auth.getSession(); // refreshes an expired session
+      if (error) throw error;
+      return data.session?.access_token ?? null;
+    },
+  });
 
 export const sentenceOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

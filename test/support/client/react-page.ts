@@ -41,7 +41,9 @@ const PARTS = {
 };
 export type Part = keyof typeof PARTS;
 
-const client = createKeyframeClient({ url: location.origin, getToken: () => "token", retries: 0, random: () => 0 });
+const signIn = () =>
+  createKeyframeClient({ url: location.origin, getToken: () => "token", retries: 0, random: () => 0 });
+let client = signIn();
 const root = createRoot(document.body.appendChild(document.createElement("main")));
 const make = (part: Part) => createElement(PARTS[part]);
 const tree = (parts: Part[]) =>
@@ -50,6 +52,9 @@ const tree = (parts: Part[]) =>
 /** What the tests call in the page, as text. */
 const page = {
   version,
+  changeUser: () => {
+    client = signIn();
+  },
   show: (...parts: Part[]) => root.render(tree(parts)),
   html: (...parts: Part[]) => renderToString(tree(parts)),
   setHidden: (isHidden: boolean) => {

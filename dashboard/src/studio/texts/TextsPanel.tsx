@@ -3,7 +3,7 @@ import { useDisclosure, useId } from "@mantine/hooks";
 import { IconCheck, IconChevronDown, IconPencil } from "@tabler/icons-react";
 import type { FormEvent, ReactNode } from "react";
 import { DescriptionField, PromptField, promptProblem, textProblem } from "../../projects/project-fields.tsx";
-import type { TextsState } from "./use-texts.ts";
+import type { Texts, TextsState } from "./use-texts.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
 import { ErrorNotice } from "../../ui/notices.tsx";
 
@@ -26,6 +26,11 @@ export function TextsPanel({ state, children }: Props) {
   const canSave = isDirty && conflict === null && problem === null && descriptionProblem === null;
   // A field with a problem is never hidden.
   const isUnfolded = isOpen || descriptionProblem !== null || conflict?.field === "description";
+  const field = (name: keyof Texts) => ({
+    ...ROWS,
+    value: texts[name],
+    onChange: ({ currentTarget }: { currentTarget: { value: string } }) => edit(name, currentTarget.value),
+  });
   const submit = (event: FormEvent) => {
     event.preventDefault();
     if (canSave) save().catch(() => undefined); // `error` shows it
@@ -34,21 +39,8 @@ export function TextsPanel({ state, children }: Props) {
     <form noValidate onSubmit={submit}>
       <Stack gap="xs">
         <div style={BESIDE}>
-          <PromptField
-            {...ROWS}
-            value={texts.textPrompt}
-            error={problem}
-            onChange={({ currentTarget }) => edit("textPrompt", currentTarget.value)}
-          />
-          {isUnfolded && (
-            <DescriptionField
-              {...ROWS}
-              id={id}
-              value={texts.description}
-              error={descriptionProblem}
-              onChange={({ currentTarget }) => edit("description", currentTarget.value)}
-            />
-          )}
+          <PromptField {...field("textPrompt")} error={problem} />
+          {isUnfolded && <DescriptionField {...field("description")} id={id} error={descriptionProblem} />}
           {conflict !== null && (
             <div role="alert">
               <Textarea

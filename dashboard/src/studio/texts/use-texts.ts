@@ -26,7 +26,7 @@ export function useTexts(project: ProjectWithPredictions) {
 
   // A text that is saved is no draft any more: a later change elsewhere must replace it.
   useEffect(() => {
-    if (unsaved.length < drafts.length) write(unsaved);
+    if (unsaved.length < drafts.length) write(() => unsaved);
   });
 
   const send = async (sent: Draft[]) => {
@@ -56,12 +56,12 @@ export function useTexts(project: ProjectWithPredictions) {
     error: change.error,
     edit: (field: keyof Texts, text: string) => {
       const { base = project[field] } = drafts.find((draft) => draft.field === field) ?? {};
-      write([...drafts.filter((draft) => draft.field !== field), { field, text, base }]);
+      write((all) => [...all.filter((draft) => draft.field !== field), { field, text, base }]);
     },
     /** In a conflict, the text that it is about. */
     discard: () => {
       change.reset();
-      write(conflict === undefined ? NO_DRAFTS : drafts.filter(({ field }) => field !== conflict.field));
+      write((all) => (conflict === undefined ? NO_DRAFTS : all.filter(({ field }) => field !== conflict.field)));
     },
     /** Does nothing without unsaved texts. Rejects when they cannot be saved. */
     save: async () => {
@@ -73,7 +73,7 @@ export function useTexts(project: ProjectWithPredictions) {
       const based = unsaved.map((draft) =>
         draft.field === conflict?.field ? { ...draft, base: project[draft.field] } : draft,
       );
-      write(based);
+      write(() => based);
       if (based.every(({ field, base }) => base === project[field])) await send(based);
     },
   };

@@ -1,4 +1,5 @@
 import {
+  Accordion,
   Alert,
   Button,
   Group,
@@ -11,7 +12,7 @@ import {
 } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconHistory, IconInbox } from "@tabler/icons-react";
-import { useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import type { Webhook } from "../../../../client/index.ts";
 import { LoadMore, EmptyState, Panel, Unread } from "../../ui/page-parts.tsx";
 import { FormWindow } from "../../ui/windows.tsx";
@@ -20,18 +21,28 @@ import { EVENT_CHOICES } from "../webhook-settings.ts";
 import classes from "./deliveries.module.css";
 import { useDeliveries, useRecover } from "./delivery-queries.ts";
 import { fromLocalTime, toLocalTime } from "./delivery.ts";
-import { DeliveryList } from "./DeliveryList.tsx";
+import { DeliveryItem } from "./DeliveryItem.tsx";
 import { useHeldList } from "./use-held-list.ts";
 import { SmallButton } from "../../ui/buttons.tsx";
+import { movesFocus } from "../../ui/window-focus.ts";
 
 type StatusChoice = NonNullable<DeliveryFilter["status"]> | "all";
 
-const STATUSES: { value: StatusChoice; label: string }[] = [
-  { value: "all", label: "All" },
-  { value: "pending", label: "Pending" },
-  { value: "delivered", label: "Delivered" },
-  { value: "exhausted", label: "Failed" },
-];
+/** The filters by status, with what an empty list says. */
+const STATUSES: Record<StatusChoice, [label: string, title: string, text: string]> = {
+  all: ["All", "No deliveries yet", "Send a test or save a project: the event appears here with your server's answer."],
+  pending: ["Pending", "No pending deliveries", "Deliveries that wait to be sent or retried appear here."],
+  delivered: [
+    "Delivered",
+    "No successful deliveries yet",
+    "Deliveries that your server answered with 200 to 299 appear here.",
+  ],
+  exhausted: [
+    "Failed",
+    "No failed deliveries",
+    "Deliveries whose every attempt failed appear here. You can send them again.",
+  ],
+};
 
 const EVENTS = [{ value: "", label: "All events" }, ...[...EVENT_CHOICES, "webhook.test"]];
 
@@ -53,14 +64,25 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
       title="Deliveries"
       actions={
         <Group gap="xs" wrap="nowrap">
-          <NewerDeliveries
-            count={newer}
-            onShow={() => {
-              showNewer();
-              setOpen(open.filter((id) => read?.some(({ deliveryId }) => deliveryId === id)));
-            }}
-            onGoneWithFocus={() => list.current?.querySelector("button")?.focus()}
-          />
+          <VisuallyHidden role="status">
+            {newer > 0 && (newer === 1 ? "A new delivery" : `${newer} new deliveries`)}
+          </VisuallyHidden>
+          {newer > 0 && (
+            // Of the list that is held. Short, to fit beside a heading on a phone.
+            <Button
+              ref={movesFocus(() => list.current?.querySelector("button")?.focus())}
+              size="xs"
+              variant="light"
+              aria-label={`Show ${newer} new`}
+              px="xs"
+              onClick={() => {
+                showNewer();
+                setOpen(open.filter((id) => read?.some(({ deliveryId }) => deliveryId === id)));
+              }}
+            >
+              {newer} new
+            </Button>
+          )}
           <SmallButton classNames={{ section: classes.roomy }} Icon={IconHistory} onClick={recovery.open}>
             Recover…
           </SmallButton>
@@ -68,12 +90,12 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
       }
     >
       <Stack>
-        <div className={classes.filters}>
+        <Group gap="xs">
           <SegmentedControl
             aria-label="Filter by status"
             size="xs"
-            fullWidth
-            data={STATUSES}
+            flex="1 1 260px"
+            data={Object.entries(STATUSES).map(([value, [label]]) => ({ value, label }))}
             value={filter.status ?? "all"}
             onChange={
               (value) => show({ ...filter, status: value === "all" ? undefined : (value as DeliveryFilter["status"]) }) // one of STATUSES
@@ -82,6 +104,7 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
           <NativeSelect
             aria-label="Filter by event"
             size="xs"
+            flex="1 0 180px"
             data={EVENTS}
             value={filter.eventType ?? ""}
             onChange={
@@ -89,19 +112,31 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
                 show({ ...filter, eventType: (value || undefined) as DeliveryFilter["eventType"] }) // one of EVENTS
             }
           />
-        </div>
+        </Group>
         <Unread query={deliveries} what="deliveries" heights={[52, 52, 52, 52, 52]} />
         {shown?.length === 0 && !deliveries.isPlaceholderData && <NoDeliveries {...filter} />}
         {shown !== undefined && shown.length > 0 && (
-          <DeliveryList
+          <Accordion
             ref={list}
-            webhook={webhook}
-            deliveries={shown}
-            open={open}
-            onOpen={setOpen}
-            hasLeft={(delivery) => read?.includes(delivery) === false}
-            isStale={deliveries.isPlaceholderData}
-          />
+            multiple
+            value={open}
+            onChange={setOpen}
+            order={3}
+            chevronPosition="left"
+            chevronSize={18}
+            aria-busy={deliveries.isPlaceholderData} // of the previous filter
+            classNames={classes}
+          >
+            {shown.map((delivery) => (
+              <DeliveryItem
+                key={delivery.deliveryId}
+                webhook={webhook}
+                given={delivery}
+                isOpen={open.includes(delivery.deliveryId)}
+                hasLeft={read?.includes(delivery) === false}
+              />
+            ))}
+          </Accordion>
         )}
         <LoadMore of={deliveries} />
       </Stack>
@@ -110,51 +145,8 @@ export function DeliveriesPanel({ webhook }: { webhook: Webhook }) {
   );
 }
 
-type NewerDeliveriesProps = { count: number; onShow: () => void; onGoneWithFocus: () => void };
-
-/**
- * Shows how many newer deliveries are hidden while the list is held. Short, to fit beside a heading on a phone.
- */
-function NewerDeliveries({ count, onShow, onGoneWithFocus }: NewerDeliveriesProps) {
-  const button = useRef<HTMLButtonElement>(null);
-  const had = useRef(false);
-  useLayoutEffect(() => {
-    if (count === 0 && had.current) onGoneWithFocus();
-    had.current = false;
-  });
-  return (
-    <>
-      <VisuallyHidden role="status">
-        {count > 0 && (count === 1 ? "A new delivery" : `${count} new deliveries`)}
-      </VisuallyHidden>
-      {count > 0 && (
-        <Button
-          ref={button}
-          size="xs"
-          variant="light"
-          aria-label={`Show ${count} new`}
-          px="xs"
-          onClick={() => {
-            had.current = button.current === document.activeElement;
-            onShow();
-          }}
-        >
-          {count} new
-        </Button>
-      )}
-    </>
-  );
-}
-
-const WORDS: Record<StatusChoice, [title: string, text: string]> = {
-  all: ["No deliveries yet", "Send a test or save a project: the event appears here with your server's answer."],
-  pending: ["No pending deliveries", "Deliveries that wait to be sent or retried appear here."],
-  delivered: ["No successful deliveries yet", "Deliveries that your server answered with 200 to 299 appear here."],
-  exhausted: ["No failed deliveries", "Deliveries whose every attempt failed appear here. You can send them again."],
-};
-
 function NoDeliveries({ status, eventType }: DeliveryFilter) {
-  const [title, text] = WORDS[status ?? "all"];
+  const [, title, text] = STATUSES[status ?? "all"];
   const ofType = eventType && `Only deliveries of ${eventType} are shown.`;
   return <EmptyState Icon={IconInbox} title={title} text={ofType ?? text} />;
 }

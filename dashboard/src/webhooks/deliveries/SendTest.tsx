@@ -1,4 +1,4 @@
-import { Button, Group, Loader, Modal, Stack, Text } from "@mantine/core";
+import { Group, Loader, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconSend } from "@tabler/icons-react";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
@@ -6,10 +6,9 @@ import { OutcomeIcon } from "../EndpointState.tsx";
 import { Time } from "../../ui/Time.tsx";
 import { isGone, useSendTest, useWatchDelivery } from "./delivery-queries.ts";
 import { deliveryState } from "./delivery.ts";
-import { AttemptList } from "./DeliveryList.tsx";
+import { AttemptList } from "./DeliveryItem.tsx";
 import { BusyButton } from "../../ui/buttons.tsx";
-import { ErrorNotice } from "../../ui/notices.tsx";
-import { useIsOnTop } from "../../ui/window-focus.ts";
+import { FormWindow } from "../../ui/windows.tsx";
 
 /** Sends a test event and shows its answer. */
 export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "enabled"> }) {
@@ -30,28 +29,27 @@ export function SendTest({ webhook }: { webhook: Pick<Webhook, "webhookId" | "en
       >
         Send test
       </BusyButton>
-      <Modal opened={isOpen} closeOnEscape={useIsOnTop(isOpen)} onClose={close} title="Test event" size="lg" centered>
-        <Stack>
-          <div style={{ minHeight: 150 }}>
-            {test.isPending && (
-              <Group gap="sm" role="status">
-                <Loader size="sm" aria-hidden />
-                <Text size="sm">Sending a test event…</Text>
-              </Group>
-            )}
-            {test.isError && <ErrorNotice title="Could not send the test" error={test.error} />}
-            {test.isSuccess && <WatchedDelivery key={test.data.deliveryId} made={test.data} />}
-          </div>
-          <Group justify="flex-end">
-            <BusyButton variant="default" isBusy={test.isPending} onClick={send}>
-              Send another
-            </BusyButton>
-            <Button onClick={close} data-autofocus>
-              Done
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
+      <FormWindow
+        title="Test event"
+        size="lg"
+        submit="Send another"
+        cancel="Done"
+        failed="Could not send the test"
+        isOpen={isOpen}
+        onClose={close}
+        saving={test}
+        onSubmit={send}
+      >
+        <div style={{ minHeight: 150 }}>
+          {test.isPending && (
+            <Group gap="sm" role="status">
+              <Loader size="sm" aria-hidden />
+              <Text size="sm">Sending a test event…</Text>
+            </Group>
+          )}
+          {test.isSuccess && <WatchedDelivery key={test.data.deliveryId} made={test.data} />}
+        </div>
+      </FormWindow>
     </>
   );
 }

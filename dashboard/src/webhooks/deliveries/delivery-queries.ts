@@ -1,7 +1,7 @@
-import { keepPreviousData, useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
-import type { Delivery, KeyframeClient } from "../../../../client/index.ts";
-import { useKeyframe, useRepeatKey } from "../../services.ts";
+import type { Delivery } from "../../../../client/index.ts";
+import { useKeyframe, useOnce } from "../../services.ts";
 import { type DeliveryFilter, useRefreshWebhook, webhookKeys } from "../webhook-queries.ts";
 import { isSoon } from "./delivery.ts";
 
@@ -63,37 +63,20 @@ export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
 /** After this answer the endpoint is disabled, and its deliveries wait. */
 export const isGone = ({ lastStatusCode }: Delivery): boolean => lastStatusCode === 410;
 
-/** A request that sends something to the endpoint, with what it was asked for as its key. */
-function useSending<Asked, Answer>(
-  webhookId: string,
-  send: (keyframe: KeyframeClient, asked: Asked, options: { idempotencyKey: string }) => Promise<Answer>,
-) {
-  const keyframe = useKeyframe();
-  const refresh = useRefreshWebhook(webhookId);
-  const { keyFor, forget } = useRepeatKey();
-  return useMutation({
-    mutationFn: (asked: Asked) => send(keyframe, asked, { idempotencyKey: keyFor(asked ?? webhookId) }),
-    onSuccess: () => {
-      forget();
-      refresh();
-    },
-  });
-}
-
 export function useRedeliver(webhookId: string) {
   const queries = useQueryClient();
-  return useSending(webhookId, async (keyframe, deliveryId: string, options) => {
-    const delivery = await keyframe.webhooks.redeliver(deliveryId, options);
+  return useOnce(async (keyframe, deliveryId: string, once) => {
+    const delivery = await keyframe.webhooks.redeliver(deliveryId, once);
     queries.setQueryData(webhookKeys.watch(deliveryId), delivery);
-  });
+  }, useRefreshWebhook(webhookId));
 }
 
 /** Returns how many deliveries are sent again. `since`: ISO 8601. */
 export const useRecover = (webhookId: string) =>
-  useSending(webhookId, async (keyframe, since: string, options) => {
-    return (await keyframe.webhooks.recover(webhookId, { since }, options)).recovered;
-  });
+  useOnce(async (keyframe, since: string, once) => {
+    return (await keyframe.webhooks.recover(webhookId, { since }, once)).recovered;
+  }, useRefreshWebhook(webhookId));
 
 /** Returns the delivery to watch. */
 export const useSendTest = (webhookId: string) =>
-  useSending<void, Delivery>(webhookId, (keyframe, _, options) => keyframe.webhooks.test(webhookId, options));
+  useOnce<void, Delivery>((keyframe, _, once) => keyframe.webhooks.test(webhookId, once), useRefreshWebhook(webhookId));

@@ -36,7 +36,7 @@ export function metricsOf(figures: ServiceFigures): Metric[] {
       predictions.oldestWaitingSeconds ?? 0,
     ),
     one("predictions_retrying", "Predictions whose present task failed and is tried again.", predictions.retrying),
-    one("provider_runs_to_cancel", "Provider runs that are not cancelled yet.", predictions.runsToCancel),
+    one("provider_runs_to_cancel", "Provider runs that are not canceled yet.", predictions.runsToCancel),
     by(
       "deliveries",
       "Webhook deliveries that have not ended; pending: at enabled endpoints, due and sending included; held: at others.",

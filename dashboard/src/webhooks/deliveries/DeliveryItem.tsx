@@ -1,6 +1,5 @@
-import { Accordion, Anchor, Group, Stack, Text } from "@mantine/core";
+import { Accordion, Anchor, Code, Group, Stack, Text } from "@mantine/core";
 import { IconRepeat } from "@tabler/icons-react";
-import type { Ref } from "react";
 import { Link } from "react-router";
 import type { Delivery, Webhook } from "../../../../client/index.ts";
 import { OutcomeIcon } from "../EndpointState.tsx";
@@ -13,49 +12,17 @@ import { SmallButton } from "../../ui/buttons.tsx";
 import { Facts } from "../../ui/page-parts.tsx";
 import { ErrorNotice, notify } from "../../ui/notices.tsx";
 
-type Props = {
-  ref: Ref<HTMLDivElement>;
+type DeliveryItemProps = {
   webhook: Webhook;
-  deliveries: Delivery[];
-  /** Ids of the expanded rows. */
-  open: string[];
-  onOpen: (open: string[]) => void;
-  /** Whether a fresh read no longer contains it. */
-  hasLeft: (delivery: Delivery) => boolean;
-  /** The rows are of the previous filter. */
-  isStale: boolean;
+  /** As the list has it. */
+  given: Delivery;
+  isOpen: boolean;
+  /** A fresh read no longer contains it: other filter or older page. */
+  hasLeft: boolean;
 };
 
-export function DeliveryList({ ref, webhook, deliveries, open, onOpen, hasLeft, isStale }: Props) {
-  return (
-    <Accordion
-      ref={ref}
-      multiple
-      value={open}
-      onChange={onOpen}
-      order={3}
-      chevronPosition="left"
-      chevronSize={18}
-      aria-busy={isStale}
-      classNames={classes}
-    >
-      {deliveries.map((delivery) => (
-        <DeliveryItem
-          key={delivery.deliveryId}
-          webhook={webhook}
-          given={delivery}
-          isOpen={open.includes(delivery.deliveryId)}
-          hasLeft={hasLeft(delivery)}
-        />
-      ))}
-    </Accordion>
-  );
-}
-
-type DeliveryItemProps = { webhook: Webhook; given: Delivery; isOpen: boolean; hasLeft: boolean };
-
 /** While it is open, shown as it is now: the list may be held, or may no longer contain it. */
-function DeliveryItem({ webhook, given, isOpen, hasLeft }: DeliveryItemProps) {
+export function DeliveryItem({ webhook, given, isOpen, hasLeft }: DeliveryItemProps) {
   const delivery = useWatchDelivery(given, isOpen);
   return (
     <Accordion.Item value={delivery.deliveryId}>
@@ -75,13 +42,13 @@ function DeliveryLine({ delivery }: { delivery: Delivery }) {
   const { short } = attemptWords({ statusCode: lastStatusCode, error: lastError });
   return (
     <span className={classes.row}>
-      <span className={classes.state}>
+      <Group component="span" gap={6} wrap="nowrap">
         <OutcomeIcon kind={kind} />
         <Text span size="sm" fw={600}>
           {label}
         </Text>
-      </span>
-      <span className={classes.event}>
+      </Group>
+      <span className={classes.wide}>
         <Text span size="sm" display="block">
           {eventType}
         </Text>
@@ -89,23 +56,18 @@ function DeliveryLine({ delivery }: { delivery: Delivery }) {
           {aboutWords(delivery)}
         </Text>
       </span>
-      <Text span size="sm" c="dimmed" className={classes.answer}>
+      <Text span size="sm" c="dimmed" className={classes.wide} style={{ overflowWrap: "anywhere" }}>
         {attempts === 0 ? "Not sent yet" : short}
         {attempts > 1 && `, ${attempts} attempts`}
       </Text>
-      <Text span size="sm" c="dimmed" className={classes.when}>
+      <Text span size="sm" c="dimmed" ta="end">
         <Time iso={createdAt} />
       </Text>
     </span>
   );
 }
 
-type DeliveryDetailsProps = {
-  webhook: Webhook;
-  delivery: Delivery;
-  /** A fresh read no longer contains it: other filter or older page. */
-  hasLeft: boolean;
-};
+type DeliveryDetailsProps = Pick<DeliveryItemProps, "webhook" | "hasLeft"> & { delivery: Delivery };
 
 /** The button comes first, so that new attempts do not move it. */
 function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
@@ -131,7 +93,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
           Send again
         </SmallButton>
       </Group>
-      {redeliver.error !== null && <ErrorNotice title="Could not send again" error={redeliver.error} />}
+      <ErrorNotice title="Could not send again" error={redeliver.error} />
       <Facts
         of={{
           "webhook-id": <code>{eventId}</code>,
@@ -150,7 +112,7 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
           </Text>
           <CopyButton text={body} label="Copy body" size="xs" />
         </Group>
-        <pre className={classes.excerpt}>{body}</pre>
+        <Code block>{body}</Code>
         <Text size="xs" c="dimmed">
           As it is signed and sent, on every attempt.
         </Text>
@@ -169,12 +131,12 @@ const WHEN_ENABLED = "when the endpoint is enabled";
 /** The response is shown as plain text. */
 export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) {
   return (
-    <ol className={classes.attempts} aria-label="Attempts">
+    <Stack component="ol" gap="sm" className="plain-list" aria-label="Attempts">
       {attempts.map(({ attempt, startedAt, durationMs, statusCode, error, responseExcerpt, requestHeaders }) => {
         const { short, hint } = attemptWords({ statusCode, error });
         return (
-          <li key={attempt} className={classes.attempt}>
-            <div className={classes.attemptLine}>
+          <Stack component="li" key={attempt} gap={6}>
+            <Group gap={8}>
               <OutcomeIcon kind={error === null ? "delivered" : "exhausted"} />
               <Text span size="sm" fw={600}>
                 {short}
@@ -182,24 +144,24 @@ export function AttemptList({ attempts }: { attempts: Delivery["attemptLog"] }) 
               <Text span size="sm" c="dimmed">
                 attempt {attempt}, after {formatDuration(durationMs)}, <Time iso={startedAt} />
               </Text>
-            </div>
+            </Group>
             {hint !== null && <Text size="sm">{hint}</Text>}
-            {responseExcerpt !== null && responseExcerpt !== "" && (
-              <pre className={classes.excerpt}>{responseExcerpt}</pre>
-            )}
-            <details className={classes.headers}>
-              <summary>Request headers</summary>
-              <pre className={classes.excerpt}>
+            {responseExcerpt !== null && responseExcerpt !== "" && <Code block>{responseExcerpt}</Code>}
+            <details>
+              <Text component="summary" size="sm" w="fit-content" style={{ cursor: "pointer" }}>
+                Request headers
+              </Text>
+              <Code block>
                 {Object.entries(requestHeaders).map(([name, value]) => `${name}: ${value}\n`)}
                 webhook-signature: not stored
-              </pre>
+              </Code>
               <Text size="xs" c="dimmed">
                 Anyone who reads a signature could send the request again for five minutes, so it is not stored.
               </Text>
             </details>
-          </li>
+          </Stack>
         );
       })}
-    </ol>
+    </Stack>
   );
 }

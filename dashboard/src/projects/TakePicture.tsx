@@ -1,0 +1,69 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import type { Prediction } from "../../../client/index.ts";
+import { useKeyframe } from "../services.ts";
+import { forgetOutput, storePrediction } from "./prediction-cache.ts";
+
+type Props = {
+  prediction: Prediction;
+  alt: string;
+  title?: string;
+  className: string | undefined;
+  /** Shown when the file cannot be loaded. */
+  broken: (tryAgain: () => void) => ReactNode;
+};
+
+/** The picture of a take, of a video its first one. */
+export function TakePicture({ prediction, alt, broken, ...given }: Props) {
+  const { round, isBroken, onFailed, onLoaded, tryAgain } = useRenewOutput(prediction);
+  const { step, output } = prediction;
+  if (isBroken || output === null) return broken(tryAgain);
+  const { url, width, height } = output;
+  const shown = { ...given, width, height, onError: onFailed };
+  return step === "video" ? (
+    <video
+      key={round}
+      {...shown}
+      src={`${url}#t=0.1`}
+      aria-label={alt}
+      preload="metadata"
+      muted
+      tabIndex={-1}
+      onLoadedData={onLoaded}
+    />
+  ) : (
+    <img key={round} {...shown} src={url} alt={alt} loading="lazy" onLoad={onLoaded} />
+  );
+}
+
+/** For a file that fails to load: its URL may have expired, so it is read once more. `isBroken`: that failed too. */
+export function useRenewOutput(prediction: Prediction) {
+  const keyframe = useKeyframe();
+  const queries = useQueryClient();
+  const [failures, setFailures] = useState(0);
+  const [round, setRound] = useState(0);
+  const renew = () => {
+    if (prediction.output !== null) forgetOutput(prediction.output);
+    keyframe.readPrediction(prediction).then(
+      (fresh) => {
+        storePrediction(queries, fresh);
+        setRound((before) => before + 1);
+      },
+      () => setFailures(2),
+    );
+  };
+  return {
+    /** React key: forces a reload even when the new URL equals the old one (signed in the same second). */
+    round,
+    isBroken: failures > 1,
+    onLoaded: () => setFailures(0),
+    onFailed: () => {
+      setFailures(failures + 1);
+      if (failures === 0) renew();
+    },
+    tryAgain: () => {
+      setFailures(1);
+      renew();
+    },
+  };
+}
