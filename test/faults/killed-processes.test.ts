@@ -38,7 +38,7 @@ async function expectOneSuccess(made: Prediction, prompt: string): Promise<Predi
   const row = await wholeRow(stack.sql, made.predictionId);
   await expectSoundEnd(stack.sql, made);
   await download(ended);
-  expect(await providerRuns(prompt, stack)).toHaveLength(1);
+  expect(await providerRuns(prompt, stack), prompt).toHaveLength(1);
   expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
   return ended;
 }
