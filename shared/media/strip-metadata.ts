@@ -18,6 +18,9 @@ export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType
 
 const [SOI, EOI, SOS, APP0, APP1, APP2, APP14] = [0xd8, 0xd9, 0xda, 0xe0, 0xe1, 0xe2, 0xee];
 
+/** DHT, JPG and DAC: between the markers of frame headers, which tell the size. */
+const NO_FRAME_HEADERS = [0xc4, 0xc8, 0xcc];
+
 /** The application segments that change how the picture looks. */
 const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PROFILE\0", [APP14]: "Adobe" };
 
@@ -29,6 +32,7 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
   kept.keep(0, 2);
   let at = 2;
   let isScan = false;
+  let hasSize = false;
   let hasPicture = false;
   let hasExif = false;
   for (;;) {
@@ -44,7 +48,8 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
     at = marker + 2 + length;
     if (kind < 0xc0 || kind === SOI || length < 2 || at > bytes.length) return null;
     isScan = kind === SOS;
-    hasPicture ||= isScan;
+    hasSize ||= kind >= 0xc0 && kind <= 0xcf && !NO_FRAME_HEADERS.includes(kind) && length >= 11;
+    hasPicture ||= isScan && hasSize; // sniffImage may have read the size from bytes that are not kept
     if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) kept.keep(marker, at);
     else if (kind === APP1 && !hasExif && beginsWith(bytes, marker + 4, "Exif\0")) {
       hasExif = true; // the first one counts

@@ -168,6 +168,10 @@ describe("an image whose parts do not fit their lengths → taken for damaged", 
   const bytes = (...values: number[]) => new Uint8Array(values);
   const beforeEnd = (it: Uint8Array<ArrayBuffer>, ...values: number[]) =>
     joined(it.slice(0, -2), bytes(...values), it.slice(-2));
+  const insertedAt = (it: Uint8Array, words: number[], offset: number, more: Uint8Array) => {
+    const at = Buffer.from(it).indexOf(Uint8Array.from(words)) + offset;
+    return joined(it.slice(0, at), more, it.slice(at));
+  };
   const tooLong = joined("EXIF", bytes(9, 0, 0, 0), "12345678");
   const cutChunk = pngChunk("eXIf", Uint8Array.from(writeOrientation(6))).slice(0, -4);
   test.each<[string, PhotoKind, (plain: Uint8Array<ArrayBuffer>) => Uint8Array]>([
@@ -175,6 +179,12 @@ describe("an image whose parts do not fit their lengths → taken for damaged", 
     ["a segment of length 1", "jpeg", (it) => beforeEnd(it, 0xff, 0xe1, 0, 1)],
     ["a segment cut within its length", "jpeg", (it) => joined(it.slice(0, -2), bytes(0xff, 0xe1, 0))],
     ["another image instead of its end", "jpeg", (it) => joined(it.slice(0, -2), it, new Uint8Array(0xffff))],
+    ["a frame header too short for its size", "jpeg", (it) => insertedAt(it, [0xff, 0xc0], 2, bytes(0, 2))],
+    [
+      "its size in a segment that is removed",
+      "jpeg",
+      (it) => insertedAt(it, [0xff, 0xc0], 0, bytes(0xff, 0xfe, 0, 19)),
+    ],
     ["a marker that no decoder knows", "jpeg", (it) => beforeEnd(it, 0xff, 0x02, 0, 2)],
     [
       "a chunk longer than the file",
