@@ -65,6 +65,32 @@ test("a form sent while the service is away → says so and keeps what was typed
   expect(await page.getByRole("heading", { level: 2, name: "Lost and found" }).count()).toBe(1);
 });
 
+test.each([
+  ["projects", "New project", "**/api/projects?*"],
+  ["films", "New film", "**/api/films?*"],
+  ["webhooks", "Add endpoint", "**/api/webhooks"],
+])(
+  "the list of %s is not read yet → no button %s that an empty list would move from under a press",
+  async (name, button, path) => {
+    const { session } = await newPerson();
+    const { page } = await visit({ session });
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    await page.route(path, async (route) => {
+      asked.resolve();
+      await answer.promise;
+      await route.continue();
+    });
+    await page.goto(`/#/${name}`);
+    await page.getByRole("heading", { level: 1 }).waitFor();
+    await asked.promise;
+    expect(await page.getByRole("button", { name: button }).count()).toBe(0);
+    answer.resolve();
+    await page.getByRole("button", { name: button }).click();
+    await page.getByRole("dialog", { name: button }).waitFor();
+  },
+);
+
 test("a start that was carried out and answered 500 → clicked again, it runs once", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });

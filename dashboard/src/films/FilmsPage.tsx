@@ -20,7 +20,7 @@ export function Component() {
   const create = <NewButton onClick={open}>New film</NewButton>;
   return (
     <>
-      <PageHead title="Films" actions={isNone ? null : create} />
+      <PageHead title="Films" actions={isNone || list.isPending ? null : create} />
       <Stack gap="md">
         <Unread query={list} what="films" heights={[76, 76, 76]} />
         {isNone && (

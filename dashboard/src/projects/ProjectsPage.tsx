@@ -36,7 +36,8 @@ export function Component() {
   const create = <NewButton onClick={open}>New project</NewButton>;
   return (
     <>
-      <PageHead title="Projects" actions={isNone ? null : create} />
+      {/* Not before the list is read: an empty list moves the button, and a press under way would be lost. */}
+      <PageHead title="Projects" actions={isNone || list.isPending ? null : create} />
       <Stack gap="lg">
         {!isNone && (
           <TextInput

@@ -27,7 +27,7 @@ export function Component() {
       <PageHead
         title="Webhooks"
         text="Signed requests to your servers when a project is saved and when a frame or video is done."
-        actions={webhooks?.length === 0 ? null : add}
+        actions={webhooks?.length === 0 || read.isPending ? null : add}
       />
       <Stack gap="lg">
         <Unread query={read} what="endpoints" heights={[160, 160]} />
