@@ -78,7 +78,7 @@ export const useKeyframe = (): KeyframeClient => useServices().keyframe;
 
 type Once = { idempotencyKey: string };
 
-/** A request that creates or sends something. A retry after a lost answer repeats nothing. */
+/** A request that creates or sends something. A retry repeats nothing: its key is of `asked`, which must hold all that may change. */
 export function useOnce<Asked, Answer>(
   send: (keyframe: KeyframeClient, asked: Asked, once: Once) => Promise<Answer>,
   onDone: (answer: Answer) => unknown = () => undefined,

@@ -420,6 +420,46 @@ test("a film of videos → plays one after the other, and downloads as one MP4 w
   const near = expect.closeTo(seconds, 1);
   expect(await readFilm(page, film)).toEqual({ width, height, hasAudio: true, duration: near, sound: near });
   expect(film.includes(noon.file.subarray(2000, 4000))).toBe(true); // copied
+
+  await page.route(`**${new URL(day.output?.url ?? "").pathname}*`, (route) => route.fulfill({ status: 404 }));
+  await page.reload();
+  await page.getByText("Could not load the file.").waitFor();
+  const { projectIds } = await keyframe.films.read(filmId);
+  await keyframe.films.change(filmId, { projectIds: projectIds.slice(1) });
+  await page.getByLabel("Shot 1: Night").waitFor();
+});
+
+test("the answer to a new shot is lost, and the project is put into another film → the shot is created there", async () => {
+  const { session, keyframe } = await newPerson();
+  const [before, after] = [
+    await keyframe.films.create({ title: "Old" }),
+    await keyframe.films.create({ title: "New" }),
+  ];
+  const { projectId } = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId: before.filmId });
+  await keyframe.waitFor(await keyframe.generate("last-frame", { projectId }));
+  const { page, watch } = await visit({ session });
+  watch.allow(/Failed to load resource/);
+  await page.route("**/api/projects", async (route) => {
+    await route.fetch();
+    await route.abort();
+  });
+  await page.goto(`/#/projects/${projectId}`);
+  const form = page.getByRole("dialog", { name: "New shot" });
+  const create = form.getByRole("button", { name: "Create shot" });
+  await page.getByRole("button", { name: "Next shot" }).click();
+  await form.getByLabel("Title").fill("Night");
+  await form.getByLabel("Prompt").fill("Night");
+  await create.click();
+  await form.getByText("Could not create the shot").waitFor();
+  await page.keyboard.press("Escape");
+  await page.unroute("**/api/projects");
+
+  await keyframe.changeProject(projectId, { filmId: after.filmId });
+  await page.locator(`a[href$="${after.filmId}"]`).waitFor();
+  await page.getByRole("button", { name: "Next shot" }).click();
+  await create.click();
+  await page.getByRole("heading", { level: 1, name: "Night" }).waitFor();
+  expect((await keyframe.films.read(after.filmId)).shots.map(({ title }) => title)).toEqual(["Day", "Night"]);
 });
 
 test("a film of shots of different sizes → one MP4 in the size of the first, or a zip of the shots with ffmpeg's list and command; where no file can be chosen, both are downloads; a finger drags a shot", async () => {

@@ -232,6 +232,25 @@ test("a session ends, or the page reloads, while texts are typed → they are th
   expect(await kept()).not.toContain("Of the first user");
 });
 
+test("the browser stores no drafts → what was typed into one field stays when the next one is typed", async () => {
+  const { session } = await newPerson();
+  const { page, watch } = await visit({ session });
+  watch.allow(/localStorage is blocked/);
+  await page.addInitScript(() => {
+    const store = Storage.prototype.setItem;
+    Storage.prototype.setItem = function (key, value) {
+      if (key.includes("draft")) throw new DOMException("It is full.", "QuotaExceededError");
+      store.call(this, key, value);
+    };
+  });
+  await page.goto("/#/projects");
+  await page.getByRole("button", { name: "New project" }).first().click();
+  const form = page.getByRole("dialog", { name: "New project" });
+  await form.getByLabel("Title").fill("Harbour");
+  await form.getByLabel("Prompt").fill("A harbour");
+  expect(await form.getByLabel("Title").inputValue()).toBe("Harbour");
+});
+
 test("a kept session whose token ran out while Auth is away → kept, and said; refreshed without a word when Auth is back", async () => {
   const { session } = await newPerson();
   const { page, watch } = await visit({ session: { ...session, expires_at: PAST } });

@@ -30,8 +30,8 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
   const [isTried, setTried] = useState(false);
   const queries = useQueryClient();
   const create = useOnce(
-    async (keyframe, typed: ProjectTexts, once) => {
-      const project = await keyframe.createProject({ ...typed, ...(filmId === undefined ? {} : { filmId }) }, once);
+    async (keyframe, asked: ProjectTexts & { filmId?: string }, once) => {
+      const project = await keyframe.createProject(asked, once);
       if (filmId !== undefined && after !== undefined) await moveBehind(keyframe, filmId, project.projectId, after);
       return project;
     },
@@ -78,7 +78,7 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
       onSubmit={(form) => {
         setTried(true);
         const [refused] = Object.entries(problems).find(([, problem]) => problem !== null) ?? [];
-        if (refused === undefined) create.mutate(texts);
+        if (refused === undefined) create.mutate({ ...texts, ...(filmId === undefined ? {} : { filmId }) });
         else form.querySelector<HTMLElement>(`[name=${refused}]`)?.focus();
       }}
     >

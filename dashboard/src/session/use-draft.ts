@@ -9,8 +9,8 @@ export function useDraft<Draft>(name: string, initial: Draft) {
   const { session } = useSession();
   const key = keyOf(session?.user.id ?? "", name);
   const [draft, write] = useLocalStorage<Draft>({ key, defaultValue: initial, getInitialValueInEffect: false });
-  // From what is stored: what was rendered may be older than a change by another component or tab.
-  const change = (edit: (draft: Draft) => Draft) => write(edit(readLocalStorageValue({ key, defaultValue: initial })));
+  // From what is stored: what was rendered may be older than a change by another component or tab. A full storage has nothing.
+  const change = (edit: (draft: Draft) => Draft) => write(edit(readLocalStorageValue({ key, defaultValue: draft })));
   return [draft, change] as const;
 }
 

@@ -105,6 +105,7 @@ export function FilmVideo({
   useEffect(() => {
     goOnAt.current = 0;
     setAddress(url);
+    onLoaded(); // the failures were those of the file before
   }, [path]);
 
   if (isBroken) return <BrokenMedia onRetry={tryAgain} />;
