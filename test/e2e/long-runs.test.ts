@@ -76,15 +76,6 @@ test("past its deadline while it runs → failed as deadline_exceeded, its run c
   await expectSoundEnd(stack.sql, made);
 });
 
-test("past its deadline while the provider is away → failed as deadline_exceeded, no run paid for", async () => {
-  const { made, prompt } = await start(0, "rate_limited=1000");
-  await passDeadline(made);
-  const ended = await maker.untilEnded(made);
-  expect(ended).toMatchObject({ status: "failed", error: { code: "deadline_exceeded" } });
-  expect(await providerRuns(prompt, stack)).toEqual([]);
-  await expectSoundEnd(stack.sql, made);
-});
-
 test("cancelled while the output is copied → the finished copy comes too late and is removed", async () => {
   const { made } = await start(0, "output_slow=1500");
   await until("somebody copies it", async () => {
@@ -101,41 +92,4 @@ test("cancelled while the output is copied → the finished copy comes too late 
   });
   expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
   await expectSoundEnd(stack.sql, made);
-});
-
-test("more starts than slots → the rest wait in order, move up when one leaves, and all end; others do not wait", async () => {
-  const [limits] = await stack.sql`select max_active_per_owner as slots from keyframe_private.settings`;
-  await stack.setRunDelay(MINUTE);
-  const begin = () => maker.start("first-frame", { prompt: promptWith() });
-  const running: Prediction[] = [];
-  for (let i = 0; i < limits?.slots; i++) running.push(await begin());
-  expect(running.filter(({ queuePosition }) => queuePosition)).toEqual([]); // 0 while it is queued, null once it runs
-  const [next, second, third] = [await begin(), await begin(), await begin()];
-  const prompt = promptWith();
-  const leaving = await maker.start("first-frame", { prompt });
-  const last = await begin();
-  expect([next, second, third, leaving, last].map(({ queuePosition }) => queuePosition)).toEqual([1, 2, 3, 4, 5]);
-
-  expect(await maker.cancel(leaving)).toMatchObject({ status: "canceled", queuePosition: null });
-  const moved = await Promise.all([next, second, third, last].map(maker.read));
-  expect(moved.map(({ queuePosition }) => queuePosition)).toEqual([1, 2, 3, 4]);
-
-  const other = await newFilmMaker(stack);
-  const quick = await other.start("first-frame", { prompt: promptWith() });
-  await until("another user's prediction runs", async () => (await other.read(quick)).status === "processing");
-  expect(await maker.read(next)).toMatchObject({ status: "queued", queuePosition: 1, startedAt: null });
-
-  await stack.setRunDelay(0);
-  await stack.passTimeAtProvider(61);
-  const stayed = [...running, next, second, third, last];
-  for (const made of stayed) {
-    expect(await maker.untilEnded(made)).toMatchObject({ status: "succeeded", queuePosition: null });
-    await expectSoundEnd(stack.sql, made);
-  }
-  expect(await maker.read(leaving)).toMatchObject({ status: "canceled", startedAt: null });
-  expect(await providerRuns(prompt, stack)).toEqual([]);
-  const admitted = await stack.sql`
-    select id from keyframe.predictions where owner_id = ${maker.userId} and admitted_at is not null
-    order by admitted_at, created_at`;
-  expect(admitted.map(({ id }) => id)).toEqual(stayed.map(({ predictionId }) => predictionId));
 });

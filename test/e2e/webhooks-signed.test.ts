@@ -1,18 +1,11 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { delivery, webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
+import { delivery } from "../../shared/contract/webhooks.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { answers } from "../support/receiver/habits.ts";
 import { createProjects, register } from "../support/receiver/register.ts";
-import { isSignedWith, readSigned, signatures } from "../support/receiver/signed.ts";
-import {
-  expectSoundDeliveries,
-  hasFailed,
-  isDelivered,
-  letRetriesComeDue,
-  readStories,
-  untilStories,
-} from "../support/receiver/story.ts";
+import { readSigned } from "../support/receiver/signed.ts";
+import { expectSoundDeliveries, isDelivered, readStories, untilStories } from "../support/receiver/story.ts";
 import { connect } from "../support/stack/own-stack.ts";
 
 const stack = inject("stack");
@@ -28,10 +21,7 @@ async function listen(habit = answers(204), fields = {}) {
   const [receiver, maker] = await Promise.all([startFlowReceiver(habit), newFilmMaker(stack)]);
   receivers.push(receiver);
   const { webhookId, secret } = await register(maker, receiver.url, fields);
-  const rotate = async (overlapHours: number) =>
-    (await maker.call(webhookSecretAnswer, "POST", `/api/webhooks/${webhookId}/secret/rotate`, { overlapHours }))
-      .secret;
-  return { receiver, maker, webhookId, secret, rotate };
+  return { receiver, maker, webhookId, secret };
 }
 
 describe.concurrent("signed events", () => {
@@ -82,39 +72,6 @@ describe.concurrent("signed events", () => {
     if (!first) throw new Error("The failure has not arrived.");
     expect([readSigned(failures.secret, first), others]).toEqual([about(failed.predictionId), []]);
     expect(receiver.arrivals.map(({ id }) => id)).toContain(first.id);
-  });
-
-  test("four attempts, the secret rotated between them → the same webhook-id and body, signed with every secret that lives at the time", async () => {
-    const { receiver, maker, webhookId, secret: oldest, rotate } = await listen(answers(503));
-    await createProjects(maker, 1);
-    const untilFailed = (attempt: number) =>
-      untilStories(sql, webhookId, `attempt ${attempt} has failed`, 1, (story) => {
-        return story.attempts === attempt && hasFailed(story);
-      });
-    await untilFailed(1);
-    const old = await rotate(24);
-    await letRetriesComeDue(sql, stack, webhookId);
-    await untilFailed(2);
-    const fresh = await rotate(1);
-    await letRetriesComeDue(sql, stack, webhookId);
-    await untilFailed(3);
-    const only = await rotate(0);
-    receiver.behave(answers(200));
-    await letRetriesComeDue(sql, stack, webhookId);
-    await untilStories(sql, webhookId, "it is delivered", 1, isDelivered);
-    const { arrivals } = receiver;
-    expect(arrivals.map((arrival) => signatures(arrival).length)).toEqual([1, 2, 3, 1]);
-    const verifies = arrivals.map((arrival) =>
-      [oldest, old, fresh, only].map((secret) => (isSignedWith(secret, arrival) ? 1 : 0)).join(""),
-    );
-    expect(verifies).toEqual(["1000", "1100", "1110", "0001"]);
-    for (const [index, secret] of [oldest, old, fresh, only].entries()) {
-      const arrival = arrivals[index];
-      if (arrival) readSigned(secret, arrival);
-    }
-    const [story] = await expectSoundDeliveries(sql, webhookId, receiver);
-    expect(story?.told).toEqual([...[1, 2, 3].map((attempt) => `${attempt} 503 http_status`), "4 200"]);
-    expect(new Set(arrivals.map(({ id, body }) => id + body)).size).toBe(1);
   });
 
   test("a test, and its delivery sent again → to that endpoint alone, with the same webhook-id", async () => {

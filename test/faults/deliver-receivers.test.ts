@@ -1,5 +1,4 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { recoveredDeliveries, webhook } from "../../shared/contract/webhooks.ts";
 import { newFilmMaker } from "../support/film/film-maker.ts";
 import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { answers, closes, hangs, inTurn } from "../support/receiver/habits.ts";
@@ -100,34 +99,5 @@ describe.concurrent("a receiver that", () => {
     expect((await attemptsOf(story)).map((one) => one.response_excerpt)).toEqual([null, "out of order", null, "", ""]);
     await expectSoundDeliveries(sql, webhookId, receiver);
     expect(receiver.arrivals).toHaveLength(4);
-  });
-
-  test("answers 410 → disabled as gone, nothing more is sent; enabled and recovered, it gets what failed and what it missed", async () => {
-    const { maker, receiver, webhookId, createdAt } = await listen(inTurn(answers(200), answers(500), answers(410)));
-    const path = `/api/webhooks/${webhookId}`;
-    await createProjects(maker, 1);
-    await untilStories(sql, webhookId, "the first is delivered", 1, isDelivered);
-    for (const count of [2, 3]) {
-      await createProjects(maker, 1);
-      await untilStories(sql, webhookId, "it has failed", count, (story) => isDelivered(story) || hasFailed(story));
-    }
-    const gone = await maker.call(webhook, "GET", path);
-    expect(gone).toMatchObject({ enabled: false, disabledReason: "gone", disabledAt: expect.any(String) });
-
-    const witness = await receive(answers(204));
-    const other = await register(maker, witness.url);
-    await createProjects(maker, 1);
-    await letRetriesComeDue(sql, stack, webhookId);
-    await untilStories(sql, other.webhookId, "deliver has looked since", 1, isDelivered);
-    const before = ["1 200", "1 500 http_status", "1 410 http_status"];
-    expect((await readStories(sql, webhookId)).map(({ told }) => told.join())).toEqual(before);
-
-    receiver.behave(answers(200));
-    await maker.call(webhook, "PATCH", path, { enabled: true });
-    await maker.call(recoveredDeliveries, "POST", `${path}/recover`, { since: createdAt });
-    await untilStories(sql, webhookId, "all are delivered", 4, isDelivered);
-    const told = (await expectSoundDeliveries(sql, webhookId, receiver)).map((story) => story.told.join(", "));
-    expect(told).toEqual(["1 200", "1 500 http_status, 2 200", "1 410 http_status, 2 200", "1 200"]);
-    expect(await maker.call(webhook, "GET", path)).toMatchObject({ enabled: true, disabledReason: null });
   });
 });

@@ -1,5 +1,3 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, inject, test } from "vitest";
 import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { type Seeded, seedPrediction } from "../support/database/predictions.ts";
@@ -7,7 +5,6 @@ import { wholeRow } from "../support/film/ending.ts";
 import { type FilmMaker, newFilmMaker } from "../support/film/film-maker.ts";
 import { type SignedPost, signedPost } from "../support/receiver/signed-post.ts";
 import { connect } from "../support/stack/own-stack.ts";
-import { until } from "../support/until.ts";
 
 // Signed callbacks. What is not signed, or not by the provider: test/security/signatures.
 
@@ -70,30 +67,4 @@ test("a callback with a wrong and a right signature, as while a secret is rotate
   const answer = await signedPost(address(seeded.id), secret, { id, at, body, headers });
   expect(answer).toMatchObject({ status: 200, data: { outcome: "recorded" } });
   expect(JSON.parse(await wholeRow(sql, seeded.id))).toMatchObject({ status: "failed", error_message: "It broke." });
-});
-
-test("a signed success with its output at an address that is not the provider's → failed, and not fetched", async () => {
-  const asked: string[] = [];
-  const server = createServer((request, response) => {
-    asked.push(request.url ?? "");
-    response.end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", () => resolve()));
-  const { port } = server.address() as AddressInfo; // it listens on TCP, so the address is an object
-  const provider = new URL(stack.simulatorUrl).host;
-  try {
-    for (const output of [`http://127.0.0.1:${port}/out-0.png`, `http://${provider}@127.0.0.1:${port}/out-0.png`]) {
-      const { id, run } = await seed();
-      await signedPost(address(id), secret, { body: says(run, "succeeded", { output }) });
-      const row = await until(`the prediction with output ${output} ends`, async () => {
-        const [seen] = await sql`select * from keyframe.predictions where id = ${id} and completed_at is not null`;
-        return seen;
-      });
-      expect(row).toMatchObject({ status: "failed", error_code: "output_not_usable", lease_token: null });
-    }
-    expect(asked).toEqual([]);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
 });

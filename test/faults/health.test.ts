@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { z } from "zod";
 import { health } from "../../shared/contract/service.ts";
 import { requestInit } from "../support/api/call.ts";
 import { dataOf, readReply } from "../support/api/envelope.ts";
-import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { answers, hangs } from "../support/receiver/habits.ts";
 import { type FlowReceiver, type Habit, startFlowReceiver } from "../support/receiver/receiver.ts";
-import { insertProjects, register } from "../support/receiver/register.ts";
-import { letRetriesComeDue } from "../support/receiver/story.ts";
-import { untilNobodyLooks } from "../support/stack/restarts.ts";
+import { insertProjects } from "../support/receiver/register.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
@@ -52,17 +48,6 @@ async function expectNamed(sentence: RegExp, end: () => Promise<unknown>): Promi
   await until(`health no longer says ${sentence}`, async () => !(await isNamed()), OVER_WITHIN_MS, ASK_EVERY_MS);
 }
 
-/** Keeps a transaction with a statement open. Returns what takes it back. */
-async function keepOpen(statement: (sql: OwnStack["sql"]) => Promise<unknown>): Promise<() => Promise<void>> {
-  const connection = await stack.sql.reserve();
-  await connection`begin`;
-  await statement(connection);
-  return async () => {
-    await connection`rollback`;
-    connection.release();
-  };
-}
-
 /** An owner's endpoints at a receiver, by SQL, because signing up takes longer. */
 async function addOwners(url: string, owners: number): Promise<string[]> {
   const rows = await stack.sql<{ owner_id: string }[]>`
@@ -84,49 +69,6 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
     });
   });
 
-  test("an open transaction that has kicked, and then one that holds an endpoint", { timeout: LIMIT_MS }, async () => {
-    const well = await receive(answers(200));
-    const [owner = "", other = ""] = await addOwners(well.url, 2);
-    const endKicked = await keepOpen((sql) => insertProjects(sql, owner, 1));
-    const endHeld = await keepOpen(
-      (sql) => sql`update keyframe.webhook_endpoints set description = 'held' where owner_id = ${other}`,
-    );
-    await insertProjects(stack.sql, other, 1);
-    await expectNamed(/^A transaction of .* holds rows of .*keyframe\.projects.*pg_terminate_backend/, endKicked);
-    await expectNamed(/^A transaction of .* holds rows of keyframe\.webhook_endpoints.*pg_terminate_backend/, endHeld);
-  });
-
-  test("a secret that cannot be decrypted", { timeout: LIMIT_MS }, async () => {
-    const [maker, well] = await Promise.all([newFilmMaker(stack), receive(answers(200))]);
-    const { webhookId } = await register(maker, well.url);
-    await stack.sql`
-      update vault.secrets set secret = 'AAAA'
-      where id in (select vault_secret_id from keyframe_private.webhook_secrets where endpoint_id = ${webhookId})`;
-    await insertProjects(stack.sql, maker.userId, 1);
-    await expectNamed(/^1 webhook endpoints cannot be signed for: .* rotate their secrets/, async () => {
-      await maker.call(z.unknown(), "POST", `/api/webhooks/${webhookId}/secret/rotate`, {});
-      await letRetriesComeDue(stack.sql, stack, webhookId);
-    });
-  });
-
-  test("a default model that the provider no longer has; the prediction that finds out is made by the next one", {
-    timeout: LIMIT_MS,
-  }, async () => {
-    const maker = await newFilmMaker(stack);
-    const [row] = await stack.sql`select model from keyframe.step_defaults where step = 'last-frame'`;
-    const start = (...faults: string[]) => maker.start("last-frame", { prompt: promptWith(...faults) });
-    const made = await maker.untilEnded(await start(`model_gone=${row?.model}`));
-    expect(made).toMatchObject({ status: "succeeded", requestedModel: row?.model, attempt: 2 });
-    expect(made.model).not.toBe(row?.model);
-    const next = await start();
-    expect(next.requestedModel).toBe(row?.model);
-    await expectNamed(
-      new RegExp(`^The model ${row?.model} of the step last-frame is not available: .* Starts use ${next.model}\\.`),
-      () => stack.sql`update keyframe.models set refused_at = null where step = 'last-frame' and model = ${row?.model}`,
-    );
-    expect(await start()).toMatchObject({ model: row?.model, requestedModel: null });
-  });
-
   test("calls of the database that take 1.5 s", { timeout: LIMIT_MS }, async () => {
     const well = await receive(answers(200));
     const [owner = ""] = await addOwners(well.url, 1);
@@ -145,27 +87,4 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
       await insertProjects(stack.sql, owner, 1);
     });
   });
-});
-
-test("a kick that has waited for 20 s behind others' slow requests → health says that pg_net is busy, and nothing else", {
-  timeout: LIMIT_MS,
-}, async () => {
-  const [well, slow] = await Promise.all([receive(answers(200)), receive(hangs)]);
-  const [owner = ""] = await addOwners(well.url, 1);
-  await until("health is ok", async () => (await readHealth()).length === 0, OVER_WITHIN_MS);
-  await untilNobodyLooks(stack.sql);
-  await stack.sql`select net.http_get(${slow.url}, timeout_milliseconds => 60000) from generate_series(1, 201)`;
-  await until("pg_net has asked", () => slow.arrivals.length > 0);
-  await insertProjects(stack.sql, owner, 1);
-  // As if 20 s had gone by.
-  await stack.sql`
-    update net.http_request_queue
-    set headers = headers || jsonb_build_object('webhook-timestamp', ((headers ->> 'webhook-timestamp')::bigint - 20)::text)
-    where headers ? 'webhook-timestamp'`;
-  await until("health is degraded", async () => (await readHealth()).length > 0, NAMED_WITHIN_MS);
-  expect(await readHealth()).toEqual([
-    expect.stringMatching(/^pg_net has had a kick .* busy with \d+ requests of other senders/),
-  ]);
-  await slow.close();
-  await until("health is ok", async () => (await readHealth()).length === 0, OVER_WITHIN_MS);
 });

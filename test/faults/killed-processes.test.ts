@@ -5,7 +5,7 @@ import { download, type EndedRow, expectSoundEnd, wholeRow } from "../support/fi
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
 import { callbacksFor } from "../support/stack/logs.ts";
 import { providerRuns } from "../support/api/provider.ts";
-import { killAndAwaitRestart, letLeaseRunOut, untilNobodyLooks } from "../support/stack/restarts.ts";
+import { killAndAwaitRestart, letLeaseRunOut } from "../support/stack/restarts.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 import { until } from "../support/until.ts";
 
@@ -109,13 +109,6 @@ test("the gateway killed in the middle of a copy into Storage → copied again",
   await expectOneSuccess(made, prompt);
 });
 
-test("the scheduler killed as a kick is to be sent → the work is done all the same", async () => {
-  await untilNobodyLooks(stack.sql);
-  stack.child("scheduler").kill("SIGKILL");
-  const { made, prompt } = await start();
-  await expectOneSuccess(made, prompt);
-});
-
 test("the provider loses a run → failed as provider_lost, and can be run again", async () => {
   await stack.setRunDelay(60_000);
   const { made } = await start("callback_lost");
@@ -127,18 +120,6 @@ test("the provider loses a run → failed as provider_lost, and can be run again
   expect(await callbacksFor(stack, made.predictionId)).toEqual([]);
   const again = await start();
   await expectOneSuccess(again.made, again.prompt);
-});
-
-test("every function and the gateway killed at once with four predictions on their way → each ends once", async () => {
-  await stack.setRunDelay(400);
-  const all = await Promise.all([start(), start("callback_lost"), start("output_slow=800"), start("server_error")]);
-  await untilRow("one is on its way", all[0].made, ({ status }) => status !== "queued");
-  const restarted = killAndAwaitRestart(stack, "keyframe-generate", "api", "keyframe-replicate-webhook", "gateway");
-  // Only the leases of the killed: without its lease, what the new process has just submitted would be submitted a second time.
-  const held = await stack.sql<{ id: string }[]>`select id from keyframe.predictions where lease_token is not null`;
-  await restarted;
-  for (const { id } of held) await letLeaseRunOut(stack.sql, id);
-  for (const { made, prompt } of all) await expectOneSuccess(made, prompt);
 });
 
 /** How many objects the folder of Storage holds whole, and how many files are there that belong to none. */

@@ -21,6 +21,7 @@ test.each([
   ["queued", {}],
   ["processing", running],
   ["processing", { ...running, status: "storing" }],
+  ["processing", { ...running, status: "queued", started_at: "2026-11-21T12:00:01+00:00" }], // queued again
   ["succeeded", succeededFields],
   ["failed", failed],
   ["canceled", canceled],

@@ -109,6 +109,26 @@ test("a worker whose calls take less than a second, with nine slow requests, or 
   expect(ofDeliver({ callSeconds: 1.5, slowRequests: 10, claimedSeconds: 60 })).toEqual([]);
 });
 
+test.each<[string, Partial<ServiceFigures>, RegExp]>([
+  [
+    "endpoints whose secrets cannot be decrypted",
+    { deliveries: { ...figures().deliveries, unsignedEndpoints: 2 } },
+    /^2 webhook endpoints cannot be signed for: .* rotate their secrets\.$/,
+  ],
+  [
+    "a transaction that holds rows",
+    { transactions: { oldestSeconds: 20.6, pid: "7", role: "app", tables: "keyframe.projects" } },
+    /^A transaction of app .* 21 s and holds rows of keyframe\.projects.*pg_terminate_backend\(7\)/,
+  ],
+  [
+    "a kick behind others' requests",
+    { kicks: { ...figures().kicks, unsent: 1, oldestUnsentSeconds: 20, othersUnsent: 201 } },
+    /^pg_net has had a kick for 20 s .* busy with 201 requests of other senders/,
+  ],
+])("%s → one problem, which says what to do", (_, parts, sentence) => {
+  expect(problemsOf(figures(parts))).toEqual([expect.stringMatching(sentence)]);
+});
+
 describe("costs", () => {
   const problems = (costs: Partial<ServiceFigures["costs"]>) => problemsOf(figures({ costs: { ...COSTS, ...costs } }));
   const left = (leftMicros: number) => ({ ...PERIOD, budgetMicros: 5_000_000, leftMicros });

@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { DatabaseError } from "../../shared/platform/call-database.ts";
-import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import { readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { store } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import type { StoreTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import * as kit from "./generate-fixture.ts";
 
-// Faults of the provider's file server and of Storage. Frames and videos that are well: test/e2e/film. Addresses that may not be
-// fetched: test/security/addresses, test/faults/forged-callbacks.
+// Faults of the provider's file server and of Storage. Frames and videos that are well: test/e2e/film. Which addresses may be
+// fetched: test/security/addresses.
 
 const NAME = `${kit.OWNER}/${kit.PROJECT}/${kit.PREDICTION}`;
 let storage: kit.StorageServer;
@@ -17,7 +16,7 @@ beforeEach(async () => {
 });
 afterEach(() => storage.stop());
 
-type Options = { task?: Partial<StoreTask>; database?: Partial<Database>; maxBytes?: number; storageUrl?: string };
+type Options = Parameters<typeof kit.makeDeps>[0] & { task?: Partial<StoreTask> };
 
 async function run(url: string, { task = {}, ...options }: Options = {}, signal = kit.never()) {
   const outputHosts = new URL(url).origin;
@@ -89,6 +88,19 @@ test.each<Case>([
     expect([requests, storage.files.size]).toEqual([1, 0]);
   },
 );
+
+test("an address that is not the provider's, though its user has the name of one → output_not_usable, and not fetched", async () => {
+  let requests = 0;
+  const url = new URL(
+    answering(() => {
+      requests += 1;
+      return image();
+    }),
+  );
+  url.username = "replicate.delivery";
+  const { calls } = await run(url.href, { outputHosts: "replicate.delivery" });
+  expect([calls, requests]).toEqual([[failed("output_not_usable")], 0]);
+});
 
 test("a body that breaks off, a server that is away, a task whose time is over → tried again, nothing in Storage", async () => {
   const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength + 100}\r\n\r\n`;
