@@ -232,24 +232,44 @@ test("a session ends, or the page reloads, while texts are typed → they are th
   expect(await kept()).not.toContain("Of the first user");
 });
 
-test("the browser stores no drafts → what was typed into one field stays when the next one is typed", async () => {
-  const { session } = await newPerson();
-  const { page, watch } = await visit({ session });
-  watch.allow(/localStorage is blocked/);
-  await page.addInitScript(() => {
-    const store = Storage.prototype.setItem;
-    Storage.prototype.setItem = function (key, value) {
-      if (key.includes("draft")) throw new DOMException("It is full.", "QuotaExceededError");
-      store.call(this, key, value);
-    };
-  });
-  await page.goto("/#/projects");
-  await page.getByRole("button", { name: "New project" }).first().click();
-  const form = page.getByRole("dialog", { name: "New project" });
-  await form.getByLabel("Title").fill("Harbour");
-  await form.getByLabel("Prompt").fill("A harbour");
-  expect(await form.getByLabel("Title").inputValue()).toBe("Harbour");
-});
+const lessStorage: [string, () => void][] = [
+  [
+    "stores no drafts",
+    () => {
+      const store = Storage.prototype.setItem;
+      Storage.prototype.setItem = function (key, value) {
+        if (key.includes("draft")) throw new DOMException("It is full.", "QuotaExceededError");
+        store.call(this, key, value);
+      };
+    },
+  ],
+  [
+    "lets the page store nothing",
+    () => {
+      const get = () => {
+        throw new DOMException("Access is denied.", "SecurityError");
+      };
+      Object.defineProperty(window, "localStorage", { get });
+    },
+  ],
+];
+test.each(lessStorage)(
+  "the browser %s → in, and what was typed into one field stays when the next one is typed",
+  async (_, limit) => {
+    const person = await newPerson();
+    const { page, watch } = await visit();
+    watch.allow(/localStorage is blocked/);
+    await page.addInitScript(limit);
+    await page.goto("/");
+    await fillCredentials(page, person);
+    await heading(page, "Projects");
+    await page.getByRole("button", { name: "New project" }).first().click();
+    const form = page.getByRole("dialog", { name: "New project" });
+    await form.getByLabel("Title").fill("Harbour");
+    await form.getByLabel("Prompt").fill("A harbour");
+    expect(await form.getByLabel("Title").inputValue()).toBe("Harbour");
+  },
+);
 
 test("a kept session whose token ran out while Auth is away → kept, and said; refreshed without a word when Auth is back", async () => {
   const { session } = await newPerson();

@@ -16,7 +16,13 @@ export function useDraft<Draft>(name: string, initial: Draft) {
 
 /** Drops the drafts of all other users; without `userId`, all. */
 export function keepDraftsOf(userId: string | undefined): void {
-  for (const key of Object.keys(localStorage)) {
+  let stored: string[];
+  try {
+    stored = Object.keys(localStorage);
+  } catch {
+    return; // the browser lets the page store nothing
+  }
+  for (const key of stored) {
     const isOther = userId === undefined || !key.startsWith(keyOf(userId, ""));
     if (key.startsWith(PREFIX) && isOther) localStorage.removeItem(key);
   }
