@@ -122,14 +122,14 @@ async function videoWriter(shots: Track[], stop: () => void): Promise<Writer<med
 /** Null: no shot has sound. */
 async function soundWriter(shots: Track[], stop: () => void): Promise<Writer<media.AudioSource> | null> {
   const tracks = shots.flatMap(({ sound }) => sound ?? []);
-  const codec = await tracks[0]?.getCodec();
-  if (!tracks[0] || !codec) return null;
+  if (!tracks[0]) return null;
+  const codec = await tracks[0].getCodec();
   const decoderConfig = await sameConfig(tracks);
   const silence = SILENCE[`${decoderConfig?.codec} ${decoderConfig?.numberOfChannels}`];
   const packet = await new media.EncodedPacketSink(tracks[0]).getFirstPacket();
-  return decoderConfig && silence && packet
+  return codec && decoderConfig && silence && packet
     ? copySound(codec, decoderConfig, packet.clone({ data: new Uint8Array(silence) }), stop)
-    : encodeSound(stop);
+    : encodeSound(shots, stop);
 }
 
 function copySound(
@@ -163,20 +163,22 @@ function copySound(
   return { source, write };
 }
 
-async function encodeSound(stop: () => void): Promise<Writer<media.AudioSource>> {
+async function encodeSound(shots: Track[], stop: () => void): Promise<Writer<media.AudioSource>> {
   const codec = await media.getFirstEncodableAudioCodec(["aac", "opus"], SOUND);
   if (!codec) throw cannotJoin("their sound differs, and it has no encoder for sound");
   const source = new media.AudioBufferSource({ codec, quality: media.QUALITY_HIGH });
   let frames = 0;
-  const write: Write = async ({ file, sound, start, length }, from) => {
+  const write: Write = async (shot, from) => {
     stop();
+    const { file, sound, start, length } = shot;
     const end = Math.round((from + length) * SOUND.sampleRate);
     const mixer = new OfflineAudioContext({ ...SOUND, length: end - frames });
     frames = end;
     if (sound) {
-      const player = new AudioBufferSourceNode(mixer, {
-        buffer: await mixer.decodeAudioData(await file.arrayBuffer()),
+      const buffer = await mixer.decodeAudioData(await file.arrayBuffer()).catch(() => {
+        throw cannotJoin(`it cannot play the sound of shot ${shots.indexOf(shot) + 1}`);
       });
+      const player = new AudioBufferSourceNode(mixer, { buffer });
       player.connect(mixer.destination);
       player.start(0, start);
     }

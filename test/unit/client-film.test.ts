@@ -75,12 +75,13 @@ test.each([
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
 });
 
+const reason = (words: string) => [
+  "cannot_join",
+  `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`,
+];
+
 test("no shots, no MP4, no encoder for shots that differ, more than memory holds, stopped while it writes, a file that takes no more → each ends with its code and its sentence", async () => {
   const refused = (text: string) => page.evaluate<[string, string]>(`refusal(${text})`);
-  const reason = (words: string) => [
-    "cannot_join",
-    `This browser cannot join the shots: ${words}. Download the zip of the shots instead.`,
-  ];
   expect(await refused("[]")).toEqual(["video_missing", "This film has no shots yet."]);
   expect(await refused(`[makeShot(1), new Blob(["no video"])]`)).toEqual(reason("shot 2 is no MP4 that it can read"));
   const [code] = await refused(`[makeShot(1)], { downloads: new Map([["0", { size: 1_000_000_001 }]]) }`);
@@ -96,4 +97,12 @@ test("no shots, no MP4, no encoder for shots that differ, more than memory holds
   ]);
   const unlike = `Promise.all([makeShot(1), makeShot(2)]).then((made) => ((AudioEncoder = undefined), refusal(made)))`;
   expect(await page.evaluate(unlike)).toEqual(reason("their sound differs, and it has no encoder for sound"));
+});
+
+test("sound that the browser cannot play → told which shot has it", async () => {
+  const unknown = `Promise.all([makeShot(2), makeShot(1).then((made) => made.bytes())]).then(([shot, bytes]) => {
+    bytes.forEach((_, at) => [79, 112, 117, 115].every((one, more) => bytes[at + more] === one) && (bytes[at] = 88)); // Opus is Xpus
+    return refusal([shot, new Blob([bytes])]);
+  })`;
+  expect(await page.evaluate(unknown)).toEqual(reason("it cannot play the sound of shot 2"));
 });
