@@ -1,6 +1,6 @@
 import { removeData } from "../local/stack/data-folder.ts";
 import { parseOptions, readNumber, runMain, stopSignals } from "../local/stack/command-line.ts";
-import { SCENARIO_NAMES } from "./chaos/isolation.ts";
+import { SCENARIO_NAMES } from "./chaos/scenarios.ts";
 import { countBroken, describeResult } from "./chaos/report.ts";
 import { runChaos } from "./chaos/run-chaos.ts";
 

@@ -1,19 +1,9 @@
 import type { Step } from "../../shared/contract/fields.ts";
-import { endpointActions } from "./endpoint-actions.ts";
-import { filmActions } from "./film-actions.ts";
-import { pairPrompt, planPrompt } from "./plan.ts";
-import {
-  codeOf,
-  endOfAddress,
-  removePrediction,
-  removeProject,
-  isUnanswered,
-  recordStatus,
-  poll,
-  twice,
-} from "./users.ts";
 import { pause } from "../../shared/platform/pause.ts";
-import type { OwnProject, Start, User, World } from "./world.ts";
+import { endpointActions } from "./endpoint-actions.ts";
+import { pairPrompt, planPrompt } from "./prompts.ts";
+import { codeOf, isUnanswered, recordStatus, removePrediction, removeProject, twice } from "./users.ts";
+import type { Start, User, World } from "./world.ts";
 
 /** A user with this many open predictions reads them instead of starting more. */
 const MAX_OPEN = 20;
@@ -33,9 +23,9 @@ const WEIGHTS = {
   pair: 3,
   cancel: 6,
   deleteProject: 3,
+  deleteTake: 4,
   upload: 3,
-  read: 6,
-  poll: 6,
+  read: 12,
   list: 2,
   changeEndpoint: 3,
   switchEndpoint: 2,
@@ -44,22 +34,17 @@ const WEIGHTS = {
   redeliver: 4,
   recover: 1,
   replaceEndpoint: 1,
-  createFilm: 4,
-  orderFilm: 6,
-  deleteFilm: 0.3,
-  selectTake: 2,
-  deleteTake: 4,
 } as const;
 
-/** Does one random action of a user. Never throws: the outcome is counted. */
-export async function act(user: User, world: World): Promise<void> {
-  const name = user.open.size >= MAX_OPEN ? user.random.pick(["read", "poll"] as const) : user.random.weighted(WEIGHTS);
-  const actions = { ...projectActions(user, world), ...endpointActions(user, world), ...filmActions(user, world) };
+/** Does one random action of a user. Never throws. Returns the outcome: `ok` or the error's code. */
+export async function act(user: User, world: World): Promise<string> {
+  const name = user.open.size >= MAX_OPEN ? "read" : user.random.weighted(WEIGHTS);
+  const actions = { ...projectActions(user, world), ...endpointActions(user, world) };
   try {
     await actions[name]();
-    world.ledger.count(world.ledger.calls, "ok");
+    return "ok";
   } catch (error) {
-    world.ledger.count(world.ledger.calls, codeOf(error));
+    return codeOf(error);
   }
 }
 
@@ -69,11 +54,11 @@ type StartOptions = { [Name in "reference" | "given" | "frame" | "model"]?: stri
 function projectActions(user: User, world: World) {
   const { client, random } = user;
   const { ledger } = world;
-  const start = async (step: Step, project: OwnProject | undefined, options: StartOptions = {}) => {
+  const oneOf = <T>(all: T[]): T | undefined => (all.length === 0 ? undefined : random.pick(all));
+  const start = async (step: Step, projectId: string | undefined, options: StartOptions = {}) => {
     const { reference, given, frame, model } = options;
-    if (!project) return;
+    if (projectId === undefined) return;
     const key = crypto.randomUUID();
-    const { projectId } = project;
     const prompt = given ?? planPrompt(random, key);
     const body = {
       projectId,
@@ -84,36 +69,32 @@ function projectActions(user: User, world: World) {
     };
     const repeat = () => client.generate(step, body, { idempotencyKey: key });
     const entry: Start = {
-      ...{ key, ownerId: user.userId, prompt, projectId, step, reference: reference ?? null, repeat },
-      outcome: "unanswered",
+      ...{ key, owner_id: user.userId, project_id: projectId, prompt, reference: reference ?? null },
+      ...{ prediction_id: null, refusal: null, repeat },
     };
     ledger.starts.push(entry);
     try {
       const made = await twice(user, world, key, "prediction", repeat, ({ predictionId }) => predictionId);
-      entry.outcome = { accepted: made.predictionId };
-      user.open.set(made.predictionId, { projectId, step });
+      const { predictionId } = made;
+      entry.prediction_id = predictionId;
+      user.open.set(predictionId, { projectId, predictionId, step });
       recordStatus(user, world, made);
     } catch (error) {
-      if (!isUnanswered(error)) entry.outcome = { refused: codeOf(error) };
+      if (!isUnanswered(error)) entry.refusal = codeOf(error);
       throw error;
     }
   };
-  const project = () => (user.projects.length === 0 ? undefined : random.pick(user.projects));
+  const project = () => oneOf(user.projects);
   const cancel = async () => {
-    const [predictionId, made] = [...user.open].at(-1) ?? [];
-    if (predictionId === undefined || !made) return;
-    ledger.canceled.add(predictionId);
-    recordStatus(user, world, await client.cancel({ projectId: made.projectId, predictionId }));
+    const made = [...user.open.values()].at(-1);
+    if (made) recordStatus(user, world, await client.cancel(made));
   };
   return {
     start,
     createProject: async () => {
       const key = crypto.randomUUID();
-      const filmId = random.chance(0.7) ? user.films.at(-1) : undefined;
-      const body = { title: key, textPrompt: "A harbour at dawn", ...(filmId === undefined ? {} : { filmId }) };
-      const make = () => client.createProject(body, { idempotencyKey: key });
-      const { projectId } = await twice(user, world, key, "project", make, (made) => made.projectId);
-      user.projects.push({ projectId, hasFirstFrame: false });
+      const make = () => client.createProject({ title: key, textPrompt: "A harbour at dawn" }, { idempotencyKey: key });
+      user.projects.push((await twice(user, world, key, "project", make, (made) => made.projectId)).projectId);
     },
     first: () =>
       start("first-frame", project(), {
@@ -121,33 +102,25 @@ function projectActions(user: User, world: World) {
         model: random.chance(0.1) ? BY_MEGAPIXEL : undefined,
       }),
     last: () => start("last-frame", project()),
-    video: () =>
-      start(
-        "video",
-        user.projects.find(({ hasFirstFrame }) => hasFirstFrame),
-      ),
-    // Starts on the frame of any project, which may be deleted or ordered at the same moment. Mostly a picture: a video takes the
-    // simulator a second.
+    video: () => start("video", user.frames.find(({ step }) => step === "first-frame")?.projectId),
+    // Starts on the frame of any project, which may be deleted at the same moment. Mostly a picture: a video takes the simulator a second.
     nextShot: async () => {
-      const frame = user.frames.length === 0 ? undefined : random.pick(user.frames).predictionId;
+      const frame = oneOf(user.frames)?.predictionId;
       const step = random.chance(0.1) ? "video" : "last-frame";
       if (frame !== undefined) await start(step, project(), { frame });
     },
     cancel,
     pair: async () => {
-      const others = world.users.filter((one) => one !== user && !one.isDeleted && one.projects.length > 0);
-      if (others.length === 0) return;
-      // The other user's actions here use this user's random numbers, so that the plan stays the same.
-      const other = { ...random.pick(others), random };
-      const prompt = pairPrompt(crypto.randomUUID());
+      const found = oneOf(world.users.filter((one) => one !== user && !one.isDeleted && one.projects.length > 0));
+      if (!found) return;
+      // The other user's start here uses this user's random numbers, so that the plan stays the same.
+      const other = { ...found, random };
+      const given = pairPrompt(crypto.randomUUID());
       const [mine, theirs] = random.chance(0.5) ? [user.references.at(-1), other.references.at(-1)] : [];
       const started = await Promise.allSettled([
-        start("first-frame", project(), { reference: mine, given: prompt }),
+        start("first-frame", project(), { reference: mine, given }),
         pause(PAIR_APART_MS).then(() =>
-          projectActions(other, world).start("first-frame", other.projects.at(-1), {
-            reference: theirs,
-            given: prompt,
-          }),
+          projectActions(other, world).start("first-frame", other.projects.at(-1), { reference: theirs, given }),
         ),
       ]);
       if (random.chance(PAIR_CANCELED)) await cancel();
@@ -155,33 +128,34 @@ function projectActions(user: User, world: World) {
     },
     deleteProject: async () => {
       if (user.projects.length < 3) return;
-      const gone = random.pick(user.projects);
-      ledger.deletedProjects.add(gone.projectId);
-      await client.deleteProject(gone.projectId);
-      removeProject(user, gone.projectId);
+      const id = random.pick(user.projects);
+      ledger.deletions.push({ id });
+      await client.deleteProject(id);
+      removeProject(user, id);
+    },
+    deleteTake: async () => {
+      const take = oneOf(user.frames);
+      if (!take) return;
+      ledger.deletions.push({ id: take.predictionId });
+      await client.deletePrediction(take);
+      removePrediction(user, take.predictionId);
     },
     upload: async () => {
       const key = crypto.randomUUID();
-      const image = picture(random.hex());
-      const send = () => client.uploadReferenceImage(image, { idempotencyKey: key });
+      const send = () => client.uploadReferenceImage(picture(key), { idempotencyKey: key });
       const made = await twice(user, world, key, "reference", send, ({ referenceImagePath }) => referenceImagePath);
       user.references.push(made.referenceImagePath);
     },
     read: async () => {
-      const [predictionId, made] = [...user.open].at(0) ?? [];
-      if (predictionId === undefined || !made) return;
+      const made = oneOf([...user.open.values()]);
+      if (!made) return;
       try {
-        // A long poll.
-        const read = await client.readPrediction({ ...made, predictionId }, { wait: 1 });
-        recordStatus(user, world, read);
-        const { output } = read;
-        if (output) ledger.addresses.push({ stated: output.expiresAt, ends: endOfAddress(output.url) });
+        recordStatus(user, world, await client.readPrediction(made, random.chance(0.5) ? { wait: 1 } : {}));
       } catch (error) {
-        if (codeOf(error) === "not_found") removePrediction(user, predictionId);
+        if (codeOf(error) === "not_found") removePrediction(user, made.predictionId);
         throw error;
       }
     },
-    poll: () => poll(user, world),
     list: async () => void (await client.listProjects({ limit: 10, include: "predictions" })),
   };
 }

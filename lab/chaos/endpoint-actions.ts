@@ -13,17 +13,16 @@ export function endpointActions(user: User, world: World) {
   };
   return {
     changeEndpoint: on(changing(), ({ hook, webhookId }) => {
-      world.ledger.resubscribed.add(hook);
+      world.ledger.resubscribed.push({ hook });
       return client.webhooks.change(webhookId, {
         url: world.receivers.urlOf(hook, random.whole(2, 99)),
         eventTypes: random.pick([[], [], ["generation.failed"], ["generation.succeeded", "project.created"]]),
       });
     }),
-    switchEndpoint: on(changing(), async (endpoint) => {
-      // One in three is disabled; the others are enabled, also after an answer of 410.
-      endpoint.enabled = !random.chance(0.33);
-      await client.webhooks.change(endpoint.webhookId, { enabled: endpoint.enabled });
-    }),
+    // One in three is disabled; the others are enabled, also after an answer of 410.
+    switchEndpoint: on(changing(), ({ webhookId }) =>
+      client.webhooks.change(webhookId, { enabled: !random.chance(0.33) }),
+    ),
     rotate: on(any(), async ({ hook, webhookId }) => {
       await learnSecrets(world, hook);
       try {
@@ -53,11 +52,11 @@ export function endpointActions(user: User, world: World) {
  * event of that moment cannot be decided afterwards.
  */
 export async function addEndpoint(user: User, world: World, kind: "steady" | "changing" | "late"): Promise<void> {
-  const hook = `${kind}-${user.userId.slice(0, 8)}-${user.random.hex()}`;
+  const hook = `${kind}-${user.userId.slice(0, 8)}-${crypto.randomUUID()}`;
   const url = world.receivers.urlOf(hook);
   const { webhookId, secret } = await user.client.webhooks.create({ url });
   world.receivers.know(hook, [secret]);
-  user.endpoints.push({ hook, webhookId, steady: kind === "steady", enabled: true });
+  user.endpoints.push({ hook, webhookId, steady: kind === "steady" });
 }
 
 /** Gives the receivers every secret that signs for a hook now. */

@@ -11,8 +11,6 @@ export type Random = {
   /** One of the names, in proportion to its weight. */
   weighted<Name extends string>(weights: Readonly<Record<Name, number>>): Name;
   shuffled<T>(of: readonly T[]): T[];
-  /** Eight hex digits, unique within a run. */
-  hex(): string;
 };
 
 export function createRandom(name: string): Random {
@@ -42,6 +40,5 @@ export function createRandom(name: string): Random {
       const rest = [...of];
       return of.map(() => rest.splice(whole(0, rest.length - 1), 1)[0] as T);
     },
-    hex: () => whole(0, 0xffffffff).toString(16).padStart(8, "0"),
   };
 }

@@ -1,15 +1,23 @@
-import type { Verdict } from "./invariants/invariants.ts";
 import { FAULT_NAMES } from "./faults.ts";
+import type { Verdict } from "./invariants/invariants.ts";
 import { retry, type World } from "./world.ts";
+
+/** How often something happened, by name. */
+export type Counts = Map<string, number>;
+
+export function count(counts: Counts, name: string): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
 
 export type ChaosResult = {
   verdicts: Verdict[];
-  /** Faults that were done, by name. */
-  applied: ReadonlyMap<string, number>;
-  notApplied: ReadonlyMap<string, number>;
-  calls: ReadonlyMap<string, number>;
+  /** Faults that were done, and those that could not be. */
+  applied: Counts;
+  notApplied: Counts;
+  /** Calls of users by outcome: `ok` or the error's code. */
+  calls: Counts;
   figures: Record<string, number>;
-  /** Faults that were done differently from what their names say. */
+  /** What was done differently from what names say. */
   remarks: string[];
 };
 
@@ -53,66 +61,37 @@ function table(head: string[], rows: readonly (readonly (string | number)[])[]):
   return [line(head), `|${head.map(() => "---|").join("")}`, ...rows.map(line)].join("\n");
 }
 
-/** The run's figures, once the ledger is written. */
+const UNPROVEN = `
+  from chaos.runs r where not exists (select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)`;
+
+/** What the figures say, and the query of each. Once the ledger is written. */
+const FIGURES: Record<string, string> = {
+  starts: "select count(*) from chaos.starts",
+  "accepted starts": "select count(*) from chaos.starts where prediction_id is not null",
+  succeeded: "select count(*) from keyframe.predictions where status = 'succeeded'",
+  failed: "select count(*) from keyframe.predictions where status = 'failed'",
+  canceled: "select count(*) from keyframe.predictions where status = 'canceled'",
+  "provider runs": "select count(*) from chaos.runs",
+  "provider runs that nothing proves": `select count(*) ${UNPROVEN}`,
+  "micro-dollars billed": "select sum(billed_micros) from chaos.runs",
+  "micro-dollars billed for runs that nothing proves": `select sum(r.billed_micros) ${UNPROVEN}`,
+  "micro-dollars settled": "select sum(cost_micros) from keyframe_private.provider_submits",
+  "submits of unknown cost": "select count(*) from keyframe_private.provider_submits where cost_state = 'unknown'",
+  "projects with starts that were deleted":
+    "select count(distinct project_id) from chaos.starts s where not exists (select from keyframe.projects p where p.id = s.project_id)",
+  events: "select count(*) from keyframe.webhook_events",
+  "deliveries delivered": "select count(*) from keyframe.webhook_deliveries where status = 'delivered'",
+  "deliveries exhausted": "select count(*) from keyframe.webhook_deliveries where status = 'exhausted'",
+  "delivery attempts": "select count(*) from keyframe.webhook_attempts",
+  "files in Storage": "select count(*) from storage.objects",
+};
+
 export async function countAll({ sql, receivers, ledger }: World): Promise<Record<string, number>> {
-  const [row] = await retry(
-    () => sql<Record<string, number>[]>`
-      select
-        (select count(*)::int from keyframe.projects) as projects,
-        (select count(*)::int from chaos.starts where prediction_id is not null) as "accepted starts",
-        (select count(*)::int from keyframe.predictions where status = 'succeeded') as succeeded,
-        (select count(*)::int from keyframe.predictions where status = 'failed') as failed,
-        (select count(*)::int from keyframe.predictions where status = 'canceled') as canceled,
-        (select count(*)::int from chaos.runs) as "provider runs",
-        (select count(*)::int from (select from chaos.starts where prediction_id is not null
-          group by prompt having count(*) > 1) pair) as "pairs of equal starts",
-        (select count(*)::int from chaos.runs r where not exists (
-          select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)) as "provider runs that nothing proves",
-        (select count(*)::int from keyframe_private.provider_submits) as submits,
-        (select count(*)::int from keyframe_private.provider_submits where outcome = 'lost') as "submits of which nobody knows what happened",
-        (select coalesce(sum(billed_micros), 0)::float from chaos.runs r where not exists (
-          select from keyframe_private.provider_submits o where o.provider_prediction_id = r.id)) as "micro-dollars billed for these",
-        (select coalesce(sum(billed_micros), 0)::float from chaos.runs) as "micro-dollars billed, at the first prices",
-        (select coalesce(sum(cost_micros), 0)::float from keyframe_private.provider_submits) as "micro-dollars settled",
-        (select count(*)::int from keyframe_private.provider_submits where cost_state = 'unknown') as "submits of unknown cost",
-        (select coalesce(sum(most_micros), 0)::float from keyframe_private.provider_submits where cost_state = 'unknown')
-          as "micro-dollars that these cost at most",
-        (select count(*)::int from chaos.starts where refusal = 'budget_exceeded') as "starts refused for a budget",
-        (select count(*)::int from chaos.starts where refusal = 'spending_stopped') as "starts refused while spending was stopped",
-        (select count(*)::int from keyframe.webhook_events where type = 'budget.exhausted') as "budgets exhausted",
-        (select count(*)::int from chaos.deleted_projects d
-          where not exists (select from keyframe.projects p where p.id = d.project_id)) as "deleted projects",
-        (select count(*)::int from chaos.deleted_takes d
-          where not exists (select from keyframe.predictions p where p.id = d.prediction_id)) as "deleted takes",
-        (select count(*)::int from keyframe.projects where film_id is not null) as "shots of films",
-        (select count(*)::int from keyframe_private.prediction_images i
-          join keyframe.predictions p on p.id = i.prediction_id join keyframe.predictions s on s.id = i.source_prediction_id
-          where s.project_id <> p.project_id) as "frames of other projects in use",
-        (select count(*)::int from chaos.addresses) as "signed URLs",
-        (select count(*)::int from keyframe.webhook_events) as events,
-        (select count(*)::int from keyframe.webhook_deliveries where status = 'delivered') as "deliveries delivered",
-        (select count(*)::int from keyframe.webhook_deliveries where status = 'exhausted') as "deliveries exhausted",
-        (select count(*)::int from keyframe.webhook_deliveries where status = 'pending') as "deliveries waiting for a disabled endpoint",
-        (select count(*)::int from keyframe.webhook_attempts) as "delivery attempts",
-        (select count(*)::int from keyframe_private.webhook_hours) as "hours counted for endpoints",
-        (select count(*)::int from storage.objects) as "files in Storage",
-        (select count(*)::int from chaos.recorded_objects) as "files that ever had a row",
-        (select count(*)::int from chaos.files f where not exists (
-          select from storage.objects o where o.bucket_id = f.bucket and o.name = f.name)) as "files of failed uploads",
-        (select count(*)::int from chaos.wrong_clock_callbacks) as "callbacks refused by a wrong clock",
-        (select count(*)::int from chaos.status_answers) as "statuses that users got",
-        (select count(*)::int from chaos.status_answers where code = 304) as "of these by 304"`,
-  );
+  const columns = Object.entries(FIGURES).map(([name, query]) => `coalesce((${query}), 0)::float as "${name}"`);
+  const [row] = await retry(() => sql.unsafe<Record<string, number>[]>(`select ${columns.join(", ")}`));
   return {
     ...row,
     "requests at receivers": receivers.arrivals,
-    "of these with a wrong time": [...receivers.received.values()].reduce((all, { stale }) => all + stale, 0),
-    "calls of users": sum(ledger.calls),
-    "health probes": ledger.probes.length,
-    "health probes answered 503": ledger.probes.filter(({ status }) => status === 503).length,
-    "slowest health probe, ms": Math.max(0, ...ledger.probes.map(({ ms }) => ms)),
+    "5xx answers to users": ledger.refusals.length,
   };
 }
-
-export const sum = (counts: ReadonlyMap<string, number>): number =>
-  [...counts.values()].reduce((all, one) => all + one, 0);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { createKeyframeClient, type KeyframeClient } from "../../client/index.ts";
-import { type SecondProcess, startSecondProcess } from "../../lab/chaos/start-process.ts";
-import { endOfAddress } from "../../lab/chaos/users.ts";
+import { type SecondProcess, startSecondProcess } from "../../lab/chaos/second-process.ts";
 import { newFilmMaker } from "../support/film/film-maker.ts";
 import { type OwnStack, startOwnStack } from "../support/stack/own-stack.ts";
 
@@ -27,11 +26,11 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
   let wrong: KeyframeClient;
   let right: KeyframeClient;
   beforeAll(async () => {
-    other = await startSecondProcess({ stack: stack.running, dataDir: stack.dataDir }, "api", { clock });
+    other = await startSecondProcess({ stack: stack.running, dataDir: stack.dataDir }, "api", clock);
     wrong = clientOf(other.origin);
     right = clientOf(`${stack.url}/functions/v1`);
   });
-  afterAll(() => other.stop());
+  afterAll(() => other.child.stop());
 
   const clientOf = (origin: string) =>
     createKeyframeClient({
@@ -104,3 +103,10 @@ describe.each(CLOCKS)("an api whose clock is %s", (_how, clock) => {
     await stack.setRunDelay(0);
   });
 });
+
+/** When a signed URL of Storage expires, by its own token (ISO 8601). */
+function endOfAddress(url: string): string {
+  const payload = new URL(url).searchParams.get("token")?.split(".")[1] ?? "";
+  const { exp } = JSON.parse(new TextDecoder().decode(Uint8Array.fromBase64(payload, { alphabet: "base64url" })));
+  return new Date(exp * 1000).toISOString();
+}
