@@ -25,7 +25,7 @@ const WEIGHTS = {
   deleteProject: 3,
   deleteTake: 4,
   upload: 3,
-  read: 12,
+  read: 8,
   list: 2,
   changeEndpoint: 3,
   switchEndpoint: 2,
@@ -150,7 +150,10 @@ function projectActions(user: User, world: World) {
       const made = oneOf([...user.open.values()]);
       if (!made) return;
       try {
-        recordStatus(user, world, await client.readPrediction(made, random.chance(0.5) ? { wait: 1 } : {}));
+        for (let reads = random.whole(2, 8); reads > 0; reads--) {
+          recordStatus(user, world, await client.readPrediction(made, random.chance(0.1) ? { wait: 1 } : {}));
+          await pause(random.whole(20, 300));
+        }
       } catch (error) {
         if (codeOf(error) === "not_found") removePrediction(user, made.predictionId);
         throw error;
