@@ -1,6 +1,6 @@
 import type { Ratio, Spread } from "./measure.ts";
 import type { Cpu } from "./memory/process-usage.ts";
-import type { BenchStack, StackSettings } from "./stack.ts";
+import type { BenchStack } from "./stack.ts";
 
 /** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */
 export type Benchmark = {
@@ -12,17 +12,16 @@ export type Benchmark = {
 export type BenchContext = {
   /** A few seconds of each, to see that it works. */
   quick: boolean;
-  /** Starts a stack of the benchmark's own, which is stopped when the benchmark ends. */
-  openStack(settings?: StackSettings): Promise<BenchStack>;
+  /** Starts a stack, which is stopped when the benchmark ends. */
+  openStack(): Promise<BenchStack>;
   /** Prints progress on standard error. */
   progress(text: string): void;
 };
 
 export type Result = { aims: Aim[]; tables: Table[]; costs?: Cost[] };
 
-/** Rows of figures. */
+/** Rows of figures. `caption`: what the rows are, with the unit when all columns have the same. */
 export type Table = {
-  /** What the rows are, with the unit when all columns have the same. */
   caption: string;
   columns: string[];
   rows: { name: string; cells: (Spread | number | string | null)[] }[];

@@ -1,13 +1,13 @@
-import { readFrame, startFrame, storeFrame } from "./api/operations.ts";
-import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { type Load, startLoad } from "./load.ts";
-import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";
-import { type Cpu, CpuMeter } from "./memory/process-usage.ts";
-import type { BenchStack } from "./stack.ts";
-import { type BenchUser, makeProjects, makeUsers } from "./users.ts";
-import { makeWrittenProjects, openWritten } from "./written/open-written.ts";
 import { pause } from "../../shared/platform/pause.ts";
+import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
+import { runLoad } from "./load.ts";
+import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";
+import { CpuMeter } from "./memory/process-usage.ts";
+import { startFrame, storeWrittenFrame } from "./requests.ts";
+import type { BenchStack } from "./stack.ts";
+import { type BenchUser, makeUsers } from "./users.ts";
+import { openWritten } from "./written/open-written.ts";
 
 const FULL = { atOnce: 50, warmUps: 3, ones: 15, manies: 5 };
 const QUICK = { atOnce: 6, warmUps: 1, ones: 1, manies: 1 };
@@ -24,41 +24,31 @@ type Make = (atOnce: number) => Promise<number>;
 async function measureFlow({ quick, openStack, progress }: BenchContext): Promise<Result> {
   const { atOnce, warmUps, ones, manies } = quick ? QUICK : FULL;
   const stack = await openStack();
-  const load = startLoad();
+  const users = await makeUsers(stack, atOnce);
   const written = await openWritten(stack);
   try {
-    const users = await makeUsers(stack, atOnce);
-    const theirProjects = await makeWrittenProjects(stack, users);
-    const { make, expectReadable } = await openFrames(stack, users, load);
+    const make = openFrames(stack, users);
     const makeWritten: Make = async (count) => {
-      const requests = users.slice(0, count).map((user, at) => storeFrame(written.url, user, theirProjects[at] ?? ""));
-      return (await load.run({ requests, clients: count, count, warmUp: 0 })).took;
+      const requests = users.slice(0, count).map((user) => storeWrittenFrame(written.url, user, user.projectId));
+      return (await runLoad({ requests, clients: count, count })).took;
     };
     // Until each of the gateway's connections has planned each statement.
     for (let round = 0; round < warmUps; round++) {
       await make(atOnce);
       await makeWritten(atOnce);
     }
-    const one = await measureInTurn(
-      {
-        awake: async () => {
-          await make(1);
-          return await make(1);
-        },
-        written: () => makeWritten(1),
-      },
-      ones,
-      (text) => progress(`one, ${text}`),
-    );
+    const awake = async () => {
+      await make(1);
+      return await make(1);
+    };
+    const one = await measureInTurn({ awake, written: () => makeWritten(1) }, ones, (text) => progress(`one, ${text}`));
     const woken: number[] = [];
     for (let time = 0; time < Math.ceil(ones / 3); time++) {
       await pause(QUIET_MS);
       woken.push(await make(1));
     }
-    const ours = new CpuMeter(
-      stack.sql,
-      FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []),
-    );
+    const pids = FUNCTION_NAMES.flatMap((name) => stack.children.get(name)?.pid ?? []);
+    const ours = new CpuMeter(stack.sql, pids);
     const theirs = new CpuMeter(stack.sql, [written.pid]);
     const many = await measureInTurn(
       {
@@ -68,75 +58,64 @@ async function measureFlow({ quick, openStack, progress }: BenchContext): Promis
       manies,
       (text) => progress(`${atOnce} at once, ${text}`),
     );
-    await expectReadable();
-    return describe(atOnce, { ...one, woken }, many, ours.cost, theirs.cost);
+    const perSecond = (took: number[]) => took.map((ms) => (atOnce / ms) * 1000);
+    const [rate, writtenRate] = [perSecond(many.ours), perSecond(many.written)];
+    const aims: Aim[] = [
+      {
+        name: "one, right after another: ms ÷ the written function's",
+        value: ratioOf(one.awake, one.written),
+        atMost: 1.5,
+      },
+      {
+        name: `${atOnce} at once: per second ÷ the written function's`,
+        value: ratioOf(rate, writtenRate),
+        atLeast: 0.9,
+      },
+    ];
+    const { cost } = ours;
+    if (cost)
+      aims.push(
+        { name: "processor time of Postgres for one, ms", value: spreadOf([cost.postgres]), atMost: 7 },
+        { name: "processor time of the functions for one, ms", value: spreadOf([cost.functions]), atMost: 6 },
+      );
+    const cells = (rate: number[], { cost }: CpuMeter) => [
+      spreadOf(rate),
+      cost?.postgres ?? null,
+      cost?.functions ?? null,
+    ];
+    return {
+      aims,
+      tables: [
+        {
+          caption: "first frames, from start to stored",
+          columns: ["one, ms", "one after quiet, ms", `${atOnce} at once, per second`, "Postgres, ms", "functions, ms"],
+          rows: [
+            { name: "Keyframe", cells: [spreadOf(one.awake), spreadOf(woken), ...cells(rate, ours)] },
+            { name: "the written function", cells: [spreadOf(one.written), null, ...cells(writtenRate, theirs)] },
+          ],
+        },
+      ],
+      costs: cost ? [{ name: "a first frame, from start to stored", ...cost }] : [],
+    };
   } finally {
-    await written.close();
-    await load.close();
+    await written.stop();
   }
 }
 
-function describe(
-  atOnce: number,
-  one: Record<"awake" | "woken" | "written", number[]>,
-  many: Record<"ours" | "written", number[]>,
-  cost: Cpu | null,
-  writtenCost: Cpu | null,
-): Result {
-  const perSecond = (took: number[]) => took.map((ms) => (atOnce / ms) * 1000);
-  const [ours, theirs] = [perSecond(many.ours), perSecond(many.written)];
-  const cells = (rate: number[], cpu: Cpu | null) => [spreadOf(rate), cpu?.postgres ?? null, cpu?.functions ?? null];
-  const aims: Aim[] = [
-    {
-      name: "one, right after another: ms ÷ the written function's",
-      value: ratioOf(one.awake, one.written),
-      atMost: 1.5,
-    },
-    {
-      name: `${atOnce} at once: per second ÷ the written function's`,
-      value: ratioOf(ours, theirs),
-      atLeast: 0.9,
-    },
-  ];
-  if (cost)
-    aims.push(
-      { name: "processor time of Postgres for one, ms", value: spreadOf([cost.postgres]), atMost: 7 },
-      { name: "processor time of the functions for one, ms", value: spreadOf([cost.functions]), atMost: 6 },
-    );
-  return {
-    aims,
-    tables: [
-      {
-        caption: "first frames, from start to stored",
-        columns: ["one, ms", "one after quiet, ms", `${atOnce} at once, per second`, "Postgres, ms", "functions, ms"],
-        rows: [
-          { name: "Keyframe", cells: [spreadOf(one.awake), spreadOf(one.woken), ...cells(ours, cost)] },
-          { name: "the written function", cells: [spreadOf(one.written), null, ...cells(theirs, writtenCost)] },
-        ],
-      },
-    ],
-    costs: cost ? [{ name: "a first frame, from start to stored", ...cost }] : [],
-  };
-}
-
-/** Through the API. Polls the table, which costs less than the API; `expectReadable` asks the API once for each user's last frame. */
-export async function openFrames(stack: BenchStack, users: BenchUser[], load: Load) {
-  const { sql } = stack;
-  const api = `${stack.functionUrls.api}/api`;
-  const projects = await makeProjects(stack, users);
-  const owners = users.map(({ id }) => id);
+/** Through the API, each frame in the project of another user. Polls the table, which costs less than the API. */
+export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[]): Make {
+  const projects = users.map(({ projectId }) => projectId);
   let started = 0;
-  const make: Make = async (atOnce) => {
+  return async (atOnce) => {
     const requests = Array.from({ length: atOnce }, () => {
-      const at = started++ % users.length;
-      return startFrame(api, users[at] as BenchUser, projects[at] ?? ""); // at is below the number of users
+      const user = users[started++ % users.length] as BenchUser; // the index is below the number of users
+      return startFrame(`${functionUrls.api}/api`, user, user.projectId);
     });
     const began = performance.now();
-    const asked = load.run({ requests, clients: atOnce, count: atOnce, warmUp: 0 });
+    const asked = runLoad({ requests, clients: atOnce, count: atOnce });
     const stored = async () => {
       // The polls count as processor time of Postgres, so most read one entry of a small index.
-      const active = await sql`
-        select from keyframe.predictions where owner_id in ${sql(owners)} and admitted_at is not null and is_active limit 1`;
+      const active = await sql`select from keyframe.predictions where admitted_at is not null and is_active limit 1`;
       if (active.length > 0) return false;
       const [row] = await sql<{ lost: number; stored: number }[]>`
         select count(*) filter (where status in ('failed', 'canceled'))::int as lost,
@@ -145,23 +124,10 @@ export async function openFrames(stack: BenchStack, users: BenchUser[], load: Lo
       if (row?.lost) throw new Error(`${row.lost} first frames have failed.`);
       return row?.stored === started;
     };
-    await waitUntil(stored, {
-      what: `${atOnce} first frames are stored`,
-      everyMs: POLL_MS[atOnce === 1 ? "one" : "many"],
-    });
+    const everyMs = atOnce === 1 ? POLL_MS.one : POLL_MS.many;
+    await waitUntil(stored, { what: `${atOnce} first frames are stored`, everyMs });
     const took = performance.now() - began;
     await asked;
     return took;
   };
-  const expectReadable = async () => {
-    const rows = await sql<{ id: string; project_id: string; owner_id: string }[]>`
-      select distinct on (owner_id) id, project_id, owner_id from keyframe.predictions
-      where project_id in ${sql(projects)} order by owner_id, created_at desc`;
-    const requests = rows.map(({ id, project_id, owner_id }) => {
-      const caller = users.find((user) => user.id === owner_id) ?? stack.caller;
-      return { ...readFrame(api, caller, project_id, id), contains: `"url":"${stack.url}` };
-    });
-    await load.run({ requests, clients: users.length, count: users.length, warmUp: 0 });
-  };
-  return { make, expectReadable };
 }

@@ -1,28 +1,16 @@
 import { oneLine, parseOptions, runMain, stopSignals } from "../../local/stack/command-line.ts";
 import { untilAborted } from "../../local/within.ts";
-import { apiBenchmark } from "./api/api-benchmark.ts";
+import { apiBenchmark } from "./api-benchmark.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
-import { coldBenchmark } from "./cold/cold-benchmark.ts";
-import { crowdBenchmark } from "./deliver/crowd-benchmark.ts";
+import { coldBenchmark } from "./cold-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
-import { latencyBenchmark } from "./deliver/latency-benchmark.ts";
 import { flowBenchmark } from "./flow-benchmark.ts";
-import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
 import { memoryBenchmark } from "./memory/memory-benchmark.ts";
 import { blockOf, costsTable, summaryTable, writeBlock } from "./report.ts";
-import { BenchStacks } from "./stack.ts";
+import { type BenchStack, openBenchStack } from "./stack.ts";
 
-const BENCHMARKS: Benchmark[] = [
-  deliverBenchmark,
-  latencyBenchmark,
-  crowdBenchmark,
-  apiBenchmark,
-  flowBenchmark,
-  growthBenchmark,
-  coldBenchmark,
-  memoryBenchmark,
-];
+const BENCHMARKS: Benchmark[] = [deliverBenchmark, apiBenchmark, flowBenchmark, coldBenchmark, memoryBenchmark];
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead
 
@@ -31,22 +19,8 @@ Run nothing else meanwhile. Only ratios within one run say something about the c
   NAME       one of: ${NAMES.join(", ")}; without a name, all of them
   --write    runs all, then writes the aims into docs/benchmarks.md and the costs into docs/scale.md
   --quick    a little of each, to see that it works
-  --json     one line of JSON last, with all figures
 
 KEYFRAME_DATABASE_URL: a superuser's URL of an empty Postgres to measure one benchmark on, with the extensions that are real there.`;
-
-/** An error outside of any call that could catch it. postgres.js rejects some queries so when Postgres stops; those do not count. */
-function strayErrors(): AbortSignal {
-  const stray = new AbortController();
-  for (const event of ["unhandledrejection", "error"] as const) {
-    globalThis.addEventListener(event, (problem) => {
-      problem.preventDefault();
-      const error: unknown = problem instanceof ErrorEvent ? problem.error : problem.reason;
-      if (!(error instanceof Error && (error.stack ?? "").includes("node_modules/postgres/"))) stray.abort(error);
-    });
-  }
-  return stray.signal;
-}
 
 async function main(): Promise<number> {
   const { values, positionals } = parseOptions({
@@ -54,7 +28,6 @@ async function main(): Promise<number> {
     options: {
       write: { type: "boolean", default: false },
       quick: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
     },
   });
   const unknown = positionals.find((name) => !NAMES.includes(name));
@@ -66,25 +39,27 @@ async function main(): Promise<number> {
     throw new Error("KEYFRAME_DATABASE_URL is for one benchmark: name it, and give each an empty database.");
 
   const machine = describeMachine();
-  const signal = AbortSignal.any([stopSignals(), strayErrors()]);
+  const signal = stopSignals();
   const results: Record<string, Result> = {};
   const failed: Record<string, string> = {};
   for (const { name, run } of BENCHMARKS) {
     if ((positionals.length > 0 && !positionals.includes(name)) || signal.aborted) continue;
     const began = performance.now();
-    const stacks = new BenchStacks(signal, databaseUrl);
+    let stack: Promise<BenchStack> | undefined;
+    const openStack = () => {
+      stack = openBenchStack(signal, databaseUrl);
+      return stack;
+    };
     const progress = (text: string) => console.error(`${name}: ${text}`);
     try {
-      const { quick } = values;
-      const running = run({ quick, openStack: (settings) => stacks.open(settings), progress });
-      const result = await untilAborted(signal, running);
+      const result = await untilAborted(signal, run({ quick: values.quick, openStack, progress }));
       results[name] = result;
       console.log(`\n## ${name}\n\n${blockOf(result, machine)}\n`);
     } catch (error) {
       failed[name] = oneLine(error);
       if (!signal.aborted) console.error(error);
     }
-    await stacks.end();
+    await stack?.then(({ stop }) => stop()).catch(() => undefined); // its error has been reported
     progress(`took ${((performance.now() - began) / 1000).toFixed(0)} s`);
   }
 
@@ -98,7 +73,6 @@ async function main(): Promise<number> {
   const aims = Object.values(results).flatMap((result) => result.aims);
   console.log(`${aims.filter(isMet).length} of ${aims.length} aims met.`);
   for (const [name, why] of Object.entries(failed)) console.error(`${name} failed: ${why}`);
-  if (values.json) console.log(JSON.stringify({ ...machine, quick: values.quick, results, failed }));
   return signal.aborted || Object.keys(failed).length > 0 ? 1 : 0;
 }
 

@@ -1,113 +1,52 @@
-import { answerJobs, startJobProcess } from "../processes.ts";
-
-export type Receiver = {
-  /** The URL of an endpoint. */
-  url(endpoint: number): string;
-  /** Clears the records. From now on these endpoints never answer. */
-  begin(hanging: number[]): Promise<void>;
-  /** Resolves when so many different events have come to endpoints that answer; throws when they do not in time. */
-  waitFor(events: number, timeoutMs: number): Promise<void>;
-  /** Answers what hangs, and from now on everything. */
-  release(): Promise<void>;
-  report(): Promise<Report>;
-  close(): Promise<void>;
-};
-
-/** What arrived at the endpoints that answer. */
-export type Report = {
-  /** Each event's id and when it first came, in ms since 1970, in order. */
-  arrivals: [id: string, at: number][];
-  /** More than the number of events when some came twice. */
-  requests: number;
-  bytes: number;
-  samples: { endpoint: number; headers: [string, string][]; body: string }[];
-  /** Events at endpoints that hang. */
-  hung: number;
-};
-
-type Job =
-  | { port: true }
-  | { begin: number[] }
-  | { release: true }
-  | { report: true }
-  | { waitFor: number; ms: number };
-
-/** A receiver in its own process, so that its work does not count as the sender's. */
-export async function openReceiver(): Promise<Receiver> {
-  const { run, close } = startJobProcess(new URL(import.meta.url));
-  const ask = <Answer = void>(job: Job) => run<Answer>(job);
-  const port = await ask<number>({ port: true });
-  return {
-    url: (endpoint) => `http://127.0.0.1:${port}/e/${endpoint}`,
-    begin: (hanging) => ask({ begin: hanging }),
-    release: () => ask({ release: true }),
-    waitFor: async (events, timeoutMs) => {
-      const arrived = await ask<number>({ waitFor: events, ms: timeoutMs });
-      if (arrived < events) throw new Error(`${arrived} of ${events} events had come after ${timeoutMs} ms.`);
-    },
-    report: () => ask({ report: true }),
-    close,
-  };
-}
+import { waitUntil } from "../measure.ts";
+import { verify } from "../../../shared/webhooks/signed-handler.ts";
 
 /** One request in so many is kept, to check its signature after the measurement. */
 const SAMPLE_EVERY = 97;
+const TIMEOUT_MS = 120_000;
+const BODY_BYTES = [900, 1_200] as const;
 
-async function serve(): Promise<void> {
-  const hanging = new Set<string>();
-  const held: (() => void)[] = [];
-  let seen = new Map<string, number>();
-  let hungIds = new Set<string>();
+/** The time in ms since 1970, with fractions. */
+export const wallClock = (): number => performance.timeOrigin + performance.now();
+
+/** Answers 204 to every event, and knows when each first came. */
+export function openReceiver() {
+  /** Each event's id and when it first came, in ms since 1970. */
+  let arrivals = new Map<string, number>();
   let [requests, bytes] = [0, 0];
-  let samples: Report["samples"] = [];
-  let waiting: { events: number; done(): void } | null = null;
-  const decoder = new TextDecoder();
-
-  const receive = async (request: Request, endpoint: string): Promise<Response> => {
+  let samples: { endpoint: number; headers: Headers; body: string }[] = [];
+  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async (request) => {
     const body = await request.arrayBuffer();
-    const at = performance.timeOrigin + performance.now();
     const id = request.headers.get("webhook-id") ?? "";
-    if (hanging.has(endpoint)) {
-      hungIds.add(id);
-      await new Promise<void>((resolve) => held.push(resolve));
-      return new Response(null, { status: 204 });
-    }
-    if (requests++ % SAMPLE_EVERY === 0)
-      samples.push({ endpoint: Number(endpoint), headers: [...request.headers], body: decoder.decode(body) });
+    if (!arrivals.has(id)) arrivals.set(id, wallClock());
     bytes += body.byteLength;
-    if (!seen.has(id)) seen.set(id, at);
-    if (waiting !== null && seen.size >= waiting.events) waiting.done();
+    const endpoint = Number(request.url.slice(request.url.lastIndexOf("/") + 1));
+    if (requests++ % SAMPLE_EVERY === 0)
+      samples.push({ endpoint, headers: request.headers, body: new TextDecoder().decode(body) });
     return new Response(null, { status: 204 });
-  };
-  const release = () => {
-    hanging.clear();
-    for (const answer of held.splice(0)) answer();
-  };
-  const begin = (endpoints: number[]) => {
-    release();
-    for (const endpoint of endpoints) hanging.add(String(endpoint));
-    [seen, hungIds, requests, bytes, samples] = [new Map(), new Set(), 0, 0, []];
-  };
-  const waitFor = async (events: number, ms: number) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, ms);
-    waiting = { events, done: resolve };
-    if (seen.size < events) await promise;
-    clearTimeout(timer);
-    waiting = null;
-    return seen.size;
-  };
-
-  const server = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, (request) =>
-    receive(request, request.url.slice(request.url.indexOf("/e/", 8) + 3)),
-  );
-  await answerJobs((job: Job) => {
-    if ("port" in job) return server.addr.port;
-    if ("begin" in job) return begin(job.begin);
-    if ("release" in job) return release();
-    if ("waitFor" in job) return waitFor(job.waitFor, job.ms);
-    return { arrivals: [...seen], requests, bytes, samples, hung: hungIds.size } satisfies Report;
   });
+  return {
+    url: (endpoint: number | "") => `http://127.0.0.1:${server.addr.port}/e/${endpoint}`,
+    begin: () => {
+      arrivals = new Map();
+      [requests, bytes, samples] = [0, 0, []];
+    },
+    /** Waits until so many events have come. Returns when the last of them first came. */
+    async waitFor(events: number): Promise<number> {
+      const have = async () => arrivals.size >= events;
+      await waitUntil(have, { what: `${events} events come`, everyMs: events === 1 ? 1 : 5, timeoutMs: TIMEOUT_MS });
+      return [...arrivals.values()].at(-1) ?? Number.NaN;
+    },
+    /** Throws unless each event came once, signed and of the right length. */
+    check(events: number, secrets: string[]): void {
+      if (arrivals.size !== events || requests !== events)
+        throw new Error(`${arrivals.size} of ${events} events came, with ${requests} requests.`);
+      const mean = bytes / requests;
+      if (mean < BODY_BYTES[0] || mean > BODY_BYTES[1]) throw new Error(`The bodies had ${mean} bytes.`);
+      for (const { endpoint, headers, body } of samples)
+        if (!verify(secrets[endpoint] ?? "", headers, body)) throw new Error("A signature was wrong.");
+    },
+    close: () => server.shutdown(),
+  };
 }
-
-if (import.meta.main) await serve();
+export type Receiver = ReturnType<typeof openReceiver>;

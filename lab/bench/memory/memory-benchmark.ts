@@ -1,9 +1,8 @@
 import { createKeyframeClient, mustSucceed } from "../../../client/index.ts";
 import type { FunctionName } from "../../../local/stack/function-arguments.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
-import { runBurst } from "../deliver/burst.ts";
-import { ENDPOINTS, openScene } from "../deliver/scene.ts";
-import { keyframeWay } from "../deliver/ways.ts";
+import { openScene } from "../deliver/scene.ts";
+import { keyframeWay, runBurst } from "../deliver/ways.ts";
 import { spreadOf } from "../measure.ts";
 import type { BenchStack, Caller } from "../stack.ts";
 import { residentMb, watchMemory } from "./process-usage.ts";
@@ -23,8 +22,8 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
   const stack = await openStack();
   const measured: Measured[] = [];
 
-  const scene = await openScene(stack.databaseUrl);
-  const send = (events: number) => runBurst(scene, keyframeWay(scene), { events, endpoints: ENDPOINTS });
+  const scene = await openScene(stack);
+  const send = (events: number) => runBurst(scene, keyframeWay(scene), events);
   try {
     const name = `deliver, ${deliveries.toLocaleString("en-US")} deliveries of 1 KB`;
     progress(name);
@@ -32,7 +31,7 @@ async function measureMemory({ quick, openStack, progress }: BenchContext): Prom
     const peaks = await watchDuring(stack, "keyframe-deliver", 1, () => send(deliveries));
     measured.push({ name, ...peaks, atMost: 100 });
   } finally {
-    await scene.close();
+    await scene.receiver.close();
   }
 
   const name = `generate, a video of ${videoMb} MB`;

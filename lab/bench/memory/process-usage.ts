@@ -61,8 +61,11 @@ export class CpuMeter {
     const before = await this.#read();
     const value = await work();
     const after = await this.#read();
-    const each = (key: keyof Cpu) => ((after?.[key] ?? 0) - (before?.[key] ?? 0)) / count;
-    if (before && after) this.#rounds.push({ postgres: each("postgres"), functions: each("functions") });
+    if (before && after)
+      this.#rounds.push({
+        postgres: (after.postgres - before.postgres) / count,
+        functions: (after.functions - before.functions) / count,
+      });
     return value;
   }
 
@@ -73,34 +76,21 @@ export class CpuMeter {
     return { postgres: each("postgres"), functions: each("functions") };
   }
 
+  /** Of Postgres: its main process, with children that live and that have ended. */
   async #read(): Promise<Cpu | null> {
-    const postgres = await cpuOfPostgres(this.#sql);
-    if (postgres === null) return null;
+    const [row] = await this.#sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
+    const backend = row && (await readStat(row.pid));
+    const main = backend && (await readStat(backend.parent));
+    if (!main) return null;
+    let postgres = main.own + main.ended;
+    for await (const { name } of Deno.readDir("/proc")) {
+      const stat = /^\d+$/.test(name) ? await readStat(Number(name)) : null;
+      if (stat?.parent === backend.parent) postgres += stat.own;
+    }
     const each = await Promise.all(this.#pids.map(readStat));
     // NaN for a process that is gone, which no spread accepts.
     return { postgres, functions: each.reduce((sum, stat) => sum + (stat?.own ?? Number.NaN), 0) };
   }
-}
-
-/** ms that a Postgres on this machine has used: its main process, with children that live and that have ended. */
-async function cpuOfPostgres(sql: postgres.Sql): Promise<number | null> {
-  const [row] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`;
-  const backend = row && (await readStat(row.pid));
-  const main = backend && (await readStat(backend.parent));
-  if (!main) return null;
-  let children = 0;
-  for await (const { name } of Deno.readDir("/proc")) {
-    if (!/^\d+$/.test(name)) continue;
-    const stat = await readStat(Number(name));
-    if (stat?.parent === backend.parent) children += (await readPrecisely(Number(name))) ?? stat.own;
-  }
-  return main.own + main.ended + children;
-}
-
-/** To the nanosecond, but of one thread only: enough for a process of Postgres. */
-async function readPrecisely(pid: number): Promise<number | null> {
-  const text = await Deno.readTextFile(`/proc/${pid}/schedstat`).catch(() => null);
-  return text === null ? null : Number(text.split(" ")[0]) / 1_000_000;
 }
 
 /** Clock ticks a second in /proc (USER_HZ, the same on all common builds of Linux). */

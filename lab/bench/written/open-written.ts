@@ -1,12 +1,21 @@
 import { fileURLToPath } from "node:url";
 import { freePort, waitForPort } from "../../../local/network.ts";
-import { type FunctionProcess, spawnFunction } from "../processes.ts";
+import { type BenchProcess, listensOn, spawnDeno } from "../processes.ts";
 import type { BenchStack } from "../stack.ts";
-import type { BenchUser } from "../users.ts";
 
-/** The function of function.ts, with the tables and the bucket that it needs. Asked directly, as `api` is. */
-export async function openWritten(stack: BenchStack): Promise<FunctionProcess & { url: string }> {
-  const { sql, simulator, keys, url } = stack;
+/** Starts the function of function.ts. What is not given leads nowhere. */
+export function startWritten(port: number, given: Record<string, string> = {}): BenchProcess {
+  const nowhere = "http://127.0.0.1:9";
+  return spawnDeno(["run", "-A", "--cached-only", fileURLToPath(new URL("function.ts", import.meta.url))], {
+    ...{ SUPABASE_URL: nowhere, PUBLISHABLE_KEY: "none", SECRET_KEY: "none", REPLICATE_URL: nowhere },
+    ...{ REPLICATE_API_TOKEN: "none", MODEL: "owner/model", INPUT: "{}" },
+    ...given,
+    ...listensOn(port),
+  });
+}
+
+/** With the tables and the bucket that it needs. Asked directly, as `api` is.. */
+export async function openWritten({ sql, simulator, keys, url }: BenchStack): Promise<BenchProcess & { url: string }> {
   if (!simulator) throw new Error("There is no simulator on this stack.");
   await sql.unsafe(`
     create table public.written_projects (
@@ -24,13 +33,14 @@ export async function openWritten(stack: BenchStack): Promise<FunctionProcess & 
     create policy own on public.written_projects to authenticated using (owner_id = (select auth.uid()));
     create policy own on public.written_predictions to authenticated using (owner_id = (select auth.uid()));
     grant select, insert on public.written_projects, public.written_predictions to authenticated;
-    insert into storage.buckets (id, name, public) values ('written', 'written', false)`);
+    insert into storage.buckets (id, name, public) values ('written', 'written', false);
+    -- The users have the same projects here.
+    insert into public.written_projects (id, owner_id, title, text_prompt) select id, owner_id, title, text_prompt from keyframe.projects`);
   const [model] = await sql<{ model: string; fixed: Record<string, unknown> }[]>`
     select m.model, m.fixed from keyframe.models m join keyframe.step_defaults d using (step, model) where step = 'first-frame'`;
   if (!model) throw new Error("There is no default model for first frames.");
   const port = freePort();
-  const file = fileURLToPath(new URL("function.ts", import.meta.url));
-  const env = {
+  const process = startWritten(port, {
     SUPABASE_URL: url,
     PUBLISHABLE_KEY: keys.publishableKey,
     SECRET_KEY: keys.secretKey,
@@ -38,16 +48,7 @@ export async function openWritten(stack: BenchStack): Promise<FunctionProcess & 
     REPLICATE_API_TOKEN: keys.replicateToken,
     MODEL: model.model,
     INPUT: JSON.stringify({ ...model.fixed, aspect_ratio: "16:9" }),
-  };
-  const child = spawnFunction({ port, args: ["run", "-A", "--cached-only", file], env });
-  await waitForPort(port, child.ended);
-  return { ...child, url: `http://127.0.0.1:${port}/written` };
-}
-
-/** A project for each user, in their order. */
-export async function makeWrittenProjects({ sql }: BenchStack, users: BenchUser[]): Promise<string[]> {
-  const rows = await sql<{ id: string }[]>`
-    insert into public.written_projects (owner_id, title, text_prompt)
-    select id, 'Bench', 'A harbour at dawn' from unnest(${users.map(({ id }) => id)}::uuid[]) id returning id`;
-  return rows.map(({ id }) => id);
+  });
+  await waitForPort(port, process.ended);
+  return { ...process, url: `http://127.0.0.1:${port}/written` };
 }

@@ -1,0 +1,106 @@
+import type { Aim, BenchContext, Benchmark, Cost, Result, Table } from "./benchmark.ts";
+import { openFrames } from "./flow-benchmark.ts";
+import { type LoadRequest, runLoad } from "./load.ts";
+import { measureInTurn, ratioOf, spreadOf } from "./measure.ts";
+import { CpuMeter } from "./memory/process-usage.ts";
+import { createProject, readFrame, startFrame, startWrittenFrame, storeWrittenFrame } from "./requests.ts";
+import type { BenchStack } from "./stack.ts";
+import { type BenchUser, makeUsers } from "./users.ts";
+import { openWritten } from "./written/open-written.ts";
+
+const MAX_CLIENTS = 8;
+const CLIENTS = [1, MAX_CLIENTS];
+const FULL = { rounds: 7, count: 80 };
+const QUICK = { rounds: 1, count: 8 };
+
+export const apiBenchmark: Benchmark = { name: "api", run: measureApi };
+
+type Way = "api" | "written";
+/** The same operation by the API and by the written function, a request of each user, and the aim for the ratio of both p50. */
+type Operation = { name: string; atMost: number } & Record<Way, LoadRequest[]>;
+type Measured = { operation: Operation; clients: number; p50: Record<Way, number[]>; perSecond: Record<Way, number[]> };
+
+async function measureApi({ quick, openStack, progress }: BenchContext): Promise<Result> {
+  const { rounds, count } = quick ? QUICK : FULL;
+  const stack = await openStack();
+  const users = await makeUsers(stack, MAX_CLIENTS);
+  const written = await openWritten(stack);
+  try {
+    const operations = await listOperations(stack, written.url, users);
+    const measured: Measured[] = [];
+    const costs: Cost[] = [];
+    for (const operation of operations)
+      for (const clients of CLIENTS) {
+        const total = clients === 1 ? count : count * 4;
+        const perSecond: Record<Way, number[]> = { api: [], written: [] };
+        const meter = new CpuMeter(stack.sql, [stack.children.get("api")?.pid ?? 0]);
+        const send = (way: Way) => async () => {
+          const done = await runLoad({ requests: operation[way], clients, count: total });
+          // They would all be active, and each start counts the active ones.
+          await stack.sql`delete from keyframe.predictions where status = 'queued'`;
+          perSecond[way].push(done.perSecond);
+          return done.p50;
+        };
+        for (const way of ["written", "api"] as const) await send(way)(); // frequent code is compiled, as in a running service
+        perSecond.api = [];
+        perSecond.written = [];
+        const ways = { api: () => meter.during(total, send("api")), written: send("written") };
+        const said = (text: string) => progress(`${operation.name}, ${clients} at once, ${text}`);
+        measured.push({ operation, clients, perSecond, p50: await measureInTurn(ways, rounds, said) });
+        if (clients > 1 && meter.cost) costs.push({ name: `${operation.name} (API)`, ...meter.cost });
+      }
+    return { aims: measured.map(aimOf), tables: [tableOf(measured)], costs };
+  } finally {
+    stack.children.get("keyframe-generate")?.kill("SIGCONT");
+    await written.stop();
+  }
+}
+
+async function listOperations(stack: BenchStack, written: string, users: BenchUser[]): Promise<Operation[]> {
+  const { sql, simulator, children } = stack;
+  const api = `${stack.functionUrls.api}/api`;
+  const by = (to: string, request: (to: string, user: BenchUser, projectId: string) => LoadRequest) =>
+    users.map((user) => request(to, user, user.projectId));
+  // A finished frame of each user in both.
+  await openFrames(stack, users)(users.length);
+  const requests = by(written, storeWrittenFrame);
+  await runLoad({ requests, clients: users.length, count: users.length });
+  const frames = await sql<{ table: string; id: string; owner: string }[]>`
+    select 'api' as table, id, owner_id as owner from keyframe.predictions union all select 'written', id, owner_id from public.written_predictions`;
+  const frameOf = (way: Way, user: BenchUser) =>
+    frames.find(({ table, owner }) => table === way && owner === user.id)?.id ?? "";
+  // A start is measured alone: what is started stays queued, and no provider run goes on.
+  children.get("keyframe-generate")?.kill("SIGSTOP");
+  await fetch(`${simulator?.url}/control/delays`, { method: "POST", body: JSON.stringify({ start_ms: 3_600_000 }) });
+  await sql`update keyframe_private.settings set max_active_per_owner = 1000`;
+  return [
+    { name: "create", api: by(api, createProject), written: by(written, createProject), atMost: 0.75 },
+    { name: "start", api: by(api, startFrame), written: by(written, startWrittenFrame), atMost: 1 },
+    {
+      name: "status, finished",
+      api: users.map((user) =>
+        readFrame(`${api}/projects/generate/first-frame`, user, user.projectId, frameOf("api", user)),
+      ),
+      written: users.map((user) => readFrame(`${written}/first-frame`, user, user.projectId, frameOf("written", user))),
+      atMost: 1.2,
+    },
+  ];
+}
+
+const nameOf = ({ operation, clients }: Measured) =>
+  `${operation.name}, ${clients === 1 ? "one client" : `${clients} clients`}`;
+
+const aimOf = (one: Measured): Aim => ({
+  name: `${nameOf(one)}: p50 in ms ÷ the written function's`,
+  value: ratioOf(one.p50.api, one.p50.written),
+  atMost: one.operation.atMost,
+});
+
+const tableOf = (measured: Measured[]): Table => ({
+  caption: "answers",
+  columns: ["API, p50 ms", "the written function, p50 ms", "API, per second", "the written function, per second"],
+  rows: measured.map((one) => ({
+    name: nameOf(one),
+    cells: [one.p50.api, one.p50.written, one.perSecond.api, one.perSecond.written].map(spreadOf),
+  })),
+});
