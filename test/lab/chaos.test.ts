@@ -31,7 +31,7 @@ const figures = (name: string): number[] =>
 test("fifteen seconds of load and every fault → every invariant holds", () => {
   expect(code, text).toBe(0);
   expect(text).toContain("Nothing was lost (seed 1).");
-  expect(text.match(/\| holds \|$/gm)).toHaveLength(Object.keys(INVARIANTS).length + 1);
+  expect(text.match(/\| holds \|$/gm)).toHaveLength(Object.keys(INVARIANTS).length);
 });
 
 test("every fault was tried, and nearly all could be done", () => {
@@ -40,13 +40,12 @@ test("every fault was tried, and nearly all could be done", () => {
   expect(rows.filter(([done]) => done === 1).length).toBeGreaterThanOrEqual(FAULT_NAMES.length - 4);
 });
 
-test("it was used meanwhile: starts accepted, events delivered, projects deleted, outputs read", () => {
-  expect(figures("accepted starts")[0]).toBeGreaterThan(0);
-  expect(figures("deliveries delivered")[0]).toBeGreaterThan(0);
-  expect(figures("deleted projects")[0]).toBeGreaterThan(0);
-  expect(figures("signed URLs")[0]).toBeGreaterThan(0);
-  expect(figures("statuses that users got")[0]).toBeGreaterThan(0);
-  expect(figures("of these by 304")[0]).toBeGreaterThan(0);
-  // Deleted files are among them: this distinguishes a file without a row from one that never had any.
-  expect(figures("files that ever had a row")[0]).toBeGreaterThan(figures("files in Storage")[0] ?? Number.NaN);
+test("it was used meanwhile: starts accepted, files stored, events delivered, projects deleted", () => {
+  for (const name of [
+    "accepted starts",
+    "files in Storage",
+    "deliveries delivered",
+    "projects with starts that were deleted",
+  ])
+    expect(figures(name)[0], name).toBeGreaterThan(0);
 });
