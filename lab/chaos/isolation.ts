@@ -28,8 +28,8 @@ const ARRIVAL_MS = 30_000;
 export async function measureIsolation(
   world: World,
   names: readonly string[],
-  { figures, verdicts }: ChaosResult,
-  remark: (line: string) => void,
+  { figures, verdicts, remarks }: ChaosResult,
+  say: (line: string) => void,
 ): Promise<void> {
   const { sql, receivers } = world;
   for (const name of names) {
@@ -42,9 +42,10 @@ export async function measureIsolation(
     const isBusy = laterMs === LATER_MS && p95Alone > QUIET_P95_MS;
     const bound = isBusy ? BUSY_P95_MS : p95Alone + laterMs;
     if (isBusy)
-      remark(
+      remarks.push(
         `${name}: THE MACHINE WAS BUSY. With nobody else the p95 was ${p95Alone} ms already, so ${bound} ms was the bound.`,
       );
+    say(`${name}: other users' p95 is ${p95} ms, and was ${p95Alone} ms with nobody else`);
     figures[`${name}: other users' p95 in ms, of ${delays.length} events`] = p95;
     figures[`${name}: the same with nobody else`] = p95Alone;
     verdicts.push({
@@ -56,6 +57,7 @@ export async function measureIsolation(
     await sql`delete from auth.users where email like 'scenario-%'`;
   }
   receivers.unverified.length = 0; // nobody has asked for these secrets
+  receivers.received.clear();
   receivers.arrivals = 0;
 }
 

@@ -52,7 +52,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     if (world.isGiven)
       remark("kill postgres: the server was not killed; every connection to the database was ended by SQL.");
     // First and alone, because it measures times.
-    await measureIsolation(world, scenarios ?? (isBrief ? [] : SCENARIO_NAMES), result, remark);
+    await measureIsolation(world, scenarios ?? (isBrief ? [] : SCENARIO_NAMES), result, say);
     if (scenarios !== undefined) return result;
     if (isBrief) remark("The scenarios of isolation were left out: they take longer than this run.");
     const hooks = await prepare(world, seed, options.users);
