@@ -62,7 +62,8 @@ export async function measureIsolation(
 }
 
 /** The delays of the other users' events in ms, with nobody else and then during the scenario, and what else went wrong. */
-async function measure(world: World, { startsFrames, run }: Scenario) {
+async function measure(world: World, { startsFrames, prepare, run }: Scenario) {
+  await prepare?.(world);
   const mark = crypto.randomUUID();
   const owners = await addOwners(world, OTHER_USERS, 1, "well", mark);
   await learnSecrets(world, `${mark}-0`);
