@@ -90,14 +90,11 @@ describe("a project without a deployment", () => {
   });
 
   const throttled = { status: 400, body: { message: "ThrottlerException: Too Many Requests" } };
-  const replicateSecret = "GET /replicate/v1/webhooks/default/secret";
   test.each<[string, Stage, Record<string, string>, DeployPlatform["faults"], string]>([
     ["no login", projectStage, { SUPABASE_ACCESS_TOKEN: "" }, {}, "Run `npx supabase login`, or set SUPABASE_ACCESS"],
-    ["a token of another form", projectStage, { SUPABASE_ACCESS_TOKEN: "abc" }, {}, "it starts with sbp_"],
     ["a project that is not there", projectStage, {}, { "GET /secrets": 404 }, "npx supabase projects list"],
     ["no Replicate token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "" }, {}, "make a token at https://repl"],
     ["another's token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_another" }, {}, "make a new one"],
-    ["Replicate's limit", replicateStage, {}, { [replicateSecret]: 429 }, "(HTTP 429): look at"],
     ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "an owner or administrator of its"],
     ["secrets above a limit", secretsStage, {}, { "POST /secrets": throttled }, "Supabase limits requests"],
     ["a database out of reach", migrationsStage, {}, {}, "Set SUPABASE_DB_URL to the session pooler's"],
