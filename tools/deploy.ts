@@ -1,7 +1,8 @@
 import { BUDGET_HELP } from "./budgets.ts";
-import { createProgress, createSecretKeeper } from "./deploy/reporting.ts";
+import { STAGES } from "./deploy/stages.ts";
 import { readDeployArguments, readDeploySettings } from "./deploy/settings.ts";
-import { runDeployment } from "./deploy/run-deployment.ts";
+import { createSecretKeeper } from "./deploy/reporting.ts";
+import { runStages } from "./deploy/stage.ts";
 import { createSupabaseCli } from "./deploy/supabase-cli.ts";
 import { oneLine, runMain, stopSignals } from "../local/stack/command-line.ts";
 import { PROJECT_ROOT } from "../local/stack/project-root.ts";
@@ -43,17 +44,13 @@ async function main(): Promise<number> {
     timeout: (ms: number) => AbortSignal.any([AbortSignal.timeout(ms), stop]),
   };
   const print = (line: string) => console.log(keeper.hide(line));
-  const progress = createProgress(print);
-  const cli = createSupabaseCli(settings.project, environment, progress, PROJECT_ROOT, stop);
-  print(
-    settings.dryRun ? `Plan for ${settings.project}; nothing is changed:\n` : `Deploying to ${settings.project}:\n`,
-  );
-  const found = { secretDigests: new Map<string, string>() };
+  const { project, dryRun, clientUrl } = settings;
+  const cli = createSupabaseCli(project, environment, PROJECT_ROOT, stop);
+  print(dryRun ? `Plan for ${project}; nothing is changed:\n` : `Deploying to ${project}:\n`);
   const ask = Deno.stdin.isTerminal() ? prompt : undefined;
-  await runDeployment({ settings, cli, fetch, clock, ask, progress, keeper, stop, found }, print);
-  print(
-    settings.dryRun ? "\nWithout --dry-run this is done." : `\nKeyframe runs at ${settings.clientUrl}/functions/v1/api`,
-  );
+  const found = { secretDigests: new Map<string, string>() };
+  await runStages(STAGES, { settings, cli, fetch, clock, ask, keeper, stop, found }, print);
+  print(dryRun ? "\nWithout --dry-run this is done." : `\nKeyframe runs at ${clientUrl}/functions/v1/api`);
   return 0;
 }
 

@@ -6,7 +6,6 @@ import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
 import { BUDGET_HELP, BUDGET_OPTIONS, type Budgets, budgetSql, readBudgets } from "./budgets.ts";
 import { type App, readApp } from "./install/app.ts";
 import { applyChanges, type Changes } from "./install/apply-changes.ts";
-import { lockFolder } from "./install/lock-folder.ts";
 import { planAdd } from "./install/plan-add.ts";
 import { planForget, planRemove } from "./install/plan-remove.ts";
 import { InstallError, readSource, type Source } from "./install/source.ts";
@@ -19,7 +18,7 @@ remove [folder]   takes them out, and writes a migration that drops what Keyfram
   --dry-run              print what would be written and removed, and change nothing
   --function-name NAME   add: the name of the API's function, where the app has a function named api
   ${BUDGET_HELP}
-  --force                replace or remove copied files that were edited; with --migrations: also if migrations of yours name ours
+  --force                replace or remove copied files that were edited
   --drop OBJECT          remove: this object of the app may go too, as the migration's error names it; may be repeated
   --yes                  remove: do it, all data of Keyframe go with the migration
   --migrations           remove, after its migration is applied everywhere: delete the migrations' files too
@@ -66,22 +65,12 @@ async function main(): Promise<number> {
     throw new InstallError(`--function-name: ${functionName} is another function of Keyframe.`);
   }
   if (resolve(folder) === resolve(root)) throw new InstallError("Name the app's folder: npm run add -- <folder>");
-  const at = resolve(folder);
-  const { links } = await readApp(at, source); // refuses before anything is written
-  for (const link of links) console.log(`Symbolic link: ${link}`);
-  const isDryRun = given["dry-run"];
-  const release = isDryRun ? undefined : await lockFolder(at);
-  try {
-    const app = await readApp(at, source);
-    const budgets = readBudgets(given);
-    const options = { ...given, functionName, budgets, isDryRun, now: new Date() };
-    if (command === "add") await add(source, app, options);
-    else if (given.migrations) await forget(source, app, options);
-    else await remove(source, app, options);
-    return 0;
-  } finally {
-    await release?.();
-  }
+  const app = await readApp(resolve(folder), source);
+  const options = { ...given, functionName, budgets: readBudgets(given), isDryRun: given["dry-run"], now: new Date() };
+  if (command === "add") await add(source, app, options);
+  else if (given.migrations) await forget(app, options);
+  else await remove(source, app, options);
+  return 0;
 }
 
 type Options = {
@@ -116,8 +105,8 @@ function sayBudgets(budgets: Budgets): string {
     : `Then set the budgets, in the SQL editor:\n${sql}`;
 }
 
-async function forget(source: Source, app: App, { force, isDryRun }: Options): Promise<void> {
-  const { versions, ...changes } = await planForget(app, source, force);
+async function forget(app: App, { isDryRun }: Options): Promise<void> {
+  const { versions, ...changes } = planForget(app);
   await carryOut(app, changes, isDryRun);
   console.log(`Take them out of each database's history:
   supabase migration repair --status reverted ${versions.join(" ")} --remote=<ref>`);

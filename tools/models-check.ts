@@ -1,6 +1,7 @@
-import { runMain, stopSignals } from "../local/stack/command-line.ts";
-import { readArguments } from "./models-check/read-arguments.ts";
-import { abortable, nameRows, readRows } from "./models-check/read-rows.ts";
+import { z } from "zod";
+import { parseOptions, runMain, stopSignals } from "../local/stack/command-line.ts";
+import { httpUrl, readEnvironment, supabaseSecretKeys } from "../shared/platform/environment.ts";
+import { fetchUntil, rowsFromMigrations, rowsFromProject } from "./models-check/read-rows.ts";
 import { report, runCheck } from "./models-check/run-check.ts";
 
 const HELP = `npm run models:check -- [options]   compares models with what each model publishes on Replicate
@@ -15,18 +16,31 @@ const HELP = `npm run models:check -- [options]   compares models with what each
   Without any of these: the rows of the migrations, against the recorded schemas.
   Ends with 0 when every row fits, 1 when one does not, 2 when it could not be found out.`;
 
+const environment = z.object({
+  SUPABASE_URL: httpUrl.optional(),
+  SUPABASE_SECRET_KEYS: supabaseSecretKeys.optional(),
+  SUPABASE_SECRET_KEY: z.string().optional(),
+  KEYFRAME_REPLICATE_API_TOKEN: z.string().optional(),
+  KEYFRAME_REPLICATE_API_BASE_URL: httpUrl.default("https://api.replicate.com/v1"),
+});
+
 async function main(): Promise<number> {
-  const { rows: source, provider, record } = readArguments(Deno.args, (name) => Deno.env.get(name));
+  const { record } = parseOptions({ options: { record: { type: "boolean", default: false } } }).values;
+  const env = readEnvironment(environment, (name) => Deno.env.get(name));
+  const { SUPABASE_URL: url, KEYFRAME_REPLICATE_API_TOKEN: token, KEYFRAME_REPLICATE_API_BASE_URL: baseUrl } = env;
+  if (record && token === undefined)
+    throw new Error("--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN.");
   const signal = stopSignals();
-  const rows = await readRows(source, signal);
+  const fetcher = fetchUntil(signal);
+  const key = env.SUPABASE_SECRET_KEY ?? env.SUPABASE_SECRET_KEYS;
+  const isProject = url !== undefined && key !== undefined;
+  const source = isProject ? `the project ${url}` : "this repository's migrations";
+  const rows = isProject ? await rowsFromProject(url, key, fetcher) : await rowsFromMigrations(signal);
+  if (rows.length === 0) throw new Error(`models has no rows in ${source}.`);
+  const provider = token === undefined ? undefined : { baseUrl, token, fetch: fetcher };
   const today = new Date().toISOString().slice(0, 10);
-  const result = await runCheck({
-    rows,
-    record,
-    today,
-    ...(provider ? { provider: { ...provider, fetch: abortable(signal) } } : {}),
-  });
-  console.log(report(result, nameRows(source)));
+  const result = await runCheck({ rows, record, today, ...(provider && { provider }) });
+  console.log(report(result, source));
   return result.findings.length === 0 ? 0 : 1;
 }
 

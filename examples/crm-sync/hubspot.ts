@@ -1,82 +1,83 @@
-import type { Change, Crm, Field } from "./crm.ts";
-import { type Ask, type HubSpotAnswer, refusal } from "./hubspot-request.ts";
+import type { Change } from "./change.ts";
 
-/** Custom properties, made by set-up-hubspot.ts. Their values are unique in HubSpot: it refuses a second object itself. */
-export const CONTACT_KEY = "keyframe_owner_id";
-export const DEAL_KEY = "keyframe_project_id";
+/** HubSpot did not take it: the event has to come again, after `retryAfter` seconds if HubSpot says so. */
+export class HubSpotError extends Error {
+  readonly retryAfter: string | null;
+  constructor(message: string, retryAfter: string | null = null) {
+    super(message);
+    this.retryAfter = retryAfter;
+  }
+}
 
-/** Which property of a deal holds which field. */
-export const PROPERTY_OF: Record<Field, string> = {
-  title: "dealname",
-  textPrompt: "keyframe_text_prompt",
-  description: "description",
-  firstFrame: "keyframe_first_frame",
-  lastFrame: "keyframe_last_frame",
-  video: "keyframe_video",
-};
+export type Answer = { ok: boolean; status: number; id: string; says: string };
+export type Ask = (method: string, path: string, body?: unknown, signal?: AbortSignal) => Promise<Answer>;
+
+/** One request. Throws unless HubSpot answers 2xx, or 400, 404, 409, which may mean that an object is missing or there already. */
+export const createAsk =
+  (baseUrl: string, token: string): Ask =>
+  async (method, path, body, signal = AbortSignal.timeout(30_000)) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const init = { method, headers, signal, redirect: "manual" as const };
+    const response = await fetch(baseUrl + path, body === undefined ? init : { ...init, body: JSON.stringify(body) });
+    const { status, ok } = response;
+    const { id = "", message: says = "" } = await response.json().catch(() => ({}));
+    const answer = { ok, status, id, says };
+    if (ok || status === 400 || status === 404 || status === 409) return answer;
+    throw refusal(answer, response.headers.get("retry-after"));
+  };
+
+/** A wrong token or a missing property is mended by a person; until then the event comes again. */
+export function refusal({ status, says }: Answer, retryAfter: string | null = null): HubSpotError {
+  const todo: Record<number, string> = {
+    400: " Has set-up-hubspot.ts been run?",
+    401: " Look at HUBSPOT_TOKEN.",
+    403: " Look at the scopes of HUBSPOT_TOKEN.",
+  };
+  return new HubSpotError(`HubSpot answered ${status}: ${says}${todo[status] ?? ""}`, retryAfter);
+}
 
 /** HubSpot's own number for "deal to contact". */
 const DEAL_TO_CONTACT = 3;
 
-export type Pipeline = { pipeline: string; stage: string };
-
 /**
- * HubSpot as the CRM: a contact for each owner, a deal for each project. One request for a deal that is there, four for the
- * first. Only the event's fields are written, so a deal that was renamed or moved to another stage stays so.
+ * Sets the event's properties of the project's deal, and creates the deal and its owner's contact where they are missing. Saving again
+ * changes nothing. What a person changes in HubSpot stays.
  */
-export function createHubSpot(ask: Ask, { pipeline, stage }: Pipeline): Crm {
-  const dealAt = (projectId: string) => `/crm/v3/objects/deals/${encodeURIComponent(projectId)}?idProperty=${DEAL_KEY}`;
-  const contactAt = (ownerId: string) =>
-    `/crm/v3/objects/contacts/${encodeURIComponent(ownerId)}?idProperty=${CONTACT_KEY}`;
-
-  async function findContact(ownerId: string, signal: AbortSignal): Promise<HubSpotAnswer> {
-    const found = await ask("GET", contactAt(ownerId), undefined, signal);
-    if (found.status !== 404) return found;
-    const properties = { [CONTACT_KEY]: ownerId, lastname: `Keyframe user ${ownerId.slice(0, 8)}` };
-    const created = await ask("POST", "/crm/v3/objects/contacts", { properties }, signal);
-    if (created.ok) return created;
-    // There after all: it was created by a request whose answer was lost, or by another client just now.
-    const again = await ask("GET", contactAt(ownerId), undefined, signal);
-    return again.ok ? again : created;
+export async function save(
+  ask: Ask,
+  { ownerId, projectId, properties }: Change,
+  { pipeline, dealstage }: { pipeline: string; dealstage: string },
+  signal: AbortSignal,
+): Promise<void> {
+  /** The id of the object with this unique value, which is made when there is none. */
+  async function ensure(kind: "contacts" | "deals", key: string, value: string, make: () => Promise<object> | object) {
+    const path = `/crm/v3/objects/${kind}/${encodeURIComponent(value)}?idProperty=${key}`;
+    const found = await ask("GET", path, undefined, signal);
+    if (found.ok) return found.id;
+    if (found.status !== 404) throw refusal(found);
+    const created = await ask("POST", `/crm/v3/objects/${kind}`, await make(), signal);
+    if (created.ok) return created.id;
+    // There after all: created by a request whose answer was lost, or by another client just now.
+    const again = await ask("GET", path, undefined, signal);
+    if (again.ok) return again.id;
+    throw refusal(created);
   }
-
-  async function createDeal({ projectId, ownerId }: Change, properties: Record<string, string>, signal: AbortSignal) {
-    const contact = await findContact(ownerId, signal);
-    if (!contact.ok) throw refusal(contact);
-    return await ask(
-      "POST",
-      "/crm/v3/objects/deals",
-      {
-        properties: {
-          [DEAL_KEY]: projectId,
-          dealname: `Keyframe project ${projectId.slice(0, 8)}`, // until project.created brings its title
-          pipeline,
-          dealstage: stage,
-          ...properties,
-        },
-        associations: [
-          {
-            to: { id: contact.id },
-            types: [{ associationCategory: "HUBSPOT_DEFINED", associationTypeId: DEAL_TO_CONTACT }],
-          },
-        ],
-      },
-      signal,
-    );
-  }
-
-  return {
-    async save(change, _webhookId, signal) {
-      const fields = Object.entries(change.fields) as [Field, string][]; // the keys are those of Change["fields"]
-      const properties = Object.fromEntries(fields.map(([field, value]) => [PROPERTY_OF[field], value]));
-      const update = () => ask("PATCH", dealAt(change.projectId), { properties }, signal);
-      const updated = await update();
-      if (updated.ok) return;
-      if (updated.status !== 404) throw refusal(updated);
-      const created = await createDeal(change, properties, signal);
-      if (created.ok) return;
-      const again = await update(); // there after all, as above
-      if (!again.ok) throw refusal(again.status === 404 ? created : again);
+  const contact = { keyframe_owner_id: ownerId, lastname: `Keyframe user ${ownerId.slice(0, 8)}` };
+  const deal = await ensure("deals", "keyframe_project_id", projectId, async () => ({
+    // The name is a placeholder until project.created brings the title.
+    properties: {
+      keyframe_project_id: projectId,
+      dealname: `Keyframe project ${projectId.slice(0, 8)}`,
+      pipeline,
+      dealstage,
     },
-  };
+    associations: [
+      {
+        to: { id: await ensure("contacts", "keyframe_owner_id", ownerId, () => ({ properties: contact })) },
+        types: [{ associationCategory: "HUBSPOT_DEFINED", associationTypeId: DEAL_TO_CONTACT }],
+      },
+    ],
+  }));
+  const updated = await ask("PATCH", `/crm/v3/objects/deals/${deal}`, { properties }, signal);
+  if (!updated.ok) throw refusal(updated);
 }

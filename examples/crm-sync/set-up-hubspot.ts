@@ -1,36 +1,29 @@
 import process from "node:process";
-import { CONTACT_KEY, DEAL_KEY, PROPERTY_OF } from "./hubspot.ts";
-import { createAsk, refusal } from "./hubspot-request.ts";
-import { hubSpotSettings, readSettings } from "./settings.ts";
+import { createAsk, refusal } from "./hubspot.ts";
 
-const text = (name: string, label: string) => ({ name, label, type: "string", fieldType: "text" });
-const unique = (name: string, label: string) => ({ ...text(name, label), hasUniqueValue: true });
-
-/** The custom properties that hubspot.ts writes. `dealname` and `description` are HubSpot's own. */
+// The custom properties that change.ts and hubspot.ts write; `dealname` and `description` are HubSpot's own. The keys are unique: HubSpot
+// itself then refuses a second contact of an owner and a second deal of a project.
+const text = { type: "string", fieldType: "text" };
 const PROPERTIES = [
-  { object: "contacts", groupName: "contactinformation", property: unique(CONTACT_KEY, "Keyframe owner") },
-  ...[
-    unique(DEAL_KEY, "Keyframe project"),
-    { ...text(PROPERTY_OF.textPrompt, "Keyframe prompt"), fieldType: "textarea" },
-    text(PROPERTY_OF.firstFrame, "Keyframe first frame"),
-    text(PROPERTY_OF.lastFrame, "Keyframe last frame"),
-    text(PROPERTY_OF.video, "Keyframe video"),
-  ].map((property) => ({ object: "deals", groupName: "dealinformation", property })),
-];
+  ["contacts", { name: "keyframe_owner_id", label: "Keyframe owner", ...text, hasUniqueValue: true }],
+  ["deals", { name: "keyframe_project_id", label: "Keyframe project", ...text, hasUniqueValue: true }],
+  ["deals", { name: "keyframe_text_prompt", label: "Keyframe prompt", ...text, fieldType: "textarea" }],
+  ["deals", { name: "keyframe_first_frame", label: "Keyframe first frame", ...text }],
+  ["deals", { name: "keyframe_last_frame", label: "Keyframe last frame", ...text }],
+  ["deals", { name: "keyframe_video", label: "Keyframe video", ...text }],
+] as const;
+const GROUPS = { contacts: "contactinformation", deals: "dealinformation" };
 
-/** Creates what is missing; run again it changes nothing. */
-async function setUp(): Promise<void> {
-  const env = readSettings(hubSpotSettings, process.env);
-  const ask = createAsk({ baseUrl: env.HUBSPOT_API_URL, token: env.HUBSPOT_TOKEN, fetch });
-  for (const { object, groupName, property } of PROPERTIES) {
-    const signal = AbortSignal.timeout(30_000);
-    const answer = await ask("POST", `/crm/v3/properties/${object}`, { groupName, ...property }, signal);
+const { HUBSPOT_TOKEN = "", HUBSPOT_API_URL = "https://api.hubapi.com" } = process.env;
+const ask = createAsk(HUBSPOT_API_URL, HUBSPOT_TOKEN);
+try {
+  for (const [object, property] of PROPERTIES) {
+    const body = { groupName: GROUPS[object], ...property };
+    const answer = await ask("POST", `/crm/v3/properties/${object}`, body);
     if (!answer.ok && answer.status !== 409) throw refusal(answer);
     console.log(`${object}.${property.name}: ${answer.ok ? "created" : "was there already"}`);
   }
-}
-
-setUp().catch((error: unknown) => {
+} catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exit(1);
-});
+}

@@ -1,25 +1,16 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Change } from "./crm.ts";
+import type { Change } from "./change.ts";
 
 /** By default, Keyframe keeps events for 30 days and can send them again until then. */
 const REMEMBERED_DAYS = 35;
 
 /**
  * What must outlive a crash, in one SQLite file: which events are done, and which event was the latest about each part of a
- * project. Each method is one transaction that is on the disk when it returns.
+ * project. Throws when another process has the file open: two would not see each other's turns.
  */
-export type Store = {
-  isDone(webhookId: string): boolean;
-  /** Notes the event as the latest about its part, unless a later one has come before. Returns whether it is the latest. */
-  claim(webhookId: string, change: Change): boolean;
-  markDone(webhookId: string, now: Date): void;
-  close(): void;
-};
-
-/** Opens the file, or makes it. Throws when another process has it open: two would not see each other's turns. */
-export function openStore(file: string): Store {
+export function openStore(file: string) {
   mkdirSync(dirname(file), { recursive: true });
   const database = new DatabaseSync(file);
   database.exec(`
@@ -41,12 +32,13 @@ export function openStore(file: string): Store {
   const mark = database.prepare("insert or ignore into done (webhook_id, done_at) values (?, ?)");
   const deleteOld = database.prepare("delete from done where done_at < ?");
   return {
-    isDone: (webhookId) => done.get(webhookId) !== undefined,
-    claim: (webhookId, { projectId, part, at }) => Number(claim.run(projectId, part, at, webhookId).changes) > 0,
-    markDone: (webhookId, now) => {
+    isDone: (webhookId: string) => done.get(webhookId) !== undefined,
+    /** Notes the event as the latest about its part, unless a later one has come before. Returns whether it is the latest. */
+    claim: (webhookId: string, { projectId, part, at }: Change) =>
+      Number(claim.run(projectId, part, at, webhookId).changes) > 0,
+    markDone: (webhookId: string, now: Date) => {
       mark.run(webhookId, now.toISOString());
       deleteOld.run(new Date(now.getTime() - REMEMBERED_DAYS * 24 * 3600 * 1000).toISOString());
     },
-    close: () => database.close(),
   };
 }

@@ -1,48 +1,61 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from "vitest";
+import { openStore } from "../../examples/crm-sync/store.ts";
+import { freePort } from "../../local/network.ts";
 import { delivery, webhookList, webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
-import { type CrmSync, newCrmSync, setUpHubSpot } from "../support/examples/crm-sync.ts";
 import { type FakeHubSpot, HUBSPOT_TOKEN, type HubSpotRequest, startHubSpot } from "../support/examples/hubspot.ts";
 import { type FilmMaker, newFilmMaker, promptWith } from "../support/film/film-maker.ts";
-import { createProjects, type Registered, register } from "../support/receiver/register.ts";
+import { createProjects, register } from "../support/receiver/register.ts";
 import { hasFailed, isDelivered, letRetriesComeDue, readStories, untilStories } from "../support/receiver/story.ts";
 import { connect } from "../support/stack/own-stack.ts";
+import { type Running, runCommand } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
+import { deliver, documentedBodies, SECRET, status } from "../tools/receiver-fixture.ts";
 
-// examples/crm-sync as its own process, between the deliveries of the running stack and a server that answers as HubSpot does.
+// examples/crm-sync as its own process, between deliveries and a server that answers as HubSpot does.
 
 const stack = inject("stack");
 const sql = connect(stack.databaseUrl);
-afterAll(() => sql.end({ timeout: 1 }));
-
+const folder = await Deno.makeTempDir({ prefix: "kf-crm-sync-" });
 let hubspot: FakeHubSpot;
-let sync: CrmSync;
-let maker: FilmMaker;
-let webhook: Registered;
+let sync: Running | undefined;
+const port = freePort();
+const url = `http://127.0.0.1:${port}/`;
+
+const setUpHubSpot = (token = HUBSPOT_TOKEN) =>
+  runCommand("examples/crm-sync/set-up-hubspot.ts", [], { HUBSPOT_API_URL: hubspot.url, HUBSPOT_TOKEN: token }).ended;
+const run = (environment: Record<string, string>) =>
+  runCommand("examples/crm-sync/main.ts", [], {
+    ...{ PORT: String(port), HUBSPOT_API_URL: hubspot.url, HUBSPOT_TOKEN, STORE_FILE: `${folder}/store.sqlite` },
+    ...environment,
+  });
+const start = async (secret = SECRET) => {
+  sync = run({ WEBHOOK_SECRET: secret });
+  await sync.printed("listening on");
+};
+const stop = async (signal: Deno.Signal = "SIGTERM") => {
+  sync?.kill(signal);
+  await sync?.ended;
+};
+
 beforeAll(async () => {
   hubspot = await startHubSpot();
-  expect(await setUpHubSpot(hubspot.url)).toMatchObject({ code: 0 });
+  expect(await setUpHubSpot()).toMatchObject({ code: 0 });
 });
-afterAll(() => hubspot.stop());
-beforeEach(async () => {
-  hubspot.clear();
-  sync = await newCrmSync();
-  maker = await newFilmMaker(stack);
-  webhook = await register(maker, sync.url);
-  await start();
+beforeEach(() => hubspot.clear());
+afterEach(() => stop());
+afterAll(async () => {
+  await hubspot.stop();
+  await sql.end({ timeout: 1 });
+  await Deno.remove(folder, { recursive: true });
 });
-afterEach(() => sync.stop());
 
-const start = () => sync.start({ WEBHOOK_SECRET: webhook.secret, HUBSPOT_API_URL: hubspot.url, HUBSPOT_TOKEN });
-const delivered = (count: number) => untilStories(sql, webhook.webhookId, `${count} delivered`, count, isDelivered);
-const failed = (count: number) => untilStories(sql, webhook.webhookId, `${count} failed`, count, hasFailed);
-const tryAgain = () => letRetriesComeDue(sql, stack, webhook.webhookId);
 const creates = (request: HubSpotRequest, kind: string) =>
   request.method === "POST" && request.path === `/crm/v3/objects/${kind}`;
 
 /** The one contact there must be, and the deals of these projects, each linked with it; no others. */
-function expectOneContactAnd(...projectIds: (string | undefined)[]): Record<string, string>[] {
+function expectOneContactAnd(ownerId: string, ...projectIds: (string | undefined)[]): Record<string, string>[] {
   const { contacts, deals } = hubspot.objects;
-  expect(contacts.map(({ properties }) => properties.keyframe_owner_id)).toEqual([maker.userId]);
+  expect(contacts.map(({ properties }) => properties.keyframe_owner_id)).toEqual([ownerId]);
   expect(deals.map(({ properties }) => properties.keyframe_project_id).sort()).toEqual([...projectIds].sort());
   for (const deal of deals) expect(deal.contacts).toEqual([contacts[0]?.id]);
   return projectIds.map(
@@ -50,13 +63,25 @@ function expectOneContactAnd(...projectIds: (string | undefined)[]): Record<stri
   );
 }
 
-describe("what arrives in the CRM", () => {
+describe("deliveries of the service", () => {
+  let maker: FilmMaker;
+  let webhookId: string;
+  beforeEach(async () => {
+    maker = await newFilmMaker(stack);
+    const webhook = await register(maker, url);
+    webhookId = webhook.webhookId;
+    await start(webhook.secret);
+  });
+  const delivered = (count: number) => untilStories(sql, webhookId, `${count} delivered`, count, isDelivered);
+  const failed = (count: number) => untilStories(sql, webhookId, `${count} failed`, count, hasFailed);
+  const tryAgain = () => letRetriesComeDue(sql, stack, webhookId);
+
   test("two projects and the steps of one → one contact, two deals, the deal has the outcome of each step; what comes again, a test and a forgery change nothing", async () => {
     const [one, two] = await createProjects(maker, 2);
     await maker.start("first-frame", { projectId: one });
     await maker.start("last-frame", { projectId: one, prompt: promptWith("failed") });
     await delivered(4);
-    const [deal, other] = expectOneContactAnd(one, two);
+    const [deal, other] = expectOneContactAnd(maker.userId, one, two);
     expect(deal).toMatchObject({
       dealname: "Harbour 1",
       keyframe_text_prompt: "A harbour at dawn, Häfen 🎬",
@@ -70,11 +95,10 @@ describe("what arrives in the CRM", () => {
     const asked = hubspot.requests.length;
     const [story] = await delivered(4);
     await maker.call(delivery, "POST", `/api/webhooks/deliveries/${story?.id}/redeliver`);
-    await until("it came again", () => sync.log().includes("repeated"));
-    await maker.call(delivery, "POST", `/api/webhooks/${webhook.webhookId}/test`);
+    await until("it came again", () => sync?.output().includes("repeated"));
+    await maker.call(delivery, "POST", `/api/webhooks/${webhookId}/test`);
     await delivered(5);
-    const forged = await fetch(sync.url, { method: "POST", body: "{}" });
-    expect([forged.status, await forged.text()]).toEqual([401, "Not signed by us.\n"]);
+    expect(await status(fetch(url, { method: "POST", body: "{}" }))).toBe(401);
     expect(hubspot.requests.length).toBe(asked);
   });
 
@@ -84,12 +108,10 @@ describe("what arrives in the CRM", () => {
     Object.assign(hubspot.objects.deals[0]?.properties ?? {}, { dealname: "Big one", dealstage: "closedwon" });
     await maker.start("first-frame", { projectId: project });
     await delivered(2);
-    const [deal] = expectOneContactAnd(project);
+    const [deal] = expectOneContactAnd(maker.userId, project);
     expect(deal).toMatchObject({ dealname: "Big one", dealstage: "closedwon", keyframe_first_frame: "succeeded" });
   });
-});
 
-describe("when things go wrong", () => {
   test("HubSpot is busy, then down, then back → the events fail, come again, and are all there once", async () => {
     hubspot.behave(() => ({ refuse: 429, headers: { "retry-after": "1800" } }));
     const [project] = await createProjects(maker, 1);
@@ -101,110 +123,172 @@ describe("when things go wrong", () => {
     await failed(2);
     await tryAgain();
     await until("both failed again", async () =>
-      (await readStories(sql, webhook.webhookId)).every((story) => story.attempts >= 2 && hasFailed(story)),
+      (await readStories(sql, webhookId)).every((story) => story.attempts >= 2 && hasFailed(story)),
     );
     expect(hubspot.objects).toEqual({ contacts: [], deals: [] });
     hubspot.behave(() => undefined);
     await tryAgain();
     await delivered(2);
-    const [deal] = expectOneContactAnd(project);
+    const [deal] = expectOneContactAnd(maker.userId, project);
     expect(deal).toMatchObject({ dealname: "Harbour 1", keyframe_first_frame: "succeeded" });
+  });
+});
+
+describe("signed events, one by one", () => {
+  const [created, succeeded] = documentedBodies.map((body) => JSON.parse(body));
+  const { ownerId } = created.data;
+  beforeEach(() => start());
+  /** A project of its own, because the receiver remembers what is done. */
+  const newProject = () => {
+    const projectId = crypto.randomUUID();
+    const send = (body: { data: object }, more: object = {}, id: string = crypto.randomUUID()) =>
+      status(deliver(url, { id, body: JSON.stringify({ ...body, ...more, data: { ...body.data, projectId } }) }));
+    return { projectId, send };
+  };
+  const video = () => hubspot.objects.deals[0]?.properties.keyframe_video;
+  const [OLD, NEW] = ["2026-03-01T09:30:00.000Z", "2026-03-01T09:31:00.000Z"];
+  const failed = { type: "generation.failed", error: { message: "no" } };
+
+  test("every body of docs/receive-webhooks.md, and types and fields of the future → 204; the deal has what they say", async () => {
+    const { projectId, send } = newProject();
+    for (const body of documentedBodies.map((text) => JSON.parse(text))) {
+      expect([await send({ ...body, later: 1, data: { ...body.data, later: 2 } }), body.type]).toEqual([
+        204,
+        body.type,
+      ]);
+    }
+    expect(await send({ data: {} }, { type: "project.sold" })).toBe(204);
+    expect(expectOneContactAnd(ownerId, projectId)).toMatchObject([
+      {
+        dealname: "Harbour",
+        keyframe_video: "succeeded",
+        keyframe_first_frame: expect.stringMatching(/^failed: The p/),
+      },
+    ]);
   });
 
   test.each(["contacts", "deals"])(
-    "HubSpot creates %s and its answer is lost → the next attempt finds it",
+    "HubSpot creates %s and its answer is lost → 503, and the next attempt finds it",
     async (kind) => {
-      let lost = 0;
-      hubspot.behave((request) => (creates(request, kind) && lost++ === 0 ? "lose the answer" : undefined));
-      const [project] = await createProjects(maker, 1);
-      await failed(1);
-      await tryAgain();
-      await delivered(1);
-      expectOneContactAnd(project);
+      hubspot.behave((request) => (creates(request, kind) ? "lose the answer" : undefined));
+      const { projectId, send } = newProject();
+      expect(await send(created)).toBe(503);
+      hubspot.behave(() => undefined);
+      // A connection that was kept alive may be closed by now: then once more.
+      await until("it is saved", async () => (await send(created)) === 204);
+      expectOneContactAnd(ownerId, projectId);
     },
   );
 
   test.each([409, 400] as const)(
     "another user creates the same between look and create → %i, and theirs is used",
-    async (status) => {
-      hubspot.clear(status);
-      const theirs = { dealname: "Theirs", dealstage: "closedwon" };
+    async (conflict) => {
+      hubspot.clear(conflict);
       hubspot.behave((request) => {
         const key = JSON.parse(request.body || "{}").properties;
         if (creates(request, "contacts")) hubspot.add("contacts", { ...key, lastname: "Theirs" });
         if (creates(request, "deals"))
-          hubspot.add("deals", { keyframe_project_id: key.keyframe_project_id, ...theirs });
+          hubspot.add("deals", { keyframe_project_id: key.keyframe_project_id, dealstage: "closedwon" });
         return undefined;
       });
-      const [project] = await createProjects(maker, 1);
-      const [story] = await delivered(1);
-      expect(story?.told).toEqual(["1 204"]); // at the first attempt
+      const { projectId, send } = newProject();
+      expect(await send(created)).toBe(204);
       const { contacts, deals } = hubspot.objects;
-      expect(contacts.map(({ properties }) => properties)).toEqual([
-        { keyframe_owner_id: maker.userId, lastname: "Theirs" },
-      ]);
-      expect(deals.map(({ properties }) => properties)).toEqual([
-        expect.objectContaining({ keyframe_project_id: project, dealname: "Harbour 1", dealstage: "closedwon" }),
+      expect(contacts.map(({ properties }) => properties.lastname)).toEqual(["Theirs"]);
+      expect(deals.map(({ properties }) => properties)).toMatchObject([
+        { keyframe_project_id: projectId, dealname: "Harbour", dealstage: "closedwon" },
       ]);
     },
   );
 
-  test("an older failure comes after a newer success, and the project last of all → the newer one stays", async () => {
-    hubspot.behave(() => ({ refuse: 429, headers: { "retry-after": "3600" } })); // not before Retry-After
-    const [project] = await createProjects(maker, 1);
-    await maker.start("first-frame", { projectId: project, prompt: promptWith("failed") });
-    await failed(2);
-    hubspot.behave(() => undefined);
-    await maker.start("first-frame", { projectId: project });
-    await until("the newer one is there", async () =>
-      (await readStories(sql, webhook.webhookId)).some(({ status }) => status === "delivered"),
-    );
-    expect(expectOneContactAnd(project)[0]).toMatchObject({ dealname: expect.stringMatching(/^Keyframe project /) });
-    await sync.kill(); // which event was the latest must outlive this
+  test("the newer event could not be saved, then a crash, then the older one → the older is overtaken, the newer arrives; the project's name comes last of all", async () => {
+    const { projectId, send } = newProject();
+    hubspot.behave(() => ({ refuse: 503 }));
+    expect(await send(succeeded, { timestamp: NEW }, `b ${projectId}`)).toBe(503);
+    await stop("SIGKILL");
     await start();
-    await tryAgain();
-    await delivered(3);
-    expect(sync.log()).toContain("overtaken: first-frame");
-    expect(expectOneContactAnd(project)[0]).toMatchObject({ dealname: "Harbour 1", keyframe_first_frame: "succeeded" });
+    hubspot.behave(() => undefined);
+    expect(await send(succeeded, { ...failed, timestamp: OLD })).toBe(204);
+    expect(hubspot.objects.deals).toEqual([]);
+    expect(await send(succeeded, { timestamp: NEW }, `b ${projectId}`)).toBe(204);
+    expect(hubspot.objects.deals[0]?.properties.dealname).toMatch(/^Keyframe project /);
+    expect(await send(created)).toBe(204);
+    expect(expectOneContactAnd(ownerId, projectId)).toMatchObject([
+      { dealname: "Harbour", keyframe_video: "succeeded" },
+    ]);
   });
-});
 
-describe("lines of JSON instead of HubSpot", () => {
-  test("a project and a crash that tore the last line → whole lines alone, each event's there", async () => {
-    const file = `${sync.folder}/changes.jsonl`;
-    const environment = { WEBHOOK_SECRET: webhook.secret, JSON_FILE: file };
-    await sync.kill();
-    await Deno.writeTextFile(file, '{"webhookId":"first"}\n{"webhookId":"to');
-    await sync.start(environment);
-    const [project] = await createProjects(maker, 1);
-    const [story] = await delivered(1);
-    const [torn, line, ...more] = (await Deno.readTextFile(file)).trimEnd().split("\n");
-    expect([torn, more]).toEqual(['{"webhookId":"first"}', []]);
-    const fields = { title: "Harbour 1", textPrompt: "A harbour at dawn, Häfen 🎬", description: "" };
-    expect(JSON.parse(line ?? "")).toEqual({
-      webhookId: story?.event_id,
-      at: expect.stringMatching(/^\d{4}-.*\.\d{3}Z$/),
-      contact: { ownerId: maker.userId },
-      deal: { projectId: project, ownerId: maker.userId, ...fields },
+  test("an older event that HubSpot is slow to take, and a newer one → the newer waits its turn, and stays; another owner's does not wait", async () => {
+    const { send } = newProject();
+    const slow = Promise.withResolvers<undefined>();
+    const asked = Promise.withResolvers<void>();
+    hubspot.behave(({ body }) => {
+      if (!body.includes("failed: no")) return undefined;
+      asked.resolve();
+      return slow.promise;
+    });
+    const older = send(succeeded, { ...failed, timestamp: OLD });
+    await asked.promise;
+    const newer = send(succeeded, { timestamp: NEW });
+    const other = { ...succeeded.data, ownerId: crypto.randomUUID(), projectId: crypto.randomUUID() };
+    expect(await status(deliver(url, { body: JSON.stringify({ ...succeeded, data: other }) }))).toBe(204);
+    expect(video()).toBeUndefined();
+    slow.resolve(undefined);
+    expect(await Promise.all([older, newer])).toEqual([204, 204]);
+    expect(video()).toBe("succeeded");
+  });
+
+  test.each(["ab", "ba"])("two of the same millisecond, in the order %s → the same one stays", async (order) => {
+    const { projectId, send } = newProject();
+    const bodies = { a: failed, b: {} };
+    for (const id of order as Iterable<"a" | "b">) {
+      expect(await send(succeeded, { ...bodies[id], timestamp: OLD }, `${id} ${projectId}`)).toBe(204);
+    }
+    expect(video()).toBe("succeeded");
+  });
+
+  test("a second process with the same file → locked, instead of two that do not see each other's turns", async () => {
+    expect(await run({ PORT: "0", WEBHOOK_SECRET: SECRET }).ended).toMatchObject({
+      code: 1,
+      error: expect.stringContaining("database is locked"),
     });
   });
 });
 
+test("no secret → what to set, exit 1", async () => {
+  const refused = { code: 1, error: expect.stringMatching(/^Set WEBHOOK_SECRET and HUBSPOT_TOKEN[^\n]*\n$/) };
+  expect(await run({ WEBHOOK_SECRET: "" }).ended).toMatchObject(refused);
+});
+
+test("an event is forgotten after 35 days, no sooner, and the latest one never", () => {
+  const store = openStore(`${folder}/old.sqlite`);
+  const days = (count: number) => new Date(Date.UTC(2026, 0, 1 + count));
+  const change = (at: string) => ({ ownerId: "o", projectId: "p", part: "video", at, properties: {} }) as const;
+  store.claim("b", change("2026-03-01T09:31:00.000Z"));
+  store.markDone("b", days(0));
+  store.markDone("c", days(34));
+  expect(store.isDone("b")).toBe(true);
+  store.markDone("d", days(36));
+  expect([store.isDone("b"), store.isDone("c")]).toEqual([false, true]);
+  expect(store.claim("a", change("2026-03-01T09:30:00.000Z"))).toBe(false);
+});
+
 test("set-up-hubspot.ts again → everything was there; a wrong token → what to look at", async () => {
-  const { code, said } = await setUpHubSpot(hubspot.url);
+  const { code, said } = await setUpHubSpot();
   expect([code, said.trimEnd().split("\n").length, said.includes("created")]).toEqual([0, 6, false]);
   const refused = { code: 1, error: expect.stringMatching(/answered 401.*HUBSPOT_TOKEN/) };
-  expect(await setUpHubSpot(hubspot.url, "wrong")).toMatchObject(refused);
+  expect(await setUpHubSpot("wrong")).toMatchObject(refused);
 });
 
 test("the first command of README.md, with a session token → registered, and the secret is in its variable", async () => {
+  const maker = await newFilmMaker(stack);
   const readme = await Deno.readTextFile(new URL("../../examples/crm-sync/README.md", import.meta.url));
   const [, command = ""] = /```sh\n(.*?)\n# 2\./s.exec(readme) ?? [];
   const script = `${command.replace("http://127.0.0.1:54321", stack.url)}\nprintf %s "$WEBHOOK_SECRET"`;
   const env = { TOKEN: maker.accessToken };
   const { stdout } = await new Deno.Command("sh", { args: ["-c", script], env }).output();
   const { webhooks } = await maker.call(webhookList, "GET", "/api/webhooks");
-  const made = webhooks.find(({ url }) => url === "http://127.0.0.1:54391/");
+  const made = webhooks.find((each) => each.url === "http://127.0.0.1:54391/");
   expect(made).toMatchObject({ eventTypes: ["project.created", "generation.succeeded", "generation.failed"] });
   const { secret } = await maker.call(webhookSecretAnswer, "GET", `/api/webhooks/${made?.webhookId}/secret`);
   expect(new TextDecoder().decode(stdout)).toBe(secret);

@@ -64,9 +64,6 @@ async function build(folder: string, env: Record<string, string> = {}): Promise<
   return out;
 }
 
-const linesOf = async (folder: string, names: string[]) =>
-  (await Promise.all(names.map((name) => Deno.readTextFile(`${ROOT}${folder}/${name}`)))).join("").split("\n").length;
-
 const click = (name: string | RegExp) => page.getByRole("button", { name }).click();
 const says = (words: string | RegExp) => page.getByRole("status").filter({ hasText: words }).waitFor();
 
@@ -130,12 +127,11 @@ describe("examples/browser-page", { timeout: 150_000 }, () => {
     await page.getByRole("button", { name: "Make the film", disabled: false }).waitFor();
   });
 
-  test("vite build → plain files with relative addresses; the page is under 150 lines together", async () => {
+  test("vite build → plain files with relative addresses", async () => {
     const out = await build(FOLDER);
     const html = await Deno.readTextFile(`${out}/index.html`);
     const [, script = ""] = /<script type="module" crossorigin src="\.\/(assets\/[^"]+\.js)">/.exec(html) ?? [];
     expect((await Deno.stat(`${out}/${script}`)).size).toBeGreaterThan(50_000);
-    expect(await linesOf(FOLDER, ["index.html", "main.js"])).toBeLessThan(150);
   });
 });
 
@@ -173,13 +169,11 @@ describe("examples/vite-react, the starter, on the packed client", { timeout: 15
     expect(html).not.toContain("127.0.0.1");
   });
 
-  test("its package.json → every version is exact and the one of this project; its code and styles are under 285 lines", async () => {
+  test("its package.json → every version is exact and the one of this project", async () => {
     const read = async (path: string) => JSON.parse(await Deno.readTextFile(ROOT + path));
     const [starter, project] = [await read(`${FOLDER}/package.json`), await read("package.json")];
     const ours = { ...project.devDependencies, ...project.dependencies, "keyframe-client": project.version };
     const all: [string, string][] = Object.entries({ ...starter.dependencies, ...starter.devDependencies });
     expect(all.filter(([name, version]) => ours[name] !== version)).toEqual([]);
-    const sources = [...Deno.readDirSync(`${ROOT}${FOLDER}/src`)].map(({ name }) => `src/${name}`);
-    expect(await linesOf(FOLDER, [...sources, "index.html", "vite.config.js"])).toBeLessThan(285);
   });
 });

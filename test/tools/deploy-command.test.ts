@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, rmdir } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import postgres from "postgres";
@@ -10,11 +10,12 @@ import { extensionsStage, migrationsStage, vaultStage } from "../../tools/deploy
 import { functionsStage, secretsStage } from "../../tools/deploy/function-stages.ts";
 import { healthStage } from "../../tools/deploy/health-stage.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
+import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
 import type { Stage } from "../../tools/deploy/stage.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { type DeployPlatform, PROJECT, REPLICATE_TOKEN, SIGNING_SECRET } from "../support/tools/deploy-platform.ts";
-import { type DeployScene, hastyClock, makeDeployed, openDeployScene } from "../support/tools/deploy-scene.ts";
+import { type DeployScene, makeDeployed, openDeployScene } from "../support/tools/deploy-scene.ts";
 import { until } from "../support/until.ts";
 
 // The real Supabase CLI, the real migrations, a real Postgres, the real functions; only Supabase's and Replicate's own servers
@@ -50,10 +51,6 @@ const putFunction = (slug: string) =>
   scene.platform.functions.activate([
     scene.platform.functions.bundled({ slug, files: [], contents: new Map(), metadata: {} }),
   ]);
-const OLD_URL = "https://old.example.com";
-const putOldUrl = () =>
-  scene.sql`select vault.update_secret(id, ${OLD_URL}) from vault.secrets where name = 'keyframe_functions_url'`;
-
 function expectNoSecretShown(said: string): void {
   const secrets = [REPLICATE_TOKEN, SIGNING_SECRET, "whsec_", "of-the-database", "sbp_0123"];
   for (const secret of secrets) expect(said).not.toContain(secret);
@@ -77,13 +74,12 @@ describe("a project without a deployment", () => {
   afterAll(() => scene.stop());
 
   test("--dry-run → says what would be done, and sends nothing that writes", async () => {
-    const said = await scene.take(undefined, {}, undefined, { dryRun: true });
+    const said = await scene.take(undefined, {}, { dryRun: true });
     expect(said).toContain(
       'api.schemas: ["public","graphql_public","app"] → ["public","graphql_public","app","keyframe","keyframe_worker"]',
     );
     expect(said).toMatch(/0 of \d+ migrations applied, as they are here, beside 2 of the app/);
     expect(said).toContain("20261122000100_foundation.sql");
-    expect(said).toMatch(/Vault +to add: keyframe_functions_url, keyframe_kick_secret/);
     expect(said).toMatch(
       /to set: KEYFRAME_REPLICATE_API_TOKEN, KEYFRAME_REPLICATE_WEBHOOK_SECRET, .*KEYFRAME_KICK_SECRET/,
     );
@@ -94,29 +90,14 @@ describe("a project without a deployment", () => {
   });
 
   const throttled = { status: 400, body: { message: "ThrottlerException: Too Many Requests" } };
-  const replicateSecret = "GET /replicate/v1/webhooks/default/secret";
   test.each<[string, Stage, Record<string, string>, DeployPlatform["faults"], string]>([
     ["no login", projectStage, { SUPABASE_ACCESS_TOKEN: "" }, {}, "Run `npx supabase login`, or set SUPABASE_ACCESS"],
-    ["a token of another form", projectStage, { SUPABASE_ACCESS_TOKEN: "abc" }, {}, "it starts with sbp_"],
     ["a project that is not there", projectStage, {}, { "GET /secrets": 404 }, "npx supabase projects list"],
     ["no Replicate token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "" }, {}, "make a token at https://repl"],
-    [
-      "another's Replicate token",
-      replicateStage,
-      { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_another" },
-      {},
-      "make a new one",
-    ],
-    ["Replicate's limit of requests", replicateStage, {}, { [replicateSecret]: 429 }, "command again in a minute"],
+    ["another's token", replicateStage, { KEYFRAME_REPLICATE_API_TOKEN: "r8_of_another" }, {}, "make a new one"],
     ["settings that are refused", configStage, {}, { "PATCH /postgrest": 403 }, "an owner or administrator of its"],
     ["secrets above a limit", secretsStage, {}, { "POST /secrets": throttled }, "Supabase limits requests"],
-    [
-      "a database the CLI cannot reach by itself",
-      migrationsStage,
-      {},
-      {},
-      "Set SUPABASE_DB_URL to the session pooler's",
-    ],
+    ["a database out of reach", migrationsStage, {}, {}, "Set SUPABASE_DB_URL to the session pooler's"],
   ])("%s → what to do, nothing changed", async (_what, stage, environment, faults, said) => {
     scene.platform.faults = faults;
     const stages = stage === migrationsStage ? [databaseStage, stage] : [stage];
@@ -152,64 +133,47 @@ describe("a project without a deployment", () => {
     }
   });
 
-  test("functions, a schema and a bucket of the app under our names → each named, nothing changed", async () => {
+  test("a function of the app under a name of ours → named, nothing changed", async () => {
     putFunction("api");
-    await scene.sql`create schema keyframe_worker`;
-    await scene.sql`insert into storage.buckets (id, name, public) values ('projects', 'projects', false)`;
     try {
-      await expect(scene.take([databaseStage])).rejects.toThrow(
-        /has the function api, the schema keyframe_worker, the bucket projects already.*--function-name/,
-      );
+      await expect(scene.take([databaseStage])).rejects.toThrow(/has the function api already.*--function-name/);
       expect(scene.platform.takeWrites()).toEqual([]);
     } finally {
       scene.platform.functions.remove("api");
-      await scene.sql`drop schema keyframe_worker`;
-      await scene.sql.begin(async (admin) => {
-        await admin`select set_config('storage.allow_delete_query', 'true', true)`;
-        await admin`delete from storage.buckets`;
-      });
     }
   });
 
-  /** Answers the request that `line` names once the test lets it. */
-  function holdRequest(line: string) {
+  test("a schema of the app under a name of ours → the first migration refuses; it is not exposed, nothing is left behind", async () => {
+    await scene.sql`create schema keyframe_worker`;
+    try {
+      await expect(scene.take(undefined, { SUPABASE_DB_URL: scene.databaseUrl })).rejects.toThrow(
+        /^Migrations: .*schema "keyframe_worker" already exists.* Done: Project, Replicate, Database\./s,
+      );
+      expect(scene.platform.takeWrites()).toEqual([]);
+      expect([...(await scene.sql`select to_regnamespace('keyframe') as ours`)]).toEqual([{ ours: null }]);
+    } finally {
+      await scene.sql`drop schema keyframe_worker`;
+    }
+  });
+
+  test("Ctrl-C → ends the CLI at work; what is done, what is not, how to continue; exit 1", async () => {
     const asked = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<undefined>();
     scene.platform.faults = {
-      [line]: () => {
+      "GET /secrets": () => {
         asked.resolve();
         return answer.promise;
       },
     };
-    return { asked: asked.promise, release: () => answer.resolve(undefined) };
-  }
-
-  test("Ctrl-C → ends the CLI at work; what is done, what is not, how to continue; exit 1", async () => {
-    const { asked, release } = holdRequest("GET /secrets");
     const command = scene.start();
-    await Promise.race([asked, command.ended]);
+    await Promise.race([asked.promise, command.ended]);
     command.kill("SIGINT");
     const { code, error } = await command.ended;
-    release();
+    answer.resolve(undefined);
     expect(code).toBe(1);
     expect(error).toMatch(
       /Project: It was stopped\. Done: nothing\. Not done: Project, Replicate, .*Health\. Continue with: npm run deploy -- --project \w+$/m,
     );
-  });
-
-  test("stopped while it changes the settings → no folder is left", async () => {
-    const temporary = await mkdtemp(join(tmpdir(), "keyframe-deploy-stopped-"));
-    vi.stubEnv("TMPDIR", temporary);
-    const { asked, release } = holdRequest("PATCH /postgrest");
-    const stop = new AbortController();
-    const taking = scene.take([configStage], {}, undefined, { stop: stop.signal });
-    taking.catch(() => undefined); // expected below
-    await Promise.race([asked, taking]);
-    expect(await readdir(temporary)).toHaveLength(1);
-    stop.abort();
-    await expect(taking).rejects.toThrow("Config: It was stopped. Done: nothing. Not done: Config.");
-    release();
-    await rmdir(temporary); // throws unless it is empty
   });
 
   test("a deployment → exit 0, everything is there beside the app's, and no secret is on the screen, in a command line or in a file", async () => {
@@ -279,28 +243,30 @@ describe("a later deployment", () => {
 
   const UPLOADS = [...FUNCTION_NAMES.map(() => "POST /functions/deploy"), "PUT /functions"];
   /** As long as a real one waits, but asking more often. */
-  const impatient = { ...hastyClock(), now: Date.now, sleep: () => new Promise<void>((done) => setTimeout(done, 100)) };
+  const impatient = { now: Date.now, sleep: () => new Promise<void>((done) => setTimeout(done, 100)) };
 
   test("→ changes nothing but the functions, needs no Replicate token, and lets the Data API read the schema again, as of a restored dump", async () => {
     const before = await vaultEntries();
     const notices: string[] = [];
     const { unlisten } = await scene.sql.listen("pgrst", (notice) => notices.push(notice));
-    await scene.take(undefined, { KEYFRAME_REPLICATE_API_TOKEN: "" }, impatient);
+    await scene.take(undefined, { KEYFRAME_REPLICATE_API_TOKEN: "" }, { clock: impatient });
     await unlisten();
     expect(notices).toEqual(["reload schema"]);
-    // The first query reads the kick secret, as the last line shows. Those after the uploads reload the schema and kick the workers.
-    const [first, ...writes] = scene.platform.takeWrites();
-    expect([first, ...writes.slice(0, UPLOADS.length)]).toEqual(["POST /database/query", ...UPLOADS]);
-    expect(new Set(writes.slice(UPLOADS.length))).toEqual(new Set(["POST /database/query"]));
+    const writes = scene.platform.takeWrites();
+    expect(writes.filter((line) => line !== "POST /database/query")).toEqual(UPLOADS);
     expect(await vaultEntries()).toEqual(before);
   });
 
   test("budgets that are asked for, by option or at the terminal → set where there is none; without either it says that there is none", async () => {
     const take = (budgets: { user?: number; service?: number } = {}, answers?: string[]) =>
-      scene.take([databaseStage, budgetsStage], {}, undefined, {
-        budgets: { user: budgets.user, service: budgets.service },
-        ask: answers && (() => answers.shift() ?? null),
-      });
+      scene.take(
+        [databaseStage, budgetsStage],
+        {},
+        {
+          budgets: { user: budgets.user, service: budgets.service },
+          ask: answers && (() => answers.shift() ?? null),
+        },
+      );
     const set = async () => {
       const [row] = await scene.sql`
         select owner_month_micros::integer as user, service_month_micros::integer as service from keyframe_private.settings`;
@@ -326,11 +292,8 @@ describe("a later deployment", () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
     await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'keyframe_kick_secret'`;
-    await putOldUrl();
+    await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'keyframe_functions_url'`;
     const said = await scene.take([projectStage, databaseStage, extensionsStage, vaultStage, secretsStage]);
-    expect(said).toContain("to create: keyframe-sweep");
-    expect(said).toMatch(/Vault +to correct: keyframe_functions_url/);
-    expect(said).toContain(`keyframe_functions_url: ${OLD_URL} → https://${PROJECT}.supabase.co/functions/v1`);
     expect(said).toContain("to set: KEYFRAME_KICK_SECRET\n");
     expect(await jobNames()).toContain("keyframe-sweep");
     expect((await vaultEntries()).map((entry) => entry.decrypted_secret)).toEqual([
@@ -341,32 +304,49 @@ describe("a later deployment", () => {
     expectNoSecretShown(said);
   });
 
-  test("a platform whose role for reading may not decrypt the Vault → keyframe_functions_url is put right all the same", async () => {
-    await putOldUrl();
-    scene.platform.faults = {
-      "POST /database/query": async (request) => {
-        const reads = (await request.text()).includes("select decrypted_secret as url");
-        return reads ? Response.json({ message: "permission denied for function" }, { status: 400 }) : undefined;
-      },
-    };
-    await scene.take([databaseStage, vaultStage]);
-    const [url] = await vaultEntries();
-    expect(url?.decrypted_secret).toBe(`https://${PROJECT}.supabase.co/functions/v1`);
-  });
-
-  test("one function that is refused → which stage, what the platform said, and which version of each runs now", async () => {
-    const was = scene.platform.functions.list().find(({ slug }) => slug === "api")?.version ?? 0;
+  test("one function that is refused → which stage, what the platform said, and where to see which versions run", async () => {
     scene.platform.faults = {
       "POST /functions/deploy keyframe-deliver": { status: 413, body: { message: "bundle too large" } },
     };
-    const taking = scene.take([functionsStage]);
-    await expect(taking).rejects.toThrow(/^Functions: Failed while deploying the functions.*bundle too large/s);
-    const now = ["api", "keyframe-generate", "keyframe-replicate-webhook"].map(
-      (name) => `${name}: version ${was + 1} (this checkout's)`,
+    await expect(scene.take([functionsStage])).rejects.toThrow(
+      /^Functions: Failed while deploying the functions.*bundle too large.* Done: nothing\. Not done: Functions\. Continue with: npm run deploy/s,
     );
-    await expect(taking).rejects.toThrow(
-      `Now run ${now.join(", ")}, keyframe-deliver: version ${was} (as before). Done: nothing. Not done: Functions. Continue with: npm run deploy -- --project ${PROJECT}`,
-    );
+  });
+
+  test("a function that starts late → it is asked again, and the others are kicked", async () => {
+    let isStarting = true;
+    scene.platform.faults = {
+      "POST /functions/v1/keyframe-deliver": async () => {
+        const answer = isStarting ? new Response("starting", { status: 503 }) : undefined;
+        isStarting = false;
+        return answer;
+      },
+    };
+    await scene.take([healthStage], {}, { clock: impatient });
+    expect(isStarting).toBe(false);
+  });
+
+  test("a function that the platform keeps for those with a token, and a database of another version → after a minute each one's last answer, and where to look", async () => {
+    scene.platform.faults = { "POST /functions/v1/keyframe-deliver": { status: 401, body: { code: 401 } } };
+    await scene.sql`update keyframe_private.installation set version = '0.0.1'`;
+    try {
+      await expect(scene.take([healthStage])).rejects.toThrow(
+        /api: HTTP 503 .*schema_outdated.*; keyframe-deliver: HTTP 401 .*→ api → Logs/,
+      );
+    } finally {
+      await scene.sql`update keyframe_private.installation set version = ${SCHEMA_VERSION}`;
+    }
+  });
+
+  test("functions that do not answer → no request waits longer than ten seconds", async () => {
+    const limits: number[] = [];
+    const timeout = (ms: number) => {
+      limits.push(ms);
+      return AbortSignal.abort();
+    };
+    const taking = scene.take([healthStage], {}, { clock: { timeout } });
+    await expect(taking).rejects.toThrow("keyframe-generate: no answer within 10 s");
+    expect(Math.max(...limits)).toBe(10_000);
   });
 
   test("a function that dies at its start, of a secret the deployment did not set → that function, and its answer", async () => {
@@ -385,15 +365,15 @@ describe("a later deployment", () => {
       return count === 0;
     });
     await scene.sql`delete from net._http_response`;
-    const clock = hastyClock();
+    let now = 0;
     const sleep = async () => {
       await until("both kicks are refused", async () => {
         const refused = await scene.sql`select from net._http_response where status_code = 401`;
         return refused.length >= 2;
       });
-      await clock.sleep(60_000);
+      now += 60_000;
     };
-    await expect(scene.take([healthStage], {}, { ...clock, sleep })).rejects.toThrow(
+    await expect(scene.take([healthStage], {}, { clock: { now: () => now, sleep } })).rejects.toThrow(
       "kicks from the database do not reach keyframe-generate (it has not asked for work since), keyframe-deliver",
     );
   });
@@ -409,14 +389,6 @@ describe("a later deployment", () => {
     ],
     [
       "a database ahead of the checkout",
-      (set) =>
-        set
-          ? scene.sql`insert into keyframe_private.installation values ('0.10.0', '{}')`
-          : scene.sql`delete from keyframe_private.installation where version = '0.10.0'`,
-      "is of Keyframe 0.10.0, this checkout of 0.1.0",
-    ],
-    [
-      "a database ahead of the checkout by a migration that is not released",
       (set) => scene.sql`
         update keyframe_private.installation
         set migrations = case when ${set} then migrations || '{"director": "0"}' else migrations - 'director' end`,
@@ -430,6 +402,13 @@ describe("a later deployment", () => {
           : scene.sql`delete from supabase_migrations.schema_migrations where version = '20270101000000'`,
       "by an app's repository (npm run add): upgrade it there",
     ],
+    [
+      "a migration older than the newest one is missing, as after branches that were merged in another order",
+      (set) => scene.sql`
+        update supabase_migrations.schema_migrations set version = case when ${set} then '1' else '20261122000500' end
+        where name = 'models'`,
+      "lacks migrations older than its newest (20261122000500)",
+    ],
   ])("%s → refused, nothing changed", async (_what, set, said) => {
     await set(true);
     try {
@@ -437,27 +416,6 @@ describe("a later deployment", () => {
       expect(scene.platform.takeWrites()).toEqual([]);
     } finally {
       await set(false);
-    }
-  });
-
-  test("migrations that are not there after they were applied → fails, their files named", async () => {
-    const { version, file } = (await readMigrations()).at(-1) ?? { version: "", file: "" };
-    const [row = {}] =
-      await scene.sql`delete from supabase_migrations.schema_migrations where version = ${version} returning *`;
-    await scene.sql`delete from keyframe_private.installation`;
-    await scene.sql`
-      create function public.forget() returns trigger language plpgsql as 'begin return null; end'`;
-    await scene.sql`
-      create trigger forget before insert on supabase_migrations.schema_migrations
-      for each row execute function public.forget()`;
-    try {
-      const taking = scene.take([databaseStage, migrationsStage], { SUPABASE_DB_URL: scene.databaseUrl });
-      await expect(taking).rejects.toThrow(`the database of ${PROJECT} does not have ${file}`);
-    } finally {
-      await scene.sql.unsafe(
-        "drop trigger forget on supabase_migrations.schema_migrations; drop function public.forget()",
-      );
-      await scene.sql`insert into supabase_migrations.schema_migrations ${scene.sql(row)}`;
     }
   });
 });

@@ -1,41 +1,76 @@
 import { readFileSync } from "node:fs";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { compareMigrations, scheduledJobs, secretsToSet, sha256Hex } from "../../tools/deploy/migrations.ts";
-import { readDeploySettings } from "../../tools/deploy/settings.ts";
 import { runProgram } from "../../local/stack/supabase-cli.ts";
-import { createSupabaseCli, explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
-import { createProgress, createSecretKeeper } from "../../tools/deploy/reporting.ts";
-import { vaultSql } from "../../tools/deploy/database-stages.ts";
+import { scheduledJobs } from "../../tools/deploy/database-stages.ts";
 import { secretsStage } from "../../tools/deploy/function-stages.ts";
-import { waitForHealth } from "../../tools/deploy/health-stage.ts";
+import { sha256Hex } from "../../tools/deploy/migrations.ts";
+import { createSecretKeeper } from "../../tools/deploy/reporting.ts";
+import { readDeployArguments, readDeploySettings } from "../../tools/deploy/settings.ts";
+import { createSupabaseCli, explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
-import { hastyClock, silent } from "../support/tools/deploy-scene.ts";
 
-test("migrations here and there → what is pending, an app's own, copied by add, too late, applied with other statements", () => {
-  const none = { pending: [], foreign: [], copied: [], tooLate: [], changed: [] };
-  const those = (versions: string, digest: string | null = "x", name = (version: string) => `m${version}`) =>
-    new Map([...versions].map((version) => [version, { name: name(version), digest }] as const));
-  const here = (versions: string) =>
-    new Map([...versions].map((version) => [version, { name: `m${version}`, digest: "x" }]));
-  expect(compareMigrations(here("12"), those("12"))).toEqual(none);
-  expect(compareMigrations(here("12"), those(""))).toEqual({ ...none, pending: ["1", "2"] });
-  expect(compareMigrations(here("2"), those("13"))).toEqual({ ...none, pending: ["2"], foreign: ["1", "3"] });
-  const copies = those("78", "x", (version) => (version === "7" ? "keyframe_m1" : "keyframe_mine"));
-  expect(compareMigrations(here("1"), copies)).toEqual({ ...none, pending: ["1"], copied: ["7"], foreign: ["8"] });
-  expect(compareMigrations(here("123"), those("13"))).toEqual({ ...none, pending: ["2"], tooLate: ["2"] });
-  expect(compareMigrations(here("12"), those("1", "y"))).toEqual({ ...none, pending: ["2"], changed: ["1"] });
-  expect(compareMigrations(here("1"), those("1", null))).toEqual({ ...none, changed: ["1"] });
+const GIVEN = readDeployArguments(["--project", PROJECT]);
+const read = (environment: Record<string, string>) => readDeploySettings(GIVEN, environment);
+
+test("--project, --dry-run and budgets → what they say", () => {
+  const budgets = ["--user-budget", "10", "--service-budget", "99.5"];
+  expect(readDeployArguments(["--project", PROJECT, "--dry-run", ...budgets])).toEqual({
+    project: PROJECT,
+    dryRun: true,
+    budgets: { user: 10_000_000, service: 99_500_000 },
+  });
 });
 
-test("the migrations → every cron.schedule in them is found, with its whole statement", async () => {
+test.each([
+  [[], "npm run deploy -- --project <ref>"],
+  [["--project", "https://abcdefghijklmnopqrst.supabase.co"], "the 20 small letters in its address"],
+  [["--project", PROJECT, "--dryrun"], "--help lists what there is"],
+  [["--project", PROJECT, "--user-budget", "$10"], "--user-budget takes dollars a month"],
+  [["--project", PROJECT, "--service-budget", "1e3"], "--service-budget takes dollars a month"],
+])("the arguments %j → refused in one line", (args, said) => {
+  expect(() => readDeployArguments(args)).toThrow(said);
+});
+
+test("no variable → the project's own address, Replicate's own API, nothing passed on; a custom domain is for apps only", () => {
+  const projectUrl = `https://${PROJECT}.supabase.co`;
+  const none = read({ KEYFRAME_ALLOW_LOCAL_WEBHOOKS: "1" }); // of the shell: never for a hosted project
+  expect(none).toMatchObject({ projectUrl, clientUrl: projectUrl, database: undefined, optional: {} });
+  expect(none.replicate).toEqual({ token: undefined, baseUrl: "https://api.replicate.com/v1" });
+  const KEYFRAME_CLIENT_URL = "https://api.example.com";
+  expect(read({ KEYFRAME_CLIENT_URL: `${KEYFRAME_CLIENT_URL}/` })).toMatchObject({
+    projectUrl,
+    clientUrl: KEYFRAME_CLIENT_URL,
+    optional: { KEYFRAME_CLIENT_URL },
+  });
+});
+
+test("SUPABASE_DB_URL → its password apart, because everybody can read a command line", () => {
+  const { database } = read({ SUPABASE_DB_URL: "postgresql://postgres:a%2Fb@db.example.com:5432/postgres" });
+  expect(database).toEqual({ url: "postgresql://postgres@db.example.com:5432/postgres", password: "a/b" });
+});
+
+test.each([
+  ["SUPABASE_DB_URL", "db.example.com with a pass-word"],
+  ["SUPABASE_DB_URL", "https://pass-word@db.example.com"],
+  ["SUPABASE_DB_URL", "postgresql://postgres@db.example.com/postgres?password=pass-word"],
+  ["SUPABASE_DB_URL", "postgresql://postgres:100%pass-word@db.example.com/postgres"],
+  ["KEYFRAME_REPLICATE_API_TOKEN", "r8_it's a pass-word"],
+  ["KEYFRAME_REPLICATE_OUTPUT_HOSTS", "https://user:pass-word@example.com"],
+  ["KEYFRAME_PUBLIC_URL", "ftp://pass-word.example.com"],
+  ["KEYFRAME_JWT_SECRET", "a-short-pass-word"],
+  ["KEYFRAME_JWT_SECRET", "of two lines, and with a pass-word\nin the second"],
+])("%s = %j, which a function would refuse → refused by its name, its value not repeated", (name, value) => {
+  expect(() => read({ [name]: value })).toThrow(name);
+  expect(() => read({ [name]: value })).not.toThrow("pass-word");
+});
+
+test("the migrations → every cron.schedule in them is found, and made only where it is missing", async () => {
   const texts = (await readMigrations()).map(({ text }) => text);
   const jobs = scheduledJobs(texts);
   expect(jobs).toHaveLength(texts.join("").match(/^select cron\.schedule\(/gm)?.length ?? 0);
-  expect(jobs.length).toBeGreaterThan(3);
-  for (const { statement } of jobs) expect(texts.join("")).toContain(`${statement}\n`);
-  expect(jobs.map(({ statement }) => statement)).toContain(
-    "select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');",
+  expect(jobs).toContain(
+    "select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()') where not exists (select from cron.job where jobname = 'keyframe-sweep');",
   );
 });
 
@@ -43,18 +78,13 @@ test("a job scheduled anew or unscheduled by a later migration → the last word
   const first =
     "select cron.schedule('a', '1 second', 'select 1');\nselect cron.schedule('b', '* * * * *', 'x; ''y''');";
   const second = "select cron.unschedule('a');\nselect cron.schedule('b',\n  '5 seconds', 'select 2');";
-  expect(scheduledJobs([first]).map(({ name }) => name)).toEqual(["a", "b"]);
-  expect(scheduledJobs([first, second])).toEqual([
-    { name: "b", statement: "select cron.schedule('b',\n  '5 seconds', 'select 2');" },
-  ]);
+  expect(scheduledJobs([first])).toHaveLength(2);
+  expect(scheduledJobs([first, second])).toEqual([expect.stringContaining("'5 seconds', 'select 2') where")]);
 });
 
 test("what is printed → shows no secret, and ordinary words", () => {
   const keeper = createSecretKeeper();
-  expect(keeper.add("whsec_abcdefgh")).toBe("whsec_abcdefgh");
-  keeper.add(undefined);
-  keeper.add("a");
-  keeper.add("eight ch");
+  for (const secret of ["whsec_abcdefgh", undefined, "a", "eight ch"]) expect(keeper.add(secret)).toBe(secret);
   expect(keeper.hide("a kick with whsec_abcdefgh, whsec_abcdefgh, eight ch!")).toBe("a kick with …, …, …!");
 });
 
@@ -69,129 +99,44 @@ test("a program that the deployment starts → has the CLI's login, and neither 
   };
   const print = "console.log(JSON.stringify(Deno.env.toObject()))";
   const ended = await runProgram(Deno.execPath(), ["eval", print], { cwd: "/", environment, env: { PGPASSWORD: "p" } });
-  expect(ended).toMatchObject({ code: 0, isTooLate: false });
   const { PATH: _, ...seen } = JSON.parse(ended.stdout);
   expect(seen).toEqual({ HOME: "/home/ada", SUPABASE_ACCESS_TOKEN: "sbp_login", PGPASSWORD: "p" });
 });
 
-test("secrets that the project has, as digests in capitals too → only those with another value are set", () => {
-  const digests = new Map([
-    ["A", sha256Hex("same").toUpperCase()],
-    ["B", sha256Hex("other")],
-  ]);
-  expect(secretsToSet({ A: "same", B: "new", C: "first" }, digests)).toEqual(["B", "C"]);
-});
-
-test("the CLI sets some of the secrets only → the stage fails", async () => {
-  const environment = { KEYFRAME_REPLICATE_API_TOKEN: "r8_secret", KEYFRAME_CLIENT_URL: "https://film.example.com" };
-  const budgets = { user: undefined, service: undefined };
-  const given = { project: PROJECT, dryRun: false, budgets } as const;
-  const setting = async (count: number) => {
-    const cli = createSupabaseCli(PROJECT, {}, silent);
-    const { apply } = await secretsStage.plan({
-      settings: readDeploySettings(given, environment),
-      cli: { ...cli, read: async (_doing, _args, form) => form.parse({ count }) },
+test("secrets that the project has, as digests in capitals too → only the others are set; the CLI sets some of them only → the stage fails", async () => {
+  const KEYFRAME_CLIENT_URL = "https://film.example.com";
+  const setting = async (count: number) =>
+    await secretsStage.plan({
+      settings: read({ KEYFRAME_REPLICATE_API_TOKEN: "r8_secret", KEYFRAME_CLIENT_URL }),
+      cli: { ...createSupabaseCli(PROJECT, {}), read: async (_doing, _args, form) => form.parse({ count }) },
       fetch,
-      clock: hastyClock(),
-      progress: silent,
+      clock: { now: Date.now, sleep: async () => undefined, timeout: AbortSignal.timeout },
       keeper: createSecretKeeper(),
       stop: new AbortController().signal,
-      found: { secretDigests: new Map(), kickSecret: "whsec_kick" },
+      found: {
+        secretDigests: new Map([
+          ["KEYFRAME_CLIENT_URL", sha256Hex(KEYFRAME_CLIENT_URL).toUpperCase()],
+          ["KEYFRAME_REPLICATE_API_TOKEN", sha256Hex("another")],
+        ]),
+        kickSecret: "whsec_kick",
+      },
     });
-    return await apply?.();
-  };
-  expect(await setting(3)).toBe("set");
-  await expect(setting(2)).rejects.toThrow("did not say that it set every secret");
-});
-
-test("the Vault's SQL → a quote in a value stays inside it", () => {
-  expect(vaultSql("https://x/'); drop table y; --", "whsec_z")).toContain("'https://x/''); drop table y; --'");
+  const { says, apply } = await setting(2);
+  expect(says).toBe("to set: KEYFRAME_REPLICATE_API_TOKEN, KEYFRAME_KICK_SECRET");
+  await apply?.();
+  await expect((await setting(1)).apply?.()).rejects.toThrow("did not say that it set every secret");
 });
 
 test.each([
-  ["unexpected status 500: oh", "status.supabase.com"],
-  ["failed to list secrets: TransportError", "look at your network"],
-  ["unexpected list secrets status 429: slow down", "try again in a minute"],
+  ["failed to list secrets: TransportError", "set HTTPS_PROXY"],
   ["Remote migration versions not found in local migrations directory.", "docs/upgrade.md"],
-  ["failed to connect as temp role: password authentication failed", "SUPABASE_DB_URL"],
   ["unexpected deploy status 413: too large", "docs/deploy.md says how to bundle it on this machine"],
-  ["unexpected list secrets status 401: expired", "or set a new SUPABASE_ACCESS_TOKEN"],
-  ["unexpected config status 403: no", "an owner or administrator of its organization"],
-  ["error setting project secrets", "Run the command again in a minute"],
   ["an unknown error", "an unknown error. Correct the cause, then run the command again: finished stages stay."],
 ])("the CLI fails with %j → that and what to do", (message, remedy) => {
   const stdout = JSON.stringify({ _tag: "Error", error: { code: "X", message } });
-  const said = explainCliFailure("trying", "ref", { stdout, stderr: "Target: project ref\n" });
+  const said = explainCliFailure("trying", { stdout, stderr: "Target: project ref\n" });
   expect(said).toContain(`Failed while trying. The Supabase CLI said: ${message}`);
   expect(said).toContain(remedy);
-});
-
-/** Functions whose answers are as they should be, unless `answers` has others. */
-function functionsAt(base: string, answers: Record<string, () => Response | undefined>) {
-  const asked: string[] = [];
-  const answer: typeof fetch = async (input, init) => {
-    init?.signal?.throwIfAborted();
-    const name = String(input).slice(base.length + 1);
-    asked.push(`${init?.method ?? "GET"} ${name}`);
-    const refused = { success: false, error: { code: "unauthorized" } };
-    const usual = name === "api/health" ? Response.json({ success: true }) : Response.json(refused, { status: 401 });
-    return answers[name]?.() ?? usual;
-  };
-  return { asked, fetch: answer };
-}
-const BASE = "https://film.example.com/functions/v1";
-
-test("functions of which one starts late → each is asked once, api for its health, and that one again until it is well", async () => {
-  const first = [new Response("starting", { status: 503 })];
-  const { asked, fetch } = functionsAt(BASE, { "keyframe-deliver": () => first.pop() });
-  await waitForHealth(BASE, { fetch, clock: hastyClock() });
-  const deliver = "POST keyframe-deliver";
-  const each = ["GET api/health", "POST keyframe-generate", "POST keyframe-replicate-webhook", deliver];
-  expect(asked).toEqual([...each, deliver]);
-});
-
-test.each<[string, string, Response]>([
-  ["is not deployed", "keyframe-deliver", Response.json({ code: "NOT_FOUND" }, { status: 404 })],
-  ["is kept by the platform for those with a token", "keyframe-deliver", Response.json({ code: 401 }, { status: 401 })],
-  ["cannot reach the database", "api/health", Response.json({ code: "unavailable" }, { status: 503 })],
-])("a function that %s → after a minute its name, its last answer and where to look", async (_what, name, answer) => {
-  const { fetch } = functionsAt(BASE, { [name]: () => answer.clone() });
-  const clock = hastyClock();
-  const [slug = ""] = name.split("/");
-  const said = `Everything is deployed, .* ${slug}: HTTP ${answer.status} .*→ ${slug} → Logs`;
-  await expect(waitForHealth(BASE, { fetch, clock })).rejects.toThrow(new RegExp(said));
-  expect(clock.now()).toBeGreaterThan(50_000);
-});
-
-test("functions that do not answer at all → no request waits longer than its time", async () => {
-  const { fetch } = functionsAt(BASE, {});
-  const limits: number[] = [];
-  const timeout = (ms: number) => {
-    limits.push(ms);
-    return AbortSignal.abort();
-  };
-  const waiting = waitForHealth(BASE, { fetch, clock: { ...hastyClock(), timeout } });
-  await expect(waiting).rejects.toThrow("keyframe-generate: no answer within 10 s");
-  expect(Math.max(...limits)).toBe(10_000);
-});
-
-test("a long wait → says every few seconds what for, and falls silent at its end", async () => {
-  vi.useFakeTimers();
-  try {
-    const lines: string[] = [];
-    const work = Promise.withResolvers<string>();
-    const waiting = createProgress((line) => lines.push(line)).during("comparing the settings", work.promise);
-    await vi.advanceTimersByTimeAsync(12_000);
-    work.resolve("done");
-    expect(await waiting).toBe("done");
-    await vi.advanceTimersByTimeAsync(60_000);
-    expect(lines.map((line) => line.trim())).toEqual([
-      "… comparing the settings, 5 s so far",
-      "… comparing the settings, 10 s so far",
-    ]);
-  } finally {
-    vi.useRealTimers();
-  }
 });
 
 test.each(["docs/deploy.md", "docs/upgrade.md"])(

@@ -1,18 +1,35 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readRows, rowsFromProject } from "../../tools/models-check/read-rows.ts";
-import { readArguments } from "../../tools/models-check/read-arguments.ts";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { z } from "zod";
+import { modelJson } from "../../local/simulator/api-routes.ts";
+import { readRecordedSchemas, recordedFile, recordedFolder } from "../../local/simulator/model-schemas.ts";
+import { models } from "../../local/simulator/models.ts";
 import { serveHttp } from "../../local/simulator/serve-http.ts";
+import { fetchUntil, rowsFromProject } from "../../tools/models-check/read-rows.ts";
+import type { ModelRow } from "../../tools/models-check/row-inputs.ts";
+import { runCheck } from "../../tools/models-check/run-check.ts";
+import { KLING, NANO_BANANA } from "../support/models.ts";
 import { runCommand } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
-import { imageRow, projectRows, startProvider, videoRow } from "./models-check-fixture.ts";
+
+vi.setConfig({ testTimeout: 90_000 });
 
 const run = (args: string[], environment: Record<string, string> = {}) =>
   runCommand("tools/models-check.ts", args, environment).ended;
 
+const changed =
+  (row: ModelRow) =>
+  (change: Partial<ModelRow> = {}, controls: Partial<ModelRow["controls"]> = {}): ModelRow => ({
+    ...row,
+    ...change,
+    controls: { ...row.controls, ...controls } as ModelRow["controls"], // no control is taken away
+  });
+/** A right row of google/nano-banana, changed. */
+const imageRow = changed({ step: "first-frame", model: "google/nano-banana", is_default: true, ...NANO_BANANA });
+/** A right row of kwaivgi/kling-v2.1, changed. */
+const videoRow = changed({ step: "video", model: "kwaivgi/kling-v2.1", is_default: true, ...KLING });
+
 // This is what fails when a migration ships a row that its model does not take.
-test("nothing in the environment → what the migrations ship fits the records: a table, a summary, exit 0", {
-  timeout: 90_000,
-}, async () => {
+test("nothing in the environment → what the migrations ship fits the records: a table, a summary, exit 0", async () => {
   const { code, said, error } = await run([]);
   expect([code, error], said).toEqual([0, ""]);
   expect(said).toMatch(/^video +kwaivgi\/kling-v3-omni-video \(default\) +recorded \d{4}-\d\d-\d\d, [a-z ]+ +fits$/m);
@@ -21,9 +38,7 @@ test("nothing in the environment → what the migrations ship fits the records: 
   expect(Number(count)).toBeGreaterThanOrEqual(20);
 });
 
-test("asked to stop while its Postgres runs → one line, exit 2, and no folder is left", {
-  timeout: 90_000,
-}, async () => {
+test("asked to stop while its Postgres runs → one line, exit 2, and no folder is left", async () => {
   const folder = await Deno.makeTempDir({ prefix: "kf-models-check-" });
   await Deno.chmod(folder, 0o777);
   const command = runCommand("tools/models-check.ts", [], { TMPDIR: folder });
@@ -35,33 +50,126 @@ test("asked to stop while its Postgres runs → one line, exit 2, and no folder 
   await Deno.remove(folder);
 });
 
+test.each<[string[], Record<string, string>, string]>([
+  [["--record"], {}, "--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN."],
+  [[], { SUPABASE_SECRET_KEYS: "hunter2" }, "SUPABASE_SECRET_KEYS is wrong (must be JSON)"],
+])("%j with %j → refused, without repeating a secret", async (args, environment, message) => {
+  const { code, error } = await run(args, environment);
+  expect([code, error]).toEqual([2, expect.stringContaining(message)]);
+  expect(error).not.toContain("hunter2");
+});
+
+describe("rows against the recorded schemas", () => {
+  const refusalsOf = async (row: ModelRow) => {
+    const { findings } = await runCheck({ rows: [row], today: "2026-12-24" });
+    return findings.map(({ asked, refused }) => `with ${asked}: ${refused}`);
+  };
+
+  test("rows that fit → nothing, in each step", async () => {
+    for (const row of [imageRow(), imageRow({ step: "last-frame" }), videoRow()])
+      expect(await refusalsOf(row)).toEqual([]);
+  });
+
+  test.each<[string, ModelRow, string]>([
+    [
+      "a field that the model has not",
+      imageRow({}, { prompt: { field: "text" } }),
+      "with the defaults: input.text: Additional property text is not allowed",
+    ],
+    [
+      "one image into a list",
+      imageRow({}, { referenceImages: { field: "image_input", max: 1 } }),
+      "with 1 reference images: input.image_input: Invalid type. Expected: array, given: string (image_input)",
+    ],
+    [
+      "a value that the model has not → the first input with it",
+      videoRow({}, { durationSeconds: { field: "duration", values: [5, 7], default: 5 } }),
+      "with durationSeconds 7: input.duration: duration must be one of the following: 5, 10",
+    ],
+    [
+      "a default that the model has not",
+      videoRow(
+        {},
+        {
+          lastFrame: { field: "end_image" },
+          resolution: { field: "mode", values: { "720p": "std" }, default: "720p" },
+        },
+      ),
+      `with the defaults: input.mode: mode must be one of the following: "standard", "pro"`,
+    ],
+    [
+      "a range beyond the model's",
+      videoRow({ model: "kwaivgi/kling-v3-video" }, { durationSeconds: { field: "duration", min: 3, max: 16 } }),
+      "with durationSeconds 16: input.duration: Must be less than or equal to 15",
+    ],
+    [
+      "what only a last frame forces",
+      videoRow({}, { lastFrame: { field: "end_image", forces: { resolution: "4k" } }, resolution: { field: "mode" } }),
+      `with 0 reference images and a last frame: input.mode: mode must be one of the following: "standard", "pro"`,
+    ],
+    [
+      "what only one value forces",
+      videoRow(
+        {},
+        { resolution: { field: "mode", values: ["standard", "pro"], forcesByValue: { pro: { durationSeconds: 8 } } } },
+      ),
+      "with resolution pro: input.duration: duration must be one of the following: 5, 10",
+    ],
+    [
+      "a fixed value that the model has not",
+      imageRow({ fixed: { output_format: "webp" } }),
+      `with the defaults: input.output_format: output_format must be one of the following: "jpg", "png"`,
+    ],
+    [
+      "a model without a record",
+      imageRow({ model: "google/none" }),
+      "with any input: no schema of it is recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate.",
+    ],
+  ])("%s → a finding", async (_name, row, refusal) => {
+    expect(await refusalsOf(row)).toContain(refusal);
+  });
+});
+
 describe("a project and a provider", () => {
-  const rows = [imageRow(), videoRow()];
+  const document = z.looseObject({ components: z.looseObject({ schemas: z.record(z.string(), z.json()) }) });
+  const published = z.looseObject({ latest_version: z.looseObject({ openapi_schema: document }) });
   const paths: string[] = [];
-  let project: Awaited<ReturnType<typeof serveHttp>>;
-  let replicate: Awaited<ReturnType<typeof startProvider>>;
+  const answers: Record<string, unknown> = {
+    sb_secret_right: [imageRow(), videoRow()].map(({ is_default, ...row }) => ({
+      ...row,
+      step_defaults: { is_default },
+    })),
+    sb_secret_empty: [],
+    sb_secret_older: [{ step: "video", model: "kwaivgi/kling-v2.1" }],
+  };
+  let server: Awaited<ReturnType<typeof serveHttp>>;
+  let url: string;
   let environment: Record<string, string>;
   beforeAll(async () => {
-    project = await serveHttp(async (request) => {
+    server = await serveHttp(async (request) => {
       const { pathname, search } = new URL(request.url);
       paths.push(pathname + search);
-      if (request.headers.get("apikey") !== "sb_secret_right") return Response.json({}, { status: 401 });
-      return Response.json(projectRows(rows));
+      if (pathname.startsWith("/elsewhere")) return Response.redirect(`${url}${pathname.slice(10)}${search}`);
+      if (pathname.startsWith("/rest/")) {
+        const rows = answers[request.headers.get("apikey") ?? ""];
+        return rows === undefined ? Response.json({}, { status: 401 }) : Response.json(rows);
+      }
+      const name = pathname.replace("/v1/models/", "");
+      if (!models[name]) return Response.json({ status: 404 }, { status: 404 });
+      const model = published.parse(structuredClone(modelJson(name, "https://replicate.test")));
+      const { schemas } = model.latest_version.openapi_schema.components;
+      if (schemas.mode) schemas.mode = { type: "string", enum: ["standard", "max"] };
+      schemas.PredictionRequest = { type: "object" };
+      return Response.json(model);
     }, 0);
-    replicate = await startProvider("r8_right", (_name, { mode }) => {
-      if (mode) mode.enum = ["standard", "max"];
-    });
-    const url = `http://127.0.0.1:${project.port}`;
+    url = `http://127.0.0.1:${server.port}`;
     environment = {
       SUPABASE_URL: url,
       SUPABASE_SECRET_KEYS: '{"default":"sb_secret_right"}',
-      KEYFRAME_REPLICATE_API_BASE_URL: replicate.apiUrl,
+      KEYFRAME_REPLICATE_API_BASE_URL: `${url}/v1`,
     };
   });
-  afterAll(async () => {
-    await project.stop();
-    await replicate.stop();
-  });
+  afterAll(() => server.stop());
 
   test("a schema that has drifted → its line, exit 1", async () => {
     const { code, said } = await run([], { ...environment, KEYFRAME_REPLICATE_API_TOKEN: "r8_right" });
@@ -69,64 +177,92 @@ describe("a project and a provider", () => {
     expect(said).toContain(
       'Wrong: video  kwaivgi/kling-v2.1  with resolution 1080p: input.mode: mode must be one of the following: "standard", "max"\n',
     );
-    expect(said).toContain(`1 finding in 2 rows of models, from the project ${environment.SUPABASE_URL}.\n`);
-    expect(paths.at(-1)).toMatch(
-      /^\/rest\/v1\/models\?select=step,model,controls,fixed,step_defaults\(step\)&order=step,position,model$/,
-    );
+    expect(said).toContain(`1 finding in 2 rows of models, from the project ${url}.\n`);
+    expect(said).toMatch(/google\/nano-banana \(default\) +Replicate, version [0-9a-f]{8} +fits/);
   });
 
-  test("a key that the project refuses → one line without the secret, exit 2", async () => {
-    const { code, said, error } = await run([], { ...environment, SUPABASE_SECRET_KEY: "sb_secret_wrong" });
-    const line = /refuses the key \(401\): it has to be the project's secret key\.\n$/;
-    expect([code, said, error]).toEqual([2, "", expect.stringMatching(line)]);
-    expect(error).not.toContain("_wrong");
-  });
-});
-
-test("a project whose table is empty → the check failed", async () => {
-  const { port, stop } = await serveHttp(async () => Response.json([]), 0);
-  const source = { from: "project", url: `http://127.0.0.1:${port}`, secretKey: "key" } as const;
-  await expect(readRows(source, new AbortController().signal)).rejects.toThrow(
-    `models has no rows in the project http://127.0.0.1:${port}.`,
-  );
-  await stop();
-});
-
-test("rows of a project that lack a column → the check failed", async () => {
-  const { fixed: _missing, ...row } = imageRow();
-  const answer = async () => Response.json([row]);
-  await expect(rowsFromProject("https://x.test", "key", answer)).rejects.toThrow("is SUPABASE_URL right?");
-});
-
-describe("which rows and schemas are compared", () => {
-  const read = (args: string[], environment: Record<string, string> = {}) =>
-    readArguments(args, (name) => environment[name]);
-  const project = {
-    SUPABASE_URL: "https://x.supabase.co/",
-    SUPABASE_SECRET_KEYS: '{"default":"sb_secret_x"}',
-  };
-
-  test.each<[string, Record<string, string>, object]>([
-    ["nothing", {}, { from: "migrations" }],
-    ["a project", project, { from: "project", url: "https://x.supabase.co", secretKey: "sb_secret_x" }],
-    ["a project without its key", { SUPABASE_URL: "https://x.supabase.co" }, { from: "migrations" }],
-  ])("%s → the rows of that", (_name, environment, rows) => {
-    expect(read([], environment).rows).toEqual(rows);
+  test.each([
+    ["sb_secret_wrong", "refuses the key (401): it has to be the project's secret key."],
+    ["sb_secret_empty", "models has no rows in the project"],
+    ["sb_secret_older", "answered with no rows of models: is SUPABASE_URL right?"],
+  ])("%s: rows that cannot be read → one line without the key, exit 2", async (SUPABASE_SECRET_KEY, line) => {
+    const { code, said, error } = await run([], { ...environment, SUPABASE_SECRET_KEY });
+    expect([code, said, error]).toEqual([2, "", expect.stringContaining(line)]);
+    expect(error).not.toContain("sb_secret");
   });
 
-  test("a token → what Replicate publishes; without one, the records", () => {
-    const token = { KEYFRAME_REPLICATE_API_TOKEN: "r8_x" };
-    expect(read([], token).provider).toEqual({ baseUrl: "https://api.replicate.com/v1", token: "r8_x" });
-    expect(read([]).provider).toBeUndefined();
+  const today = "2026-12-24";
+  const provider = (baseUrl: string, fetcher: typeof fetch = fetch) => ({
+    baseUrl,
+    token: "r8_secret",
+    fetch: fetcher,
   });
 
-  test.each<[string[], Record<string, string>, string]>([
-    [["--record"], {}, "--record reads from Replicate: set KEYFRAME_REPLICATE_API_TOKEN."],
-    [["--what"], {}, "--help lists what there is"],
-    [[], { SUPABASE_SECRET_KEYS: "hunter2" }, "SUPABASE_SECRET_KEYS is wrong (must be JSON)"],
-  ])("%j with %j → refused, without repeating a secret", (args, environment, message) => {
-    const refused = () => read(args, environment);
-    expect(refused).toThrow(message);
-    expect(refused).not.toThrow("hunter2");
+  test("a provider or a project that redirects → not followed: token and key stay with the host they are for", async () => {
+    const fetcher = fetchUntil(new AbortController().signal);
+    const check = runCheck({ rows: [imageRow()], today, provider: provider(`${url}/elsewhere/v1`, fetcher) });
+    await expect(check).rejects.toThrow("answered 302");
+    await expect(rowsFromProject(`${url}/elsewhere`, "sb_secret_right", fetcher)).rejects.toThrow("answered 302");
+    expect(paths.slice(-2)).toEqual([expect.stringMatching(/^\/elsewhere/), expect.stringMatching(/^\/elsewhere/)]);
+  });
+
+  test("a model that is gone, one without a version, a version of a community model → a finding each; that version's schema", async () => {
+    const gone = await runCheck({ rows: [imageRow({ model: "google/none" })], today, provider: provider(`${url}/v1`) });
+    expect(gone.findings).toMatchObject([{ refused: expect.stringContaining("Replicate has no such model (404)") }]);
+    const fetcher = async (address: RequestInfo | URL) =>
+      String(address).endsWith("/someone/banana/versions/8beff3369e81")
+        ? Response.json({ id: "8beff3369e81", openapi_schema: models["google/nano-banana"]?.openapi })
+        : Response.json({ latest_version: null });
+    const rows = [imageRow(), imageRow({ model: "someone/banana:8beff3369e81" })];
+    const { checked } = await runCheck({ rows, today, provider: provider("https://x.test", fetcher) });
+    expect(checked).toMatchObject([
+      { findings: [{ refused: expect.stringContaining("no published version") }] },
+      { origin: "Replicate, version 8beff336", findings: [] },
+    ]);
+  });
+
+  test.each<[string, Response | Error, string]>([
+    ["401", new Response("{}", { status: 401 }), "refuses the token (401): check KEYFRAME_REPLICATE_API_TOKEN"],
+    ["429", new Response("{}", { status: 429 }), "answered 429: try again later"],
+    ["a page instead of JSON", new Response("<html>"), "answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL"],
+    ["a schema without an input", Response.json({ latest_version: { id: "f", openapi_schema: {} } }), "cannot be read"],
+    ["no network", new TypeError("dns error"), "cannot be reached: dns error"],
+  ])("%s → the check failed, which is no finding; the token is not in the message", async (_name, answer, message) => {
+    const fetcher = async () => {
+      if (answer instanceof Error) throw answer;
+      return answer;
+    };
+    const failed = runCheck({ rows: [imageRow()], today, provider: provider("https://x.test", fetcher) });
+    await expect(failed).rejects.toThrow(message);
+    await expect(failed).rejects.not.toThrow("r8_secret");
+  });
+
+  test("--record → every model is written anew with its source, twice the same bytes", async () => {
+    const root = await Deno.makeTempDir({ prefix: "kf-models-check-" });
+    const folder = new URL(`file://${root}/`);
+    const kling = recordedFile("kwaivgi/kling-v2.1", folder);
+    try {
+      await Deno.mkdir(`${root}/kwaivgi`);
+      await Deno.copyFile(recordedFile("kwaivgi/kling-v2.1", recordedFolder), kling);
+      // The model of the row is new, the one that is recorded is in no row: both are written.
+      const options = { rows: [imageRow()], today, provider: provider(`${url}/v1`), folder, record: true };
+      await runCheck(options);
+      const first = readRecordedSchemas(folder);
+      expect(Object.keys(first)).toEqual(["google/nano-banana", "kwaivgi/kling-v2.1"]);
+      expect(first["kwaivgi/kling-v2.1"]).toMatchObject({
+        "x-source": {
+          how: "read from the provider",
+          from: expect.stringMatching(/^version [0-9a-f]{64}$/),
+          date: today,
+        },
+        components: { schemas: { mode: { enum: ["standard", "max"] } } },
+      });
+      expect(Object.keys(first["kwaivgi/kling-v2.1"]?.components.schemas ?? {})).not.toContain("PredictionRequest");
+      const bytes = await Deno.readTextFile(kling);
+      await runCheck(options);
+      expect(await Deno.readTextFile(kling)).toBe(bytes);
+    } finally {
+      await Deno.remove(root, { recursive: true });
+    }
   });
 });

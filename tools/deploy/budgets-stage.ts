@@ -4,49 +4,42 @@ import type { Deployment, Stage } from "./stage.ts";
 
 const micros = z.coerce.number().nullable();
 const row = z.object({ owner_day: micros, owner_month: micros, service_day: micros, service_month: micros });
-type Row = z.infer<typeof row>;
 
 const QUERY = `select owner_day_micros as owner_day, owner_month_micros as owner_month, service_day_micros as service_day,
   service_month_micros as service_month from keyframe_private.settings`;
+
+const NONE =
+  "none: users can spend without a limit. Set them with --user-budget 10 --service-budget 500 (dollars a month), or see docs/costs.md";
 
 /** Sets the monthly budgets that were asked for. One that is set stays. */
 export const budgetsStage: Stage = {
   name: "Budgets",
   plan: async (deployment) => {
     const { cli, found } = deployment;
-    const isThere = found.database?.schemas.includes("keyframe_private") ?? false;
-    const [now] = isThere ? await cli.query("reading the budgets", QUERY, row, "read") : [];
-    const kept = [
-      ...describe("for each user", now?.owner_day, now?.owner_month),
-      ...describe("for the service", now?.service_day, now?.service_month),
-    ];
-    const missing = missingOf(now, wantedOf(deployment, kept.length === 0));
-    const added = [
-      ...describe("for each user", undefined, missing.user),
-      ...describe("for the service", undefined, missing.service),
-    ];
+    const [now] = found.hasSettings ? await cli.query("reading the budgets", QUERY, row, "read") : [];
+    const user = [say(now?.owner_day, "a day for each user"), say(now?.owner_month, "a month for each user")].flat();
+    const service = [
+      say(now?.service_day, "a day for the service"),
+      say(now?.service_month, "a month for the service"),
+    ].flat();
+    const kept = [...user, ...service];
+    const wanted = wantedOf(deployment, kept.length === 0);
+    const missing: Budgets = {
+      user: user.length === 0 ? wanted.user : undefined,
+      service: service.length === 0 ? wanted.service : undefined,
+    };
+    const added = [say(missing.user, "a month for each user"), say(missing.service, "a month for the service")].flat();
     const says = [
       ...(kept.length > 0 ? [`kept: ${kept.join(", ")}`] : []),
       ...(added.length > 0 ? [`to set: ${added.join(", ")}`] : []),
     ].join("; ");
     if (added.length === 0) return { says: says || NONE };
-    return {
-      says,
-      apply: async () => {
-        await cli.query("setting the budgets", budgetSql(missing), z.unknown(), "write");
-        return "set; docs/costs.md says how to change them";
-      },
-    };
+    return { says, apply: () => cli.query("setting the budgets", budgetSql(missing), z.unknown(), "write") };
   },
 };
 
-const NONE =
-  "none: users can spend without a limit. Set them with --user-budget 10 --service-budget 500 (dollars a month), or see docs/costs.md";
-
-const describe = (whose: string, day?: number | null, month?: number | null): string[] => [
-  ...(typeof day === "number" ? [`${inDollars(day)} a day ${whose}`] : []),
-  ...(typeof month === "number" ? [`${inDollars(month)} a month ${whose}`] : []),
-];
+const say = (micros: number | null | undefined, of: string): string[] =>
+  typeof micros === "number" ? [`${inDollars(micros)} ${of}`] : [];
 
 /** What the command line says; without it a person is asked, if there is none yet. */
 function wantedOf({ settings, ask }: Deployment, isNone: boolean): Budgets {
@@ -61,8 +54,3 @@ function wantedOf({ settings, ask }: Deployment, isNone: boolean): Budgets {
   };
   return { user: askFor("for each user"), service: askFor("for all users together") };
 }
-
-const missingOf = (now: Row | undefined, { user, service }: Budgets): Budgets => ({
-  user: (now?.owner_day ?? now?.owner_month ?? null) === null ? user : undefined,
-  service: (now?.service_day ?? now?.service_month ?? null) === null ? service : undefined,
-});

@@ -2,14 +2,11 @@ import { z } from "zod";
 import { webhookSecret } from "../../shared/platform/environment.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
-import { type DatabaseState, readDatabase, readIdentity } from "./database-state.ts";
-import { readVersions } from "./function-stages.ts";
-import { compareMigrations, migrationDigest } from "./migrations.ts";
+import { migrationDigest } from "./migrations.ts";
 import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 
-const listed = z.object({
+const secretList = z.object({
   secrets: z.array(z.object({ name: z.string(), value: z.string() })),
   target: z.object({ project_name: z.string().optional() }).optional(),
 });
@@ -18,10 +15,9 @@ const listed = z.object({
 export const projectStage: Stage = {
   name: "Project",
   plan: async ({ cli, found, settings }) => {
-    const { secrets, target } = await cli.read("looking at the project", ["secrets", "list"], listed);
+    const { secrets, target } = await cli.read("looking at the project", ["secrets", "list"], secretList);
     for (const { name, value } of secrets) found.secretDigests.set(name, value);
-    const name = target?.project_name;
-    return { says: `${name === undefined ? "" : `${name}, `}${settings.projectUrl}` };
+    return { says: [target?.project_name, settings.projectUrl].filter(Boolean).join(", ") };
   },
 };
 
@@ -33,26 +29,23 @@ const keyed = z.object({ key: webhookSecret });
 export const replicateStage: Stage = {
   name: "Replicate",
   plan: async (deployment) => {
-    const { settings, found, keeper, progress } = deployment;
-    if (settings.replicate.token === undefined) {
-      const { secretDigests } = found;
-      if (secretDigests.has("KEYFRAME_REPLICATE_API_TOKEN") && secretDigests.has("KEYFRAME_REPLICATE_WEBHOOK_SECRET")) {
-        return { says: "the project keeps its token (KEYFRAME_REPLICATE_API_TOKEN is not set here)" };
-      }
-      throw new DeployError(
-        `Set KEYFRAME_REPLICATE_API_TOKEN: make a token at ${TOKENS_PAGE} and run the command again.`,
-      );
+    const { settings, found, keeper } = deployment;
+    if (settings.replicate.token !== undefined) {
+      found.signingSecret = keeper.add(await fetchSigningSecret(deployment, settings.replicate.token));
+      return { says: "the token is accepted, its signing secret is known" };
     }
-    found.signingSecret = keeper.add(
-      await progress.during("asking Replicate", fetchSigningSecret(deployment, settings.replicate.token)),
+    const names = ["KEYFRAME_REPLICATE_API_TOKEN", "KEYFRAME_REPLICATE_WEBHOOK_SECRET"];
+    if (names.every((name) => found.secretDigests.has(name))) {
+      return { says: "the project keeps its token (KEYFRAME_REPLICATE_API_TOKEN is not set here)" };
+    }
+    throw new DeployError(
+      `Set KEYFRAME_REPLICATE_API_TOKEN: make a token at ${TOKENS_PAGE} and run the command again.`,
     );
-    return { says: "the token is accepted, its signing secret is known" };
   },
 };
 
 async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token: string): Promise<string> {
-  const address = `${settings.replicate.baseUrl}/webhooks/default/secret`;
-  const response = await fetch(address, {
+  const response = await fetch(`${settings.replicate.baseUrl}/webhooks/default/secret`, {
     headers: { authorization: `Bearer ${token}` },
     signal: clock.timeout(TIMEOUT_MS),
   }).catch((error: unknown) => {
@@ -61,81 +54,104 @@ async function fetchSigningSecret({ settings, fetch, clock }: Deployment, token:
     );
   });
   const answer = keyed.safeParse(await response.json().catch(() => undefined));
-  if (response.status === 401 || response.status === 403) {
-    throw new DeployError(
-      `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`,
-    );
-  }
-  if (response.status === 429) {
-    throw new DeployError("Replicate limits this account's requests (HTTP 429): run the command again in a minute.");
-  }
   if (response.ok && answer.success) return answer.data.key;
   throw new DeployError(
-    `Replicate did not return its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again.`,
+    response.status === 401 || response.status === 403
+      ? `Replicate refuses KEYFRAME_REPLICATE_API_TOKEN (HTTP ${response.status}): make a new one at ${TOKENS_PAGE}.`
+      : `Replicate did not return its signing secret (HTTP ${response.status}): look at https://replicatestatus.com and run the command again in a minute.`,
   );
 }
 
+/** Unique among all databases: a database's name and its server's start time. */
+const IDENTITY = "select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as identity";
+const identity = z.object({ identity: z.string() });
+
+const TABLES = `select to_regclass('supabase_migrations.schema_migrations') is not null as history,
+  to_regclass('keyframe_private.installation') is not null as installation`;
+const tables = z.object({ history: z.boolean(), installation: z.boolean() });
+
+/** The digest is that of migrationDigest(). */
+const HISTORY = `select version::text, name::text, encode(sha256(convert_to(
+    btrim(regexp_replace(array_to_string(statements, ' '), '[; \\t\\r\\n]+', ' ', 'g'), ' '), 'UTF8')), 'hex') as digest
+  from supabase_migrations.schema_migrations order by version`;
+const applied = z.object({ version: z.string(), name: z.string().nullable(), digest: z.string().nullable() });
+
+const NOTED = "select distinct jsonb_object_keys(migrations::jsonb) as name from keyframe_private.installation";
+const noted = z.object({ name: z.string() });
+
 /**
  * Checks that the database is the project's, that our migrations in it are the first of this checkout's, statement for
- * statement, and that nothing of an app has a name of ours.
+ * statement, and that no function of an app has a name of ours.
  */
 export const databaseStage: Stage = {
   name: "Database",
   plan: async (deployment) => {
-    const [local, database] = await Promise.all([readMigrations(), readDatabase(deployment.cli)]);
-    deployment.found.database = database;
-    await refuseOtherDatabase(deployment, database.identity);
-    const files = local.map(({ version, name, text }) => [version, { name, digest: migrationDigest(text) }] as const);
-    const { pending, foreign, copied, tooLate, changed } = compareMigrations(new Map(files), database.migrations);
-    const newer = database.installed.filter((version) => isNewer(version, SCHEMA_VERSION));
-    const unknown = database.noted.filter((name) => !local.some((migration) => migration.name === name));
-    if (newer.length > 0) throw disagreement(`is of Keyframe ${newer.join(", ")}, this checkout of ${SCHEMA_VERSION}`);
-    if (copied.length > 0) {
+    const { cli, found } = deployment;
+    await refuseOtherDatabase(deployment);
+    const read = <T extends z.ZodType>(sql: string, row: T) =>
+      cli.query("reading what the database has", sql, row, "read");
+    const [has] = await read(TABLES, tables);
+    const there = has?.history ? await read(HISTORY, applied) : [];
+    const notes = has?.installation ? await read(NOTED, noted) : [];
+
+    const local = await readMigrations();
+    const ours = there.filter(({ version }) => local.some((file) => file.version === version));
+    const others = there.filter((migration) => !ours.includes(migration));
+    if (others.some(({ name }) => local.some((file) => name === `keyframe_${file.name}`))) {
       throw new DeployError(
         "Keyframe is in this project by an app's repository (npm run add): upgrade it there, and push its migrations from there.",
       );
     }
+    const unknown = notes.flatMap(({ name }) => (local.some((file) => file.name === name) ? [] : [name]));
     if (unknown.length > 0) throw disagreement(`has migrations that this checkout lacks (${unknown.join(", ")})`);
+    const digests = new Map(ours.map(({ version, digest }) => [version, digest]));
+    const changed = local.filter(
+      ({ version, text }) => digests.has(version) && digests.get(version) !== migrationDigest(text),
+    );
     if (changed.length > 0) {
-      const names = local.filter(({ version }) => changed.includes(version)).map(({ file }) => file);
-      throw disagreement(`was made by other statements than this checkout's (${names.join(", ")})`);
+      const files = changed.map(({ file }) => file).join(", ");
+      throw disagreement(`was made by other statements than this checkout's (${files})`);
     }
-    if (tooLate.length > 0) throw disagreement(`lacks migrations older than its newest (${tooLate.join(", ")})`);
-    const applied = local.length - pending.length;
-    if (applied === 0) await refuseTaken(deployment, database);
-    deployment.found.foreignMigrations = foreign;
-    const beside = foreign.length === 0 ? "" : `, beside ${foreign.length} of the app`;
-    return { says: `${applied} of ${local.length} migrations applied, as they are here${beside}` };
+    const newest = ours.at(-1)?.version ?? "";
+    const late = local.filter(({ version }) => version < newest && !digests.has(version));
+    if (late.length > 0) {
+      throw disagreement(`lacks migrations older than its newest (${late.map(({ version }) => version).join(", ")})`);
+    }
+    if (ours.length === 0) await refuseTakenFunctions(deployment);
+    found.applied = new Set(there.map(({ version }) => version));
+    found.foreign = others.map(({ version }) => version);
+    found.hasSettings = has?.installation ?? false;
+    const beside = others.length === 0 ? "" : `, beside ${others.length} of the app`;
+    return { says: `${ours.length} of ${local.length} migrations applied, as they are here${beside}` };
   },
 };
 
-const isNewer = (version: string, than: string) => version.localeCompare(than, "en", { numeric: true }) > 0;
+const disagreement = (what: string) =>
+  new DeployError(
+    `The database ${what}. Is it this project's, and is the checkout up to date? docs/upgrade.md says what to do.`,
+  );
 
-/** Before the first deployment, what has a name of ours is the app's: it would be replaced, or stop a migration halfway. */
-async function refuseTaken({ cli }: Deployment, { schemas, buckets }: DatabaseState): Promise<void> {
-  const deployed = await readVersions(cli);
-  const taken = [
-    ...FUNCTION_NAMES.filter((name) => deployed.has(name)).map((name) => `the function ${name}`),
-    ...schemas.filter((name) => name.startsWith("keyframe")).map((name) => `the schema ${name}`),
-    ...buckets.map((name) => `the bucket ${name}`),
-  ];
+const functionList = z.object({ functions: z.array(z.object({ slug: z.string() })) });
+
+/** Before the first deployment, a function that has a name of ours is the app's: it would be replaced. */
+async function refuseTakenFunctions({ cli }: Deployment): Promise<void> {
+  const { functions } = await cli.read("looking at the functions", ["functions", "list"], functionList);
+  const taken = FUNCTION_NAMES.filter((name) => functions.some(({ slug }) => slug === name));
   if (taken.length === 0) return;
+  const named = taken.map((name) => `the function ${name}`).join(", ");
   throw new DeployError(
-    `The project has ${taken.join(", ")} already, without a migration of Keyframe. Rename or remove them, or give Keyframe a project of its own. If only the function api is taken, install from the app's repository, under another name: npm run add -- <folder> --function-name <name>.`,
+    `The project has ${named} already, without a migration of Keyframe. Rename or remove them, or give Keyframe a project of its own. If only the function api is taken, install from the app's repository, under another name: npm run add -- <folder> --function-name <name>.`,
   );
 }
 
 /** Refuses another project's database, because everything else goes to the named project. */
-async function refuseOtherDatabase({ cli, settings }: Deployment, identity: string): Promise<void> {
-  const { database, project } = settings;
-  if (database === undefined || database.isNamed || (await readIdentity(cli, database)) === identity) return;
+async function refuseOtherDatabase({ cli, settings: { database, project } }: Deployment): Promise<void> {
+  if (database === undefined) return;
+  const doing = "asking which database SUPABASE_DB_URL leads to";
+  const [ours] = await cli.query(doing, IDENTITY, identity, "read");
+  const [given] = await cli.query(doing, IDENTITY, identity, "read", { at: database });
+  if (given !== undefined && given.identity === ours?.identity) return;
   throw new DeployError(
     `SUPABASE_DB_URL leads to another database than that of the project ${project}: the migrations would go there. Take the connection string from the project's page (Connect), or leave SUPABASE_DB_URL out.`,
-  );
-}
-
-function disagreement(what: string): DeployError {
-  return new DeployError(
-    `The database ${what}. Is it this project's, and is the checkout up to date? docs/upgrade.md says what to do.`,
   );
 }

@@ -28,40 +28,31 @@ export const configStage: Stage = {
   plan: async ({ cli }) => {
     const difference = await cli.read("comparing the settings", ["config", "diff"], compared);
     const declared = difference.changes.filter((change) => change.declared && change.class !== "remote_only");
+    let exposed: string[] | undefined;
     const changes = declared.flatMap((change) => {
       if (change.path.join(".") !== "api.schemas") return [change];
-      const exposed = schemas.parse(change.remote ?? []);
-      const missing = schemas.parse(change.local).filter((name) => !exposed.includes(name));
-      return missing.length === 0 ? [] : [{ ...change, local: [...exposed, ...missing] }];
+      const remote = schemas.parse(change.remote ?? []);
+      const missing = schemas.parse(change.local).filter((name) => !remote.includes(name));
+      if (missing.length === 0) return [];
+      exposed = [...remote, ...missing];
+      return [{ ...change, local: exposed }];
     });
     if (changes.length === 0) return { says: "every setting is as declared" };
-    const more = changes.map(
-      ({ path, remote, local }) => `${path.join(".")}: ${JSON.stringify(remote ?? null)} → ${JSON.stringify(local)}`,
-    );
     return {
       says: `${changes.length} of the project's settings to change`,
-      more,
-      apply: async () => {
-        const exposed = changes.find(({ path }) => path.join(".") === "api.schemas")?.local;
-        await withConfig(exposed === undefined ? [] : schemas.parse(exposed), (root) =>
-          cli.run("changing the settings", ["config", "push", "--yes"], { root }),
-        );
-        return "changed";
-      },
+      more: changes.map(
+        ({ path, remote, local }) => `${path.join(".")}: ${JSON.stringify(remote ?? null)} → ${JSON.stringify(local)}`,
+      ),
+      apply: () =>
+        inProject(async (root) => {
+          const path = join(root, "supabase/config.toml");
+          const config = await readFile(path, "utf8");
+          if (exposed) await writeFile(path, config.replace(/^schemas = .*$/m, `schemas = ${JSON.stringify(exposed)}`));
+          await cli.run("changing the settings", ["config", "push", "--yes"], { root });
+        }),
     };
   },
 };
-
-/** Runs something in a folder whose config.toml exposes these schemas; with none, config.toml is unchanged. */
-async function withConfig(exposed: string[], run: (root: string) => Promise<unknown>): Promise<void> {
-  await inProject(async (root) => {
-    const path = join(root, "supabase/config.toml");
-    const line = `schemas = ${JSON.stringify(exposed)}`;
-    const config = await readFile(path, "utf8");
-    await writeFile(path, exposed.length === 0 ? config : config.replace(/^schemas = .*$/m, line));
-    await run(root);
-  });
-}
 
 /** Runs something in a temporary folder that has this checkout's config.toml, for the CLI. */
 export async function inProject(run: (root: string) => Promise<unknown>): Promise<void> {

@@ -9,18 +9,12 @@ type DeployArguments = { project: string; dryRun: boolean; budgets: Budgets };
 
 /** Reads the command line. Throws one line that names what is wrong. */
 export function readDeployArguments(args: string[]): DeployArguments {
-  const {
-    project,
-    "dry-run": dryRun,
-    ...given
-  } = parseOptions({
-    args,
-    options: {
-      project: { type: "string" },
-      "dry-run": { type: "boolean", default: false },
-      ...BUDGET_OPTIONS,
-    },
-  }).values;
+  const options = {
+    project: { type: "string" },
+    "dry-run": { type: "boolean", default: false },
+    ...BUDGET_OPTIONS,
+  } as const;
+  const { project, "dry-run": dryRun, ...given } = parseOptions({ args, options }).values;
   if (project === undefined) throw new DeployError("Say which project: npm run deploy -- --project <ref>");
   if (!/^[a-z]{20}$/.test(project)) {
     throw new DeployError(
@@ -42,45 +36,40 @@ const OPTIONAL_SECRETS = [
 /** The functions' own checks: a variable that fails them would end a function at its start. */
 const SHAPES: Record<string, z.ZodType>[] = Object.values(functionEnvironments).map(({ shape }) => shape);
 
-export type DeploySettings = {
-  project: string;
-  dryRun: boolean;
-  budgets: Budgets;
+export type DeploySettings = DeployArguments & {
   /** The project's URL on the platform; kicks go there. */
   projectUrl: string;
   /** The URL for apps: a custom domain, or the same. */
   clientUrl: string;
   replicate: { token: string | undefined; baseUrl: string };
   /** Where the migrations go when the CLI cannot reach the database itself. */
-  database: GivenDatabase | undefined;
+  database: Database | undefined;
   optional: Record<string, string>;
 };
 
 /** Reads the environment. Throws one line that names a wrong variable, never its value. */
-export function readDeploySettings(
-  { project, dryRun, budgets }: DeployArguments,
-  environment: Record<string, string>,
-): DeploySettings {
+export function readDeploySettings(given: DeployArguments, environment: Record<string, string>): DeploySettings {
   const get = (name: string) => environment[name]?.trim() || undefined;
+  const checked = (name: string) => {
+    const value = get(name);
+    return value === undefined ? undefined : checkVariable(name, value);
+  };
   const optional: Record<string, string> = {};
   for (const name of OPTIONAL_SECRETS) {
-    const value = get(name);
-    if (value !== undefined) optional[name] = checkVariable(name, value);
+    const value = checked(name);
+    if (value !== undefined) optional[name] = value;
   }
-  const token = get("KEYFRAME_REPLICATE_API_TOKEN");
   const databaseUrl = get("SUPABASE_DB_URL");
-  const projectUrl = `https://${project}.supabase.co`;
+  const projectUrl = `https://${given.project}.supabase.co`;
   return {
-    project,
-    dryRun,
-    budgets,
+    ...given,
     projectUrl,
     clientUrl: optional.KEYFRAME_CLIENT_URL ?? projectUrl,
     replicate: {
-      token: token && checkVariable("KEYFRAME_REPLICATE_API_TOKEN", token),
+      token: checked("KEYFRAME_REPLICATE_API_TOKEN"),
       baseUrl: optional.KEYFRAME_REPLICATE_API_BASE_URL ?? "https://api.replicate.com/v1",
     },
-    database: databaseUrl === undefined ? undefined : readDatabaseUrl(databaseUrl, project),
+    database: databaseUrl === undefined ? undefined : readDatabaseUrl(databaseUrl),
     optional,
   };
 }
@@ -97,38 +86,16 @@ function checkVariable(name: string, value: string): string {
   return read;
 }
 
-type GivenDatabase = Database & {
-  /** Whether the URL itself names the project. Otherwise the database is asked. */
-  isNamed: boolean;
-};
-
-/** Reads SUPABASE_DB_URL. Throws one line without its value when it is invalid or another project's. */
-function readDatabaseUrl(text: string, project: string): GivenDatabase {
+/** The address without its password, which everybody could read in a command line. Throws one line without its value when it is invalid. */
+function readDatabaseUrl(text: string): Database {
   const url = URL.parse(text);
-  if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || /%(?![0-9a-f]{2})/i.test(text)) {
-    throw new DeployError(
-      "SUPABASE_DB_URL must be a connection string: postgresql://postgres.<ref>:<password>@<pooler>:5432/postgres (percent-encode the password).",
-    );
+  const isEncoded = !/%(?![0-9a-f]{2})/i.test(text);
+  if (url && /^postgres(ql)?:$/.test(url.protocol) && isEncoded && !url.searchParams.has("password")) {
+    const password = decodeURIComponent(url.password);
+    url.password = "";
+    return { url: url.href, password };
   }
-  if (url.searchParams.has("password")) {
-    throw new DeployError("SUPABASE_DB_URL holds its password as a parameter: put it behind the user's name.");
-  }
-  const named = projectOf(url);
-  if (named !== undefined && named !== project) {
-    throw new DeployError(
-      `SUPABASE_DB_URL is of the project ${named}, and --project says ${project}: its migrations would go there. Take the connection string from the page of ${project} (Connect), or leave SUPABASE_DB_URL out.`,
-    );
-  }
-  const password = decodeURIComponent(url.password);
-  url.password = "";
-  // A parameter may change the host.
-  return { url: url.href, password, isNamed: named === project && url.search === "" };
-}
-
-/** From db.<ref>.supabase.co, or postgres.<ref> at a pooler. */
-function projectOf({ hostname, username }: URL): string | undefined {
-  const host = hostname.toLowerCase();
-  const direct = /^db\.([a-z]{20})\.supabase\.co$/.exec(host);
-  const pooled = host.endsWith(".pooler.supabase.com") ? /\.([a-z]{20})$/.exec(decodeURIComponent(username)) : null;
-  return (direct ?? pooled)?.[1];
+  throw new DeployError(
+    "SUPABASE_DB_URL must be a connection string: postgresql://postgres.<ref>:<password>@<pooler>:5432/postgres (percent-encode the password).",
+  );
 }

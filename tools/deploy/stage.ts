@@ -1,5 +1,4 @@
-import type { DatabaseState } from "./database-state.ts";
-import type { Progress, SecretKeeper } from "./reporting.ts";
+import { DeployError, type SecretKeeper } from "./reporting.ts";
 import type { DeploySettings } from "./settings.ts";
 import type { SupabaseCli } from "./supabase-cli.ts";
 
@@ -8,10 +7,9 @@ export type Deployment = {
   settings: DeploySettings;
   cli: SupabaseCli;
   fetch: typeof fetch;
-  clock: Clock;
+  clock: { now(): number; sleep(ms: number): Promise<void>; timeout(ms: number): AbortSignal };
   /** Asks the person at the terminal; without one, nothing is asked. */
   ask?: ((question: string) => string | null) | undefined;
-  progress: Progress;
   keeper: SecretKeeper;
   /** Aborted by Ctrl-C. Programs and waits then end, and what is done is printed. */
   stop: AbortSignal;
@@ -19,20 +17,41 @@ export type Deployment = {
   found: {
     secretDigests: Map<string, string>;
     signingSecret?: string;
-    database?: DatabaseState;
-    /** Versions of the app's own migrations. */
-    foreignMigrations?: string[];
+    /** The versions of the migrations that the database has, the app's among them. */
+    applied?: Set<string>;
+    /** Those of the app. */
+    foreign?: string[];
+    hasSettings?: boolean;
     kickSecret?: string;
   };
 };
-
-type Clock = { now(): number; sleep(ms: number): Promise<void>; timeout(ms: number): AbortSignal };
 
 /** One part of a deployment: plans first, and changes only what differs. */
 export type Stage = {
   name: string;
   /** Only reads. `says` is one line, `more` adds details; without `apply` there is nothing to change. */
-  plan: (deployment: Deployment) => Promise<Plan>;
+  plan: (deployment: Deployment) => Promise<{ says: string; more?: string[]; apply?: () => Promise<unknown> }>;
 };
 
-type Plan = { says: string; more?: string[]; apply?: () => Promise<string> };
+/** Runs stages; a dry run only prints what each would change. Throws at the first failure. */
+export async function runStages(stages: Stage[], deployment: Deployment, print: (line: string) => void): Promise<void> {
+  const { settings, stop } = deployment;
+  const names = stages.map(({ name }) => name);
+  const width = Math.max(...names.map(({ length }) => length)) + 2;
+  for (const [index, { name, plan }] of stages.entries()) {
+    try {
+      const { says, more = [], apply } = await plan(deployment);
+      print(`  ${name.padEnd(width)}${says}`);
+      for (const line of more) print(`  ${"".padEnd(width)}  ${line}`);
+      if (!apply || settings.dryRun) continue;
+      await apply();
+      print(`  ${"".padEnd(width)}done`);
+    } catch (error) {
+      if (!(error instanceof DeployError) && !stop.aborted) throw error;
+      const why = error instanceof DeployError && !stop.aborted ? error.message : "It was stopped.";
+      const done = names.slice(0, index).join(", ") || "nothing";
+      const state = ` Done: ${done}. Not done: ${names.slice(index).join(", ")}. Continue with: npm run deploy -- --project ${settings.project}`;
+      throw new DeployError(`${name}: ${why}${settings.dryRun ? "" : state}`);
+    }
+  }
+}

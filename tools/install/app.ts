@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
-import { lstat, readFile, readlink, realpath, stat } from "node:fs/promises";
-import { isAbsolute, join, relative, sep } from "node:path";
+import { lstat, readFile, realpath } from "node:fs/promises";
+import { join, sep } from "node:path";
 import { sha256Hex } from "../deploy/migrations.ts";
 import { InstallError, listFiles, migrationName, readText, type Source } from "./source.ts";
 
@@ -18,19 +18,15 @@ export type InstallRecord = {
   version: string;
   /** The name of the API's function. */
   functionName: string;
-  /** Names of the copied migrations, without timestamp and prefix. */
+  /** Names of the copied migrations, without timestamp and prefix. While `add` writes: those that were there before it. */
   migrations: string[];
-  /** Path → SHA-256 of each copied file. */
-  files: Record<string, string>;
-  /** While `add` writes: what was there before it. A file may still be missing, or have one of these digests. */
-  unfinished?: { migrations: string[]; files: Record<string, string[]> };
+  /** Path → SHA-256 of each copied file. While `add` writes: of what was there before it, and of what comes. */
+  files: Record<string, string[]>;
 };
 
 /** The repository of an app: the folder that has `supabase` in it. */
 export type App = {
   folder: string;
-  /** Whole folders that are symbolic links, each with the folder of the app that it leads to. */
-  links: string[];
   config: string;
   record: InstallRecord | undefined;
   /** The files below supabase/functions. */
@@ -51,8 +47,7 @@ export async function readApp(folder: string, source: Source): Promise<App> {
       `There is no ${CONFIG} in ${folder}. Name the app's folder, or run \`supabase init\` there.`,
     );
   }
-  const links = await findFolderLinks(folder);
-  await refuseObstacles(folder, [CONFIG, `${MIGRATIONS}/any`]);
+  await refuseObstacles(folder, [CONFIG, `${MIGRATIONS}/any`, "supabase/functions/any"]);
   const record = await readRecord(folder);
   const names = new Set([...source.migrations.keys(), ...(record?.migrations ?? [])]);
   const copyName = (file: string) => /^keyframe_(.+)$/.exec(migrationName(file) ?? "")?.[1] ?? "";
@@ -61,29 +56,23 @@ export async function readApp(folder: string, source: Source): Promise<App> {
   const isRemoval = (file: string) => migrationName(file) === REMOVAL;
   const after = migrations.findLastIndex(isRemoval) + 1;
   const isCopy = (file: string) => names.has(copyName(file));
+  const installed = migrations.slice(after);
   return {
     folder,
-    links,
     config: await readConfig(folder),
     record,
     files: await listFiles(folder, "supabase/functions"),
     migrations,
-    copies: new Map(
-      migrations
-        .slice(after)
-        .filter(isCopy)
-        .map((file) => [copyName(file), file]),
-    ),
+    copies: new Map(installed.filter(isCopy).map((file) => [copyName(file), file])),
     removed: migrations.slice(0, after).filter((file) => isCopy(file) || isRemoval(file)),
-    own: migrations.slice(after).filter((file) => !isCopy(file)),
+    own: installed.filter((file) => !isCopy(file)),
   };
 }
 
 /** As it is: line ends and a byte order mark stay. */
 async function readConfig(folder: string): Promise<string> {
-  const bytes = await readFile(join(folder, CONFIG));
   try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await readFile(join(folder, CONFIG)));
   } catch {
     throw new InstallError(
       `${CONFIG} is not UTF-8, so nothing was changed: save it as UTF-8, and run the command again.`,
@@ -91,44 +80,13 @@ async function readConfig(folder: string): Promise<string> {
   }
 }
 
-/** These folders may be symbolic links. */
-const WHOLE = ["supabase", "supabase/functions", MIGRATIONS];
-
-/**
- * A whole folder may be a symbolic link, if it leads to another folder of the app: its version control shows each change. Refuses one that
- * leads elsewhere.
- */
-async function findFolderLinks(folder: string): Promise<string[]> {
-  const root = await realpath(folder);
-  const inside: string[] = [];
-  const refused: string[] = [];
-  for (const path of WHOLE) {
-    const target = await readlink(join(folder, path)).catch(() => undefined);
-    if (target === undefined) continue; // no link, or nothing
-    const real = await realpath(join(folder, path)).catch(() => undefined);
-    const place = relative(root, real ?? root);
-    if (place === "" || isAbsolute(place) || place.split(sep)[0] === "..") {
-      refused.push(`${path} → ${real ?? "nothing"}`);
-    } else inside.push(`${path} → ${place}`);
-  }
-  if (refused.length > 0) refuse(refused, "Put a folder there, or a link to a folder of the app.");
-  return inside;
-}
-
 async function readRecord(folder: string): Promise<InstallRecord | undefined> {
   if (!existsSync(join(folder, RECORD))) return undefined;
   try {
     const record = JSON.parse(await readText(folder, RECORD)) as InstallRecord;
-    const { unfinished = { migrations: [], files: {} } } = record;
-    const isWhole =
-      typeof record.version === "string" &&
-      typeof record.functionName === "string" &&
-      [record, unfinished].every(
-        ({ migrations, files }) => areTexts(migrations) && Object.keys(files).every(isCopied),
-      ) &&
-      areTexts(Object.values(record.files)) &&
-      Object.values(unfinished.files).every(areTexts);
-    if (isWhole) return record;
+    const { version, functionName, migrations, files } = record;
+    const areCopied = Object.entries(files).every(([path, digests]) => isInFunctions(path) && areTexts(digests));
+    if (areTexts([version, functionName]) && areTexts(migrations) && areCopied) return record;
   } catch {
     // Said below.
   }
@@ -141,58 +99,67 @@ const areTexts = (values: unknown): boolean =>
   Array.isArray(values) && values.every((value) => typeof value === "string");
 
 /** `remove` deletes these files, so a path may not lead out of the functions' folder. */
-const isCopied = (path: string): boolean => path.startsWith("supabase/functions/") && !path.split("/").includes("..");
+const isInFunctions = (path: string): boolean =>
+  path.startsWith("supabase/functions/") && !path.split("/").includes("..");
+
+/** These folders may be links to another folder of the app, whose version control then shows each change. */
+const MAY_BE_LINKS = ["supabase", "supabase/functions", MIGRATIONS];
 
 /**
- * Refuses what stands where these files or their folders belong: a symbolic link, because writing would change what is behind it, a file
- * in place of a folder, and a folder in place of a file.
+ * Refuses what stands where these files or their folders belong: a file in place of a folder, a folder in place of a file, and a link,
+ * because writing would change what is behind it.
  */
 export async function refuseObstacles(folder: string, files: Iterable<string>): Promise<void> {
-  const steps = new Map<string, "file" | "folder">();
+  const root = await realpath(folder);
+  const obstacles = new Map<string, string>();
   for (const file of files) {
     const parts = file.split("/");
-    for (let end = 1; end < parts.length; end++) steps.set(parts.slice(0, end).join("/"), "folder");
-    steps.set(file, "file");
+    for (const end of parts.keys()) {
+      const step = parts.slice(0, end + 1).join("/");
+      const isFolder = step !== file;
+      const found = await lstat(join(folder, step)).catch(() => undefined);
+      if (found?.isSymbolicLink()) {
+        const target = await realpath(join(folder, step)).catch(() => "nothing");
+        const isAllowed = MAY_BE_LINKS.includes(step) && target.startsWith(root + sep);
+        if (!isAllowed) obstacles.set(step, `a link to ${target}`);
+      } else if (found && found.isDirectory() !== isFolder) obstacles.set(step, isFolder ? "a file" : "a folder");
+    }
   }
-  const links: string[] = [];
-  const others: string[] = [];
-  for (const [step, wanted] of steps) {
-    const found = await (WHOLE.includes(step) ? stat : lstat)(join(folder, step)).catch(() => undefined);
-    if (found?.isSymbolicLink()) links.push(step);
-    else if (found && wanted === "file" && !found.isFile()) others.push(`${step} (a folder)`);
-    else if (found && wanted === "folder" && !found.isDirectory()) others.push(`${step} (a file)`);
-  }
-  if (links.length > 0) refuse(links, "Put a file or a folder of its own there.");
-  if (others.length > 0) {
-    throw new InstallError(
-      `Nothing was changed, because these stand where Keyframe's belong: ${others.join(", ")}. Rename or move them, and run the command again.`,
-    );
-  }
-}
-
-function refuse(links: string[], remedy: string): never {
+  if (obstacles.size === 0) return;
+  const named = [...obstacles].map(([step, what]) => `${step} (${what})`).join(", ");
   throw new InstallError(
-    `Nothing was changed, because these are symbolic links, and what they lead to would be changed: ${links.join(", ")}. ${remedy}`,
+    `Nothing was changed, because these stand where Keyframe's belong: ${named}. Rename or move them, and run the command again.`,
   );
 }
 
 /** Every file that a finished or unfinished `add` has copied. */
-export const copiedPaths = ({ record }: App): string[] => [
-  ...new Set([...Object.keys(record?.files ?? {}), ...Object.keys(record?.unfinished?.files ?? {})]),
-];
+export const copiedPaths = ({ record }: App): string[] => Object.keys(record?.files ?? {});
 
 /** The names of the migrations that were copied by the last `add` that ended. None once a removal comes after them: `add` copies anew. */
 export const migrationsBefore = ({ record, copies, removed }: App): string[] =>
-  copies.size === 0 && removed.length > 0 ? [] : (record?.unfinished?.migrations ?? record?.migrations ?? []);
+  copies.size === 0 && removed.length > 0 ? [] : (record?.migrations ?? []);
 
-/** Our files that were edited since they were copied. */
-export async function editedFiles(app: App): Promise<string[]> {
-  const { folder, record, files } = app;
+/** Those of these files that are there and are not what was copied. */
+export async function editedFiles({ folder, record, files }: App, paths: Iterable<string>): Promise<string[]> {
   const edited: string[] = [];
-  for (const path of copiedPaths(app)) {
+  for (const path of paths) {
     if (!files.includes(path)) continue;
-    const expected = [record?.files[path], ...(record?.unfinished?.files[path] ?? [])];
-    if (!expected.includes(sha256Hex(await readText(folder, path)))) edited.push(path);
+    const digest = sha256Hex(await readText(folder, path));
+    if (!record?.files[path]?.includes(digest)) edited.push(path);
   }
   return edited;
+}
+
+/** The versions of the next migrations: after now, and after the newest one, because `db push` refuses older ones. */
+export function* nextVersions({ migrations }: App, now: Date): Generator<string, never> {
+  const newest = migrations.at(-1)?.split("_")[0] ?? "";
+  const following = (version: string) => {
+    const next = String(BigInt(version) + 1n).padStart(version.length, "0");
+    // Files are ordered as text.
+    if (next.length === version.length) return next;
+    throw new InstallError(`The newest migration has the version ${newest}, and none can come after it: rename it.`);
+  };
+  let version = now.toISOString().replace(/\D/g, "").slice(0, -3);
+  if (version <= newest) version = following(newest);
+  for (; ; version = following(version)) yield version;
 }

@@ -8,16 +8,15 @@ import {
   editedFiles,
   migrationsBefore,
   MIGRATIONS,
+  nextVersions,
   RECORD,
   refuseObstacles,
   SHARED,
 } from "./app.ts";
 import { sha256Hex } from "../deploy/migrations.ts";
-import { type Changes, UNFINISHED } from "./apply-changes.ts";
+import type { Changes } from "./apply-changes.ts";
 import { addToConfig, parseConfig, removeFromConfig } from "./config-toml.ts";
-import { nextVersions } from "./migration-versions.ts";
-import { InstallError, listFiles, readText, type Source } from "./source.ts";
-import { namesInFile } from "./sql-names.ts";
+import { InstallError, readText, type Source } from "./source.ts";
 
 type AddOptions = { functionName: string | undefined; force: boolean; now: Date };
 
@@ -30,17 +29,13 @@ export async function planAdd(source: Source, app: App, { functionName, force, n
     Object.entries(source.functions).map(([name, settings]) => [named(name), rename(settings, name, named(name))]),
   );
 
-  const obsolete = copiedPaths(app).filter((path) => !files.has(path));
+  const copied = copiedPaths(app);
+  const obsolete = copied.filter((path) => !files.has(path));
   await refuseObstacles(app.folder, [...files.keys(), ...obsolete, RECORD, BACKUP]);
-  const squashed = app.record === undefined ? [] : await squashedInto(app);
-  const taken = [
-    ...(await takenFunctions(app, Object.keys(functions), files, source)),
-    // Once installed, the names are ours: a dump or a pull of the app repeats our SQL.
-    ...(app.record === undefined ? await takenNames(app, source) : []),
-  ];
+  const taken = takenNames(app, source, Object.keys(functions));
   if (taken.length > 0)
     throw new InstallError(`Nothing was written, because names are taken.\n- ${taken.join("\n- ")}`);
-  const edited = force ? [] : await editedFiles(app);
+  const edited = force ? [] : await editedFiles(app, new Set([...copied, ...files.keys()]));
   if (edited.length > 0) {
     throw new InstallError(
       `Edited since they were copied: ${edited.join(", ")}. Keep your changes elsewhere; --force replaces these files.`,
@@ -51,7 +46,7 @@ export async function planAdd(source: Source, app: App, { functionName, force, n
   for (const [path, text] of files) {
     if (!app.files.includes(path) || (await readText(app.folder, path)) !== text) write.set(path, text);
   }
-  for (const [path, text] of await newMigrations(source, app, squashed, now)) write.set(path, text);
+  for (const [path, text] of await newMigrations(source, app, now)) write.set(path, text);
   const config = addToConfig(app.config, { ...source, functions });
   if (config !== app.config) {
     if (!existsSync(join(app.folder, BACKUP))) write.set(BACKUP, app.config);
@@ -64,7 +59,7 @@ export async function planAdd(source: Source, app: App, { functionName, force, n
       version: source.version,
       functionName: apiName,
       migrations: [...source.migrations.keys()],
-      files: Object.fromEntries([...files].map(([path, text]) => [path, sha256Hex(text)])),
+      files: Object.fromEntries([...files].map(([path, text]) => [path, [sha256Hex(text)]])),
     },
   };
 }
@@ -88,78 +83,36 @@ const rename = (settings: Source["functions"][string], from: string, to: string)
     ]),
   );
 
-async function takenFunctions(
-  app: App,
-  names: string[],
-  files: Map<string, string>,
-  { schemas, functions }: Source,
-): Promise<string[]> {
-  const { folder, config, files: present } = app;
-  const declared = parseConfig(removeFromConfig(config, schemas)).functions ?? {};
-  const own = copiedPaths(app);
-  const taken: string[] = [];
-  for (const place of [...names.map((name) => `supabase/functions/${name}`), SHARED]) {
-    const name = place === SHARED ? undefined : place.slice("supabase/functions/".length);
-    const isOurs = own.some((path) => path.startsWith(`${place}/`));
-    let isTaken = name !== undefined && name in declared;
-    for (const path of isOurs ? [] : present.filter((file) => file.startsWith(`${place}/`))) {
-      if (path.endsWith(`/${UNFINISHED}`)) continue; // an `add` was killed before it had recorded anything
-      isTaken ||= !files.has(path) || files.get(path) !== (await readText(folder, path));
-    }
-    if (!isTaken) continue;
-    if (name === undefined) taken.push(`The folder ${SHARED} exists: move it.`);
-    else if (name in functions && name !== "api") taken.push(`The function ${name} exists: rename yours.`);
-    else taken.push(`The function ${name} exists: give Keyframe's another name with --function-name <name>.`);
+/** What the app has under our names. Schemas, and buckets that are not in config.toml, are refused by the first migration. */
+function takenNames(app: App, { schemas, functions }: Source, names: string[]): string[] {
+  const config = parseConfig(removeFromConfig(app.config, schemas));
+  const copied = copiedPaths(app);
+  const isTaken = (folder: string) => {
+    const has = (paths: string[]) => paths.some((path) => path === folder || path.startsWith(`${folder}/`));
+    return has(app.files) && !has(copied);
+  };
+  const taken = isTaken(SHARED) ? [`The folder ${SHARED} exists: move it.`] : [];
+  for (const name of names) {
+    if (!isTaken(`supabase/functions/${name}`) && !(name in (config.functions ?? {}))) continue;
+    const isFixed = name in functions && name !== "api";
+    const remedy = isFixed ? "rename yours" : "give Keyframe's another name with --function-name <name>";
+    taken.push(`The function ${name} exists: ${remedy}.`);
   }
-  return taken;
-}
-
-/** The app's own migrations that have ours in them, as `supabase migration squash` leaves them. */
-async function squashedInto({ folder, own }: App): Promise<string[]> {
-  const found: string[] = [];
-  for (const file of own) {
-    if ((await namesInFile(folder, MIGRATIONS, file)).schemas.has("keyframe_private")) found.push(file);
-  }
-  return found;
-}
-
-/** Schemas and buckets that the app's own SQL or config.toml names. Neither can have another name. */
-async function takenNames(app: App, { schemas }: Source): Promise<string[]> {
-  // A removal undoes what stands before it.
-  const undone = app.migrations.slice(0, app.migrations.indexOf(app.removed.at(-1) ?? "") + 1);
-  const ours = new Set([...app.copies.values(), ...undone].map((file) => `${MIGRATIONS}/${file}`));
-  const taken: string[] = [];
-  const buckets = ["projects", "keyframe-outputs"];
-  const say = (what: string, name: string, where: string) =>
+  for (const name of ["projects", "keyframe-outputs"]) {
+    if (!(name in (config.storage?.buckets ?? {}))) continue;
     taken.push(
-      `The ${what} ${name} is the app's (${where}) and Keyframe's cannot have another name: rename yours, or give Keyframe a project of its own (docs/deploy.md).`,
+      `The bucket ${name} is the app's (${CONFIG}) and Keyframe's cannot have another name: rename yours, or give Keyframe a project of its own (docs/deploy.md).`,
     );
-  // A database's own folder may be here, which only its server can read. A name that is not seen stops the first migration.
-  const files = await listFiles(app.folder, "supabase").catch(() => []);
-  // The migrations apart, because a list of files follows no link below its folder.
-  for (const path of new Set([...files, ...app.migrations.map((file) => `${MIGRATIONS}/${file}`)])) {
-    if (!path.endsWith(".sql") || ours.has(path)) continue;
-    const created = await namesInFile(app.folder, path);
-    for (const name of schemas.concat("keyframe_private")) if (created.schemas.has(name)) say("schema", name, path);
-    for (const name of buckets) if (created.buckets.has(name)) say("bucket", name, path);
   }
-  const declared = parseConfig(app.config).storage?.buckets ?? {};
-  for (const name of buckets) if (name in declared) say("bucket", name, CONFIG);
   return taken;
 }
 
 /** The migrations that the app lacks. Throws when a copy is not what it was copied from, or comes from a newer version. */
-async function newMigrations(
-  { migrations }: Source,
-  app: App,
-  squashed: string[],
-  now: Date,
-): Promise<[path: string, text: string][]> {
-  const unknown = [...app.copies.keys()].filter((name) => !migrations.has(name));
+async function newMigrations({ migrations }: Source, app: App, now: Date): Promise<[path: string, text: string][]> {
+  const unknown = [...app.copies].filter(([name]) => !migrations.has(name)).map(([, file]) => file);
   if (unknown.length > 0) {
-    const files = unknown.map((name) => app.copies.get(name)).join(", ");
     throw new InstallError(
-      `The app has migrations that this version lacks (${files}): use a newer version of Keyframe.`,
+      `The app has migrations that this version lacks (${unknown.join(", ")}): use a newer version of Keyframe.`,
     );
   }
   const changed: string[] = [];
@@ -171,13 +124,9 @@ async function newMigrations(
       `Migrations differ from this version's: ${changed.join(", ")}. An applied migration never changes: restore the copies. Before 0.1.0 Keyframe's own were edited in place: remove it, and add it again.`,
     );
   }
-  const copied = migrationsBefore(app);
-  const gone = copied.filter((name) => !app.copies.has(name));
-  // A squashed migration stands before the copies that are left, and replaces those before them.
-  const [firstLeft = ""] = app.copies.values();
-  const isSquashed = squashed.some((file) => firstLeft === "" || file < firstLeft);
-  const replaced = isSquashed ? copied.findIndex((name) => app.copies.has(name)) : 0;
-  const deleted = replaced < 0 ? [] : copied.slice(replaced).filter((name) => gone.includes(name));
+  const before = migrationsBefore(app);
+  const squashed = await squashedNames(app, before);
+  const deleted = before.filter((name) => !app.copies.has(name) && !squashed.includes(name));
   if (deleted.length > 0) {
     const files = deleted.map((name) => `…_keyframe_${name}.sql`).join(", ");
     throw new InstallError(
@@ -186,6 +135,20 @@ async function newMigrations(
   }
   const versions = nextVersions(app, now);
   return [...migrations]
-    .filter(([name]) => !app.copies.has(name) && !gone.includes(name))
+    .filter(([name]) => !app.copies.has(name) && !squashed.includes(name))
     .map(([name, text]) => [`${MIGRATIONS}/${versions.next().value}_keyframe_${name}.sql`, text]);
+}
+
+/** The copies before the first one that is left, when a migration of the app replaces them, as `supabase migration squash` writes it. */
+async function squashedNames({ folder, own, copies }: App, before: string[]): Promise<string[]> {
+  const left = before.findIndex((name) => copies.has(name));
+  const [firstLeft] = copies.values();
+  for (const file of own) {
+    if (firstLeft !== undefined && file > firstLeft) break;
+    const text = await readText(folder, MIGRATIONS, file);
+    if (/create schema (if not exists )?"?keyframe_private\b/i.test(text)) {
+      return left < 0 ? before : before.slice(0, left);
+    }
+  }
+  return [];
 }

@@ -8,16 +8,14 @@ import {
   editedFiles,
   migrationsBefore,
   MIGRATIONS,
+  nextVersions,
   RECORD,
   refuseObstacles,
   REMOVAL,
-  SHARED,
 } from "./app.ts";
-import { type Changes, UNFINISHED } from "./apply-changes.ts";
+import type { Changes } from "./apply-changes.ts";
 import { parseConfig, removeFromConfig } from "./config-toml.ts";
-import { nextVersions } from "./migration-versions.ts";
 import { InstallError, migrationName, readText, type Source } from "./source.ts";
-import { namesInFile } from "./sql-names.ts";
 
 type RemoveOptions = {
   force: boolean;
@@ -31,33 +29,34 @@ type RemoveOptions = {
  * migrations stay, because `supabase db push` refuses a database whose history the folder lacks.
  */
 export async function planRemove(source: Source, app: App, { force, now, drop }: RemoveOptions): Promise<Changes> {
+  const { folder, record } = app;
   const removeSql = removalSql(source, drop);
-  if (app.record === undefined) return await planRepeatedRemove(app, drop.length === 0 ? undefined : removeSql, now);
+  if (record === undefined) return await planRepeatedRemove(app, drop.length === 0 ? undefined : removeSql, now);
   const copied = copiedPaths(app);
-  await refuseObstacles(app.folder, [...copied, BACKUP]);
-  const edited = force ? [] : await editedFiles(app);
+  await refuseObstacles(folder, [...copied, BACKUP]);
+  const edited = force ? [] : await editedFiles(app, copied);
   if (edited.length > 0) {
     throw new InstallError(`Edited since they were copied: ${edited.join(", ")}. --force removes these files too.`);
   }
-  // Deno leaves them beside the deno.json of a function that it checked.
-  const locks = copied.flatMap((path) => (path.endsWith("/deno.json") ? [path.replace(/json$/, "lock")] : []));
-  const removal = `${MIGRATIONS}/${nextVersions(app, now).next().value}_${REMOVAL}.sql`;
   const config = removeFromConfig(app.config, source.schemas);
-  const left = parseConfig(config);
-  const names = Object.keys(source.functions).map((name) => (name === "api" ? app.record?.functionName : name) ?? name);
-  const ours = [
-    ...names.filter((name) => name in (left.functions ?? {})).map((name) => `[functions.${name}]`),
-    ...source.schemas.filter((name) => left.api?.schemas?.includes(name)),
+  const { functions = {}, api } = parseConfig(config);
+  const names = Object.keys(source.functions).map((name) => (name === "api" ? record.functionName : name));
+  const left = [
+    ...names.filter((name) => name in functions).map((name) => `[functions.${name}]`),
+    ...source.schemas.filter((name) => api?.schemas?.includes(name)),
   ];
-  if (ours.length > 0) {
+  if (left.length > 0) {
     throw new InstallError(
-      `Nothing was changed, because ${CONFIG} still names ${ours.join(", ")}, in a form that cannot be changed safely: take these out, and run the command again.`,
+      `Nothing was changed, because ${CONFIG} still names ${left.join(", ")}, in a form that cannot be changed safely: take these out, and run the command again.`,
     );
   }
+  // Deno leaves them beside the deno.json of a function that it checked.
+  const locks = copied.flatMap((path) => (path.endsWith("/deno.json") ? [path.replace(/json$/, "lock")] : []));
   const isRestored =
-    existsSync(join(app.folder, BACKUP)) && (await readText(app.folder, BACKUP)) === config.replaceAll("\r\n", "\n");
+    existsSync(join(folder, BACKUP)) && (await readText(folder, BACKUP)) === config.replaceAll("\r\n", "\n");
   // An interrupted `remove` has written the migration already, and an interrupted first `add` may have copied none.
   const hasCopies = app.copies.size > 0 || migrationsBefore(app).length > 0;
+  const removal = `${MIGRATIONS}/${nextVersions(app, now).next().value}_${REMOVAL}.sql`;
   return {
     write: new Map([...(hasCopies ? [[removal, removeSql] as const] : []), [CONFIG, config]]),
     remove: [...copied, ...locks, ...(isRestored ? [BACKUP] : []), RECORD],
@@ -68,9 +67,6 @@ export async function planRemove(source: Source, app: App, { force, now, drop }:
 async function planRepeatedRemove(app: App, sql: string | undefined, now: Date): Promise<Changes> {
   const { folder, copies, removed, own } = app;
   const last = removed.at(-1);
-  // An `add` was killed before it had recorded anything.
-  const begun = app.files.filter((path) => path === `${SHARED}/${UNFINISHED}`);
-  if (begun.length > 0) return { write: new Map(), remove: begun };
   if (copies.size > 0 || last === undefined) throw new InstallError(`Keyframe is not installed in ${folder}.`);
   // An interruption may have left two.
   const removals = removed.slice(removed.findLastIndex((file) => migrationName(file) !== REMOVAL) + 1);
@@ -94,30 +90,13 @@ export const removalSql = ({ removeSql }: Pick<Source, "removeSql">, drop: strin
 const quote = (name: string) => `'${name.replaceAll("'", "''")}'`;
 
 /** Removes the migrations too, once the removal is applied to every database of the app. */
-export async function planForget(
-  { folder, record, copies, removed, migrations }: App,
-  { schemas }: Source,
-  force: boolean,
-): Promise<Changes & { versions: string[] }> {
+export function planForget({ folder, record, copies, removed }: App): Changes & { versions: string[] } {
   if (record !== undefined || copies.size > 0) {
     throw new InstallError(
       "Keyframe is still installed: run `remove --yes`, push its migration to every database, then this.",
     );
   }
   if (removed.length === 0) throw new InstallError(`${folder} has no migrations of Keyframe.`);
-  const left: string[] = [];
-  for (const file of migrations) {
-    if (removed.includes(file)) continue;
-    const names = await namesInFile(folder, MIGRATIONS, file);
-    if (schemas.concat("keyframe_private").some((name) => names.schemas.has(name) || names.used.has(name))) {
-      left.push(`${MIGRATIONS}/${file}`);
-    }
-  }
-  if (left.length > 0 && !force) {
-    throw new InstallError(
-      `Nothing was changed, because migrations of yours create or use Keyframe's schemas, and without ours a new database would fail at them or get these schemas again: ${left.join(", ")}. Run \`supabase migration squash\`, which leaves neither, or take that SQL out of them, and run the command again; --force deletes ours all the same.`,
-    );
-  }
   return {
     write: new Map(),
     remove: removed.map((file) => `${MIGRATIONS}/${file}`),

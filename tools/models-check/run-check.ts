@@ -2,7 +2,7 @@ import { readRecordedSchemas, recordedFolder } from "../../local/simulator/model
 import { checkInput } from "../../local/simulator/check-input.ts";
 import { alignColumns } from "../sql/run-statements.ts";
 import { asksOf, completed, inputOf, type ModelRow } from "./row-inputs.ts";
-import { type Found, fromProvider, fromRecords, type Provider, recordSchema } from "./schemas.ts";
+import { type Found, ofProvider, ofRecord, type Provider, recordSchema } from "./schemas.ts";
 
 type CheckOptions = {
   rows: ModelRow[];
@@ -20,7 +20,7 @@ type Finding = { step: string; model: string; asked: string; refused: string };
 type Checked = { row: ModelRow; origin: string; findings: Finding[] };
 type CheckResult = { checked: Checked[]; findings: Finding[] };
 
-/** Compares every row with its model's schema. Throws CheckFailed when the provider cannot be asked. */
+/** Compares every row with its model's schema. Throws when the provider cannot be asked. */
 export async function runCheck({
   rows,
   provider,
@@ -31,9 +31,14 @@ export async function runCheck({
   const recorded = readRecordedSchemas(folder);
   const used = rows.map(({ model }) => model);
   const models = [...new Set(record ? [...used, ...Object.keys(recorded)] : used)].sort();
-  const found = provider ? await fromProvider(models, provider) : fromRecords(models, recorded);
+  const schemaOf = async (model: string) => (provider ? await ofProvider(model, provider) : ofRecord(recorded[model]));
+  const found = new Map(await Promise.all(models.map(async (model) => [model, await schemaOf(model)] as const)));
   const checked = rows.map((row) => checkOne(row, found.get(row.model)));
-  if (provider && record) await writeAll(found, provider, folder, today);
+  for (const [model, live] of record && provider ? found : []) {
+    if (!("schema" in live) || live.version === undefined) continue;
+    const url = `${provider?.baseUrl}/models/${model}`;
+    await recordSchema({ model, version: live.version, openapi: live.openapi, url, date: today }, folder);
+  }
   return { checked, findings: checked.flatMap(({ findings }) => findings) };
 }
 
@@ -56,14 +61,6 @@ function checkOne(row: ModelRow, found: Found | undefined): Checked {
   return { row, origin: found.origin, findings: [...findings.values()] };
 }
 
-async function writeAll(found: Map<string, Found>, { baseUrl }: Provider, folder: URL, date: string): Promise<void> {
-  for (const [model, live] of found) {
-    if (!("schema" in live) || live.version === undefined) continue;
-    const { version, openapi } = live;
-    await recordSchema({ model, version, openapi, url: `${baseUrl}/models/${model}`, date }, folder);
-  }
-}
-
 /** The printed report: a table, the findings, and the sum. */
 export function report({ checked, findings }: CheckResult, rowsFrom: string): string {
   const sum = `${checked.length} rows of models, from ${rowsFrom}`;
@@ -71,14 +68,10 @@ export function report({ checked, findings }: CheckResult, rowsFrom: string): st
     findings.length === 0
       ? `Every one fits its model's schema: ${sum}.`
       : `${findings.length} ${findings.length === 1 ? "finding" : "findings"} in ${sum}.`;
-  const blocks = [
-    table(checked),
-    findings
-      .map((finding) => `Wrong: ${finding.step}  ${finding.model}  with ${finding.asked}: ${finding.refused}`)
-      .join("\n"),
-    verdict,
-  ];
-  return blocks.filter((block) => block !== "").join("\n\n");
+  const wrong = findings.map(
+    ({ step, model, asked, refused }) => `Wrong: ${step}  ${model}  with ${asked}: ${refused}`,
+  );
+  return [table(checked), ...(wrong.length > 0 ? [wrong.join("\n")] : []), verdict].join("\n\n");
 }
 
 function table(checked: Checked[]): string {

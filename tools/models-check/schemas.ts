@@ -6,31 +6,18 @@ import {
   type RecordedSchema,
   sourceKinds,
 } from "../../local/simulator/model-schemas.ts";
-import { jsonText } from "../../shared/platform/environment.ts";
-import { CheckFailed, getText } from "./read-rows.ts";
+import { oneLine } from "../../local/stack/command-line.ts";
 
 /** A model's schema and its origin, or why there is none and what to do. */
 export type Found = { schema: InputSchema; origin: string; version?: string; openapi: unknown } | { missing: string };
 
-/** The recorded schema of each model. */
-export function fromRecords(models: string[], recorded: Record<string, RecordedSchema>): Map<string, Found> {
-  return new Map(models.map((model) => [model, ofRecord(recorded[model])]));
-}
-
-function ofRecord(openapi: RecordedSchema | undefined): Found {
+/** A model's recorded schema. */
+export function ofRecord(openapi: RecordedSchema | undefined): Found {
   if (openapi === undefined) {
     return { missing: "no schema of it is recorded. Set KEYFRAME_REPLICATE_API_TOKEN to ask Replicate." };
   }
   const { how, date } = openapi["x-source"];
   return { schema: readInputSchema(openapi), origin: `recorded ${date}, ${how}`, openapi };
-}
-
-/** The published schema of each model. Throws CheckFailed when the provider cannot be asked. */
-export async function fromProvider(models: string[], provider: Provider): Promise<Map<string, Found>> {
-  const found = await Promise.all(
-    models.map(async (model): Promise<[string, Found]> => [model, await ofProvider(model, provider)]),
-  );
-  return new Map(found);
 }
 
 const version = z.object({ id: z.string(), openapi_schema: z.record(z.string(), z.unknown()) });
@@ -42,25 +29,28 @@ const published = z.union([
 
 export type Provider = { baseUrl: string; token: string; fetch: typeof fetch };
 
-/** Asks the provider for a model. Throws CheckFailed; the message never holds the token. */
-async function ofProvider(model: string, { baseUrl, token, fetch }: Provider): Promise<Found> {
-  const url = `${baseUrl.replace(/\/+$/, "")}/models/${model.replace(":", "/versions/")}`;
-  const { status, text } = await getText(url, { authorization: `Bearer ${token}` }, fetch);
+/** A model's published schema. Throws one line without the token when the provider cannot be asked. */
+export async function ofProvider(model: string, { baseUrl, token, fetch }: Provider): Promise<Found> {
+  const url = `${baseUrl}/models/${model.replace(":", "/versions/")}`;
+  const response = await fetch(url, { headers: { authorization: `Bearer ${token}` } }).catch((error) => {
+    throw new Error(`${url} cannot be reached: ${oneLine(error)}`);
+  });
+  const { status } = response;
+  const body: unknown = await response.json().catch(() => undefined);
   if (status === 404) return { missing: "Replicate has no such model (404). Correct its name, or take the row out." };
   if (status === 401 || status === 403) {
-    throw new CheckFailed(`Replicate refuses the token (${status}): check KEYFRAME_REPLICATE_API_TOKEN.`);
+    throw new Error(`Replicate refuses the token (${status}): check KEYFRAME_REPLICATE_API_TOKEN.`);
   }
-  if (status !== 200) throw new CheckFailed(`${url} answered ${status}: try again later.`);
-  const parsed = jsonText.pipe(published).safeParse(text);
-  if (!parsed.success)
-    throw new CheckFailed(`${url} answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL right?`);
+  if (status !== 200) throw new Error(`${url} answered ${status}: try again later.`);
+  const parsed = published.safeParse(body);
+  if (!parsed.success) throw new Error(`${url} answered with no model: is KEYFRAME_REPLICATE_API_BASE_URL right?`);
   const { latest_version: latest } = parsed.data;
   if (!latest) return { missing: "the model has no published version. Use another model." };
   const { id, openapi_schema: openapi } = latest;
   try {
     return { schema: readInputSchema(openapi), origin: `Replicate, version ${id.slice(0, 8)}`, version: id, openapi };
   } catch (error) {
-    throw new CheckFailed(`What Replicate publishes of ${model} cannot be read: ${String(error)}`);
+    throw new Error(`What Replicate publishes of ${model} cannot be read: ${String(error)}`);
   }
 }
 

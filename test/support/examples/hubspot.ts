@@ -5,7 +5,7 @@ type Kind = "contacts" | "deals";
 export type HubSpotRequest = { method: string; path: string; body: string };
 
 /** Instead of the ordinary answer: a refusal, nothing being done; or the work is done and its answer is lost. */
-export type Whim = { refuse: number; headers?: Record<string, string> } | "lose the answer" | undefined;
+type Whim = { refuse: number; headers?: Record<string, string> } | "lose the answer" | undefined;
 
 export type HubSpotObject = { id: string; properties: Record<string, string>; contacts: string[] };
 
@@ -26,7 +26,7 @@ export async function startHubSpot() {
     for (const name of OWN[kind]) properties[kind].set(name, { isUnique: false });
   const requests: HubSpotRequest[] = [];
   let conflictStatus: 400 | 409 = 409;
-  let whim: (request: HubSpotRequest) => Whim = () => undefined;
+  let whim: (request: HubSpotRequest) => Whim | Promise<Whim> = () => undefined;
   let lastId = 100;
 
   const refuse = (status: number, message: string, category = "VALIDATION_ERROR", headers = {}) =>
@@ -65,9 +65,11 @@ export async function startHubSpot() {
     const wrong = Object.keys(given).find((name) => !properties[kind].has(name));
     if (wrong !== undefined) return refuse(400, `Property "${wrong}" does not exist`);
     if (key === undefined) return create(kind, given, associations);
-    const idProperty = url.searchParams.get("idProperty") ?? "";
-    if (!isUnique(kind, idProperty)) return refuse(400, `${idProperty} is not a unique property`);
-    const found = objects[kind].find((one) => one.properties[idProperty] === decodeURIComponent(key));
+    const idProperty = url.searchParams.get("idProperty");
+    if (idProperty !== null && !isUnique(kind, idProperty))
+      return refuse(400, `${idProperty} is not a unique property`);
+    const wanted = decodeURIComponent(key);
+    const found = objects[kind].find((one) => (idProperty === null ? one.id : one.properties[idProperty]) === wanted);
     if (!found) return refuse(404, "resource not found", "OBJECT_NOT_FOUND");
     if (request.method === "PATCH") Object.assign(found.properties, given);
     return Response.json(found);
@@ -77,7 +79,7 @@ export async function startHubSpot() {
     const { pathname, search } = new URL(incoming.url);
     const request = { method: incoming.method, path: pathname + search, body: await incoming.text() };
     requests.push(request);
-    const mood = whim(request);
+    const mood = await whim(request);
     if (typeof mood === "object") return refuse(mood.refuse, "not now", "RATE_LIMITS", mood.headers);
     const done = answer(request, incoming.headers.get("authorization"));
     if (mood === "lose the answer") connection.drop();
@@ -89,8 +91,8 @@ export async function startHubSpot() {
     objects,
     /** Every request, oldest first. */
     requests: requests as readonly HubSpotRequest[],
-    /** Every further request is answered so. */
-    behave(next: (request: HubSpotRequest) => Whim) {
+    /** Every further request is answered so, perhaps later. */
+    behave(next: typeof whim) {
       whim = next;
     },
     /** Removes all objects and requests, and answers in the ordinary way; a second object of a unique value gets this status. */

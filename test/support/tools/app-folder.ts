@@ -1,10 +1,10 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, beforeEach } from "vitest";
 import { PROJECT_ROOT } from "../../../local/stack/project-root.ts";
 import { readApp } from "../../../tools/install/app.ts";
-import { applyChanges, type Changes, type Disk } from "../../../tools/install/apply-changes.ts";
+import { applyChanges, type Changes } from "../../../tools/install/apply-changes.ts";
 import { planAdd } from "../../../tools/install/plan-add.ts";
 import { planForget, planRemove } from "../../../tools/install/plan-remove.ts";
 import { readSource, type Source } from "../../../tools/install/source.ts";
@@ -56,18 +56,20 @@ export async function put(root: string, path: string, text: string): Promise<voi
   await writeFile(join(root, path), text);
 }
 
-export async function add(source: Source, disk?: Disk, at = folder): Promise<void> {
-  const app = await readApp(at, source);
-  await applyChanges(app, await planAdd(source, app, { functionName: undefined, force: false, now }), disk);
+type OnChange = Parameters<typeof applyChanges>[2];
+
+export async function add(source: Source, onChange?: OnChange): Promise<void> {
+  const app = await readApp(folder, source);
+  await applyChanges(app, await planAdd(source, app, { functionName: undefined, force: false, now }), onChange);
 }
 
-export async function remove(source: Source, disk?: Disk, at = folder, drop: string[] = []): Promise<void> {
-  const app = await readApp(at, source);
-  await applyChanges(app, await planRemove(source, app, { force: false, now, drop }), disk);
+export async function remove(source: Source, onChange?: OnChange, drop: string[] = []): Promise<void> {
+  const app = await readApp(folder, source);
+  await applyChanges(app, await planRemove(source, app, { force: false, now, drop }), onChange);
 }
 
-export async function forget(force = false): Promise<Changes & { versions: string[] }> {
-  return await planForget(await readApp(folder, version1), version1, force);
+export async function forget(): Promise<Changes & { versions: string[] }> {
+  return planForget(await readApp(folder, version1));
 }
 
 /** Path → text of every file; migrations without their time, which an interruption may make later. */
@@ -83,30 +85,13 @@ export async function files(at = folder): Promise<[path: string, text: string][]
   return (await Promise.all(read)).sort(([a], [b]) => (a < b ? -1 : 1));
 }
 
-/** A disk that is full after this many changes: the next write leaves half a file under its unfinished name. */
-export function fullAfter(changes: number): { disk: Disk; isUsed: () => boolean } {
+/** A disk that is full after this many changes. */
+export function fullAfter(changes: number): { onChange: () => void; isUsed: () => boolean } {
   let left = changes;
-  let used = false;
-  const count = () => {
-    if (left-- > 0) return;
-    used = true;
-    throw new Error("ENOSPC: no space left on device");
-  };
   return {
-    isUsed: () => used,
-    disk: {
-      write: async (path, text) => {
-        const unfinished = join(dirname(path), ".keyframe-unfinished");
-        await mkdir(dirname(path), { recursive: true });
-        await writeFile(unfinished, text.slice(0, text.length / 2));
-        count();
-        await writeFile(unfinished, text);
-        await rename(unfinished, path);
-      },
-      remove: async (path) => {
-        count();
-        await rm(path, { force: true });
-      },
+    isUsed: () => left < 0,
+    onChange: () => {
+      if (left-- <= 0) throw new Error("ENOSPC: no space left on device");
     },
   };
 }

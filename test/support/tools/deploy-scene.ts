@@ -5,9 +5,9 @@ import postgres from "postgres";
 import { z } from "zod";
 import type { Budgets } from "../../../tools/budgets.ts";
 import { readDeploySettings } from "../../../tools/deploy/settings.ts";
-import { runDeployment } from "../../../tools/deploy/run-deployment.ts";
-import { createSecretKeeper, DeployError, type Progress } from "../../../tools/deploy/reporting.ts";
-import type { Deployment, Stage } from "../../../tools/deploy/stage.ts";
+import { createSecretKeeper, DeployError } from "../../../tools/deploy/reporting.ts";
+import { type Deployment, runStages, type Stage } from "../../../tools/deploy/stage.ts";
+import { STAGES } from "../../../tools/deploy/stages.ts";
 import { createSupabaseCli, type SupabaseCli } from "../../../tools/deploy/supabase-cli.ts";
 import { runPgNetWorker } from "../../../local/extensions/pg-net-worker.ts";
 import { installExtensions } from "../../../local/extensions/install-extensions.ts";
@@ -35,25 +35,20 @@ export type DeployScene = {
    * Takes some of the stages, or all, in this process, and returns what was printed; throws what the command would print.
    * Queries go to the platform without the CLI, which takes most of a second to start.
    */
-  take(
-    stages?: Stage[],
-    environment?: Record<string, string>,
-    clock?: Deployment["clock"],
-    more?: More,
-  ): Promise<string>;
+  take(stages?: Stage[], environment?: Record<string, string>, more?: More): Promise<string>;
   stop(): Promise<void>;
 };
 
-/** Of the command line. */
-type More = Partial<Pick<Deployment, "ask" | "stop"> & { budgets: Budgets; dryRun: boolean }>;
+type More = Partial<Pick<Deployment, "ask" | "stop">> & {
+  budgets?: Budgets;
+  dryRun?: boolean;
+  clock?: Partial<Deployment["clock"]>;
+};
 
 const PASSWORD = "of-the-database";
 
-/** Of a test, which waits in silence. */
-export const silent: Progress = { during: (_doing, work) => work };
-
 /** Pauses pass at once. */
-export function hastyClock() {
+function hastyClock() {
   let now = 0;
   return {
     now: () => now,
@@ -152,10 +147,8 @@ export async function openDeployScene(): Promise<DeployScene> {
     login,
     start: (args = [], environment = {}) =>
       runCommand("tools/deploy.ts", ["--project", PROJECT, ...args], { ...usual, ...environment }),
-    take: (stages, environment, clock, more) => {
-      const set = withoutEmpty({ ...usual, SUPABASE_DB_URL: "", ...environment });
-      return takeStages(stages, platform, set, clock, more);
-    },
+    take: (stages, environment, more) =>
+      takeStages(stages, platform, withoutEmpty({ ...usual, SUPABASE_DB_URL: "", ...environment }), more),
     stop: async () => {
       stopSending.abort();
       await sending;
@@ -192,27 +185,25 @@ export async function makeDeployed({ sql, databaseUrl, platform, login }: Deploy
 
 /** Takes some of the stages, or all, in this process. Pauses pass at once unless the clock says otherwise. */
 async function takeStages(
-  stages: Stage[] | undefined,
+  stages: Stage[] = STAGES,
   platform: DeployPlatform,
   environment: Record<string, string>,
-  clock: Deployment["clock"] = hastyClock(),
-  { ask, stop, budgets = { user: undefined, service: undefined }, dryRun = false }: More = {},
+  { ask, stop = new AbortController().signal, budgets, dryRun = false, clock }: More = {},
 ): Promise<string> {
-  const given = { project: PROJECT, dryRun, budgets } as const;
+  const given = { project: PROJECT, dryRun, budgets: budgets ?? { user: undefined, service: undefined } };
   const keeper = createSecretKeeper();
   const printed: string[] = [];
   const deployment = {
     settings: readDeploySettings(given, environment),
-    cli: withDirectQueries(createSupabaseCli(PROJECT, environment, silent, PROJECT_ROOT, stop), platform),
+    cli: withDirectQueries(createSupabaseCli(PROJECT, environment, PROJECT_ROOT, stop), platform),
     fetch,
-    clock,
+    clock: { ...hastyClock(), ...clock },
     ask,
-    progress: silent,
     keeper,
-    stop: stop ?? new AbortController().signal,
+    stop,
     found: { secretDigests: new Map<string, string>() },
   };
-  await runDeployment(deployment, (line) => printed.push(keeper.hide(line)), stages);
+  await runStages(stages, deployment, (line) => printed.push(keeper.hide(line)));
   return printed.join("\n");
 }
 
