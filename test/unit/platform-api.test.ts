@@ -135,27 +135,6 @@ describe("REST", () => {
     await platform.migrate`create function public.changing(n int) returns jsonb language sql as 'select jsonb_build_object(''n'', n)'`;
     await expect.poll(ask, { timeout: 20_000 }).toEqual([[{ id: 1, title: "new" }], { n: 7 }]);
   });
-
-  test("a schema that came without a notice, as of a restored dump → is there at the next request", async () => {
-    const service = platform.client(SECRET_KEY);
-    const call = async () => (await service.rpc("restored")).error?.code;
-    const read = async () => (await service.from("restored_rows").select()).error?.code;
-    const triggers = (state: string) =>
-      platform.admin.unsafe(
-        `alter event trigger pgrst_ddl_watch ${state}; alter event trigger pgrst_drop_watch ${state}`,
-      );
-    await triggers("disable");
-    try {
-      await expect.poll(call, { timeout: 20_000 }).toBe("PGRST202");
-      expect(await read()).toBe("PGRST205");
-      await platform.migrate`create function public.restored() returns int language sql as 'select 1'`;
-      await platform.migrate`create table public.restored_rows (id int primary key)`;
-      await expect.poll(call, { timeout: 20_000 }).toBeUndefined();
-      await expect.poll(read, { timeout: 20_000 }).toBeUndefined();
-    } finally {
-      await triggers("enable");
-    }
-  });
 });
 
 test("a function that does not run → 503 BOOT_ERROR, one that there is not → 404, as hosted", async () => {
