@@ -2,7 +2,6 @@ import { Buffer } from "node:buffer";
 import { errors, jwtVerify } from "jose";
 import { z } from "zod";
 import type { Lite } from "./create-lite.ts";
-import { DatabaseUnavailable } from "./platform-connection.ts";
 import { storageRequest } from "./storage-files.ts";
 import { inOrder, plainUpload, uploadBucket } from "./storage-upload.ts";
 
@@ -46,6 +45,9 @@ export async function callStorage(
     if (fault) return refuse("400", "InvalidJWT", fault);
   }
 
+  if (method === "POST" && /^\/object\/sign\/[^/]+\/?$/.test(path))
+    return await signMany(request, headers, target, lite);
+
   const bucketId = uploadBucket(method, path);
   const maxBytes = bucketId === undefined ? undefined : ((await lite.fileSizeLimit(bucketId)) ?? DEFAULT_MAX_BYTES);
   const body = bucketId === undefined ? request.body : await plainUpload(request.body, headers);
@@ -68,7 +70,8 @@ export async function callStorage(
     await lite.setUserMetadata(Id, jsonOf(metadata));
   }
   if (response.headers.has("accept-ranges")) return finishFile(response, request, url);
-  return isSigned && method === "POST" && response.ok ? renameSignedUrls(await response.json()) : response;
+  if (!isSigned || method !== "POST" || !response.ok) return response;
+  return Response.json({ signedURL: await signedUrlOf(response) });
 }
 
 const uploadSchema = z.object({ Id: z.string() });
@@ -94,21 +97,37 @@ async function signatureFault(token: string | null, secret: Uint8Array): Promise
   }
 }
 
-const one = z.object({ signedUrl: z.string() });
-const many = z.array(one.extend({ path: z.string(), error: z.string().nullable() }));
+const signed = z.object({ signedUrl: z.string() });
 
-/** lite's JSON for signed URLs, with the hosted Storage's name and relative to `/storage/v1`, as storage-js expects it. */
-function renameSignedUrls(body: unknown): Response {
-  const renamed = ({ signedUrl }: z.infer<typeof one>) => signedUrl.replace(PREFIX, "");
-  if (!Array.isArray(body)) return Response.json({ signedURL: renamed(one.parse(body)) });
-  return Response.json(
-    many.parse(body).map(({ path, error, ...signed }) => {
-      if (error === null) return { path, error, signedURL: renamed(signed) };
-      // lite has caught every error, also that of a lost connection.
-      if (!/not found/i.test(error)) throw new DatabaseUnavailable(error);
-      return { path, error: "Either the object does not exist or you do not have access to it", signedURL: null };
-    }),
-  );
+/** lite's JSON for a signed URL, with the hosted Storage's name and relative to `/storage/v1`, as storage-js expects it. */
+async function signedUrlOf(response: Response): Promise<string | null> {
+  const { data } = signed.safeParse(await response.json());
+  return data ? data.signedUrl.replace(PREFIX, "") : null;
+}
+
+const manySchema = z.object({ expiresIn: z.number(), paths: z.array(z.string()) });
+/** Fewer than lite's connections, so that other requests are not blocked. */
+const AT_ONCE = 4;
+
+/** Signs several files of a bucket, each by its own request, because lite does not serve this route. */
+async function signMany(request: Request, headers: Headers, url: URL, lite: Lite): Promise<Response> {
+  const wanted = manySchema.safeParse(await request.json().catch(() => null));
+  if (!wanted.success) return refuse("400", "Error", z.prettifyError(wanted.error));
+  const { expiresIn, paths } = wanted.data;
+  headers.delete("content-length");
+  const sign = async (path: string) => {
+    const body = JSON.stringify({ expiresIn });
+    const target = `${url.origin}${url.pathname.replace(/\/$/, "")}/${path}`;
+    const signedURL = await signedUrlOf(await lite.fetch(new Request(target, { method: "POST", headers, body })));
+    // As hosted, for a file that there is not, and one that the caller may not read.
+    const error = signedURL === null ? "Either the object does not exist or you do not have access to it" : null;
+    return { path, error, signedURL };
+  };
+  const answers = [];
+  for (let at = 0; at < paths.length; at += AT_ONCE) {
+    answers.push(...(await Promise.all(paths.slice(at, at + AT_ONCE).map(sign))));
+  }
+  return Response.json(answers);
 }
 
 /**
