@@ -26,10 +26,11 @@ export function createFunctionsRoute(functions: Record<string, string>, publicUr
     // Otherwise fetch asks for a compressed response, which the function then compresses in vain.
     "accept-encoding": "identity",
   };
-  const passOn = (request: Request) => {
-    request.headers.delete("host");
-    for (const [name, value] of Object.entries(ownHeaders)) request.headers.set(name, value);
-    return fetch(request);
+  // Not the request itself: fetch would send its body without its Content-Length, by which a function refuses a large one at once.
+  const passOn = ({ url, method, headers, body, signal }: Request) => {
+    headers.delete("host");
+    for (const [name, value] of Object.entries(ownHeaders)) headers.set(name, value);
+    return fetch(url, { method, headers, body, signal, redirect: "manual" });
   };
   return async (request, url) => {
     const path = url.pathname.slice("/functions/v1".length);
@@ -37,7 +38,7 @@ export function createFunctionsRoute(functions: Record<string, string>, publicUr
     const base = Object.hasOwn(functions, name) ? functions[name] : undefined;
     if (base === undefined) return refuse(404, "NOT_FOUND", "Requested function was not found");
     const target = base + path + url.search;
-    const answer = proxy(target, { raw: request, redirect: "manual", customFetch: passOn }).catch((error: unknown) => {
+    const answer = proxy(target, { raw: request, customFetch: passOn }).catch((error: unknown) => {
       // The client has disconnected.
       if (request.signal.aborted) return new Response(null, { status: 499 });
       log("warn", "function does not answer", { function: name, error: String(error) });
