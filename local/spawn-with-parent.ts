@@ -1,3 +1,6 @@
+import { createInterface } from "node:readline";
+import { Readable } from "node:stream";
+
 /**
  * Becomes the program, and leaves a second shell that reads the pipe which only the parent holds. The pipe closes when the parent
  * ends in any way, kill -9 included; then the shell ends the program. A line says that the program has ended by itself, and its
@@ -28,4 +31,9 @@ export function spawnWithParent(
     .then(() => pipe.close())
     .catch(() => undefined);
   return process;
+}
+
+/** Calls `onLine` for each line of a program's output, until its end. */
+export async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
+  for await (const line of createInterface({ input: Readable.from(stream) })) onLine(line);
 }

@@ -4,37 +4,17 @@ import { type LiteOptions, openPool, type Pool } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
 
 /** @supabase/lite on a pool that is replaced after a lost connection, as soon as Postgres answers again. */
-export interface Lite {
-  /** @throws DatabaseUnavailable when Postgres is away */
-  fetch(request: Request): Promise<Response>;
-  /**
-   * The bucket's limit in bytes; null when it has none or does not exist.
-   *
-   * @throws DatabaseUnavailable when Postgres is away
-   */
-  fileSizeLimit(bucket: string): Promise<number | null>;
-  /**
-   * Keeps what the sender of an object said about it, which lite does not.
-   *
-   * @throws DatabaseUnavailable when Postgres is away
-   */
-  setUserMetadata(objectId: string, metadata: string): Promise<void>;
-  /** Whether a request of `sentAt` (performance.now()) should be sent again: with the schema of now, unless that was read a moment ago. */
-  forgetSchema(sentAt: number): boolean;
-  close(): Promise<void>;
-}
+export type Lite = ReturnType<typeof createLite>;
 
 const PING_MS = 2_000;
 const CLOSE_SECONDS = 10;
-/** A caller who asks for something unknown again and again must not make every request read the schema. */
-const FORGET_MS = 1_000;
 /** The time limit of a request to Auth or REST; statements end after 8 s, see platform-connection.ts. */
 const REQUEST_MS = 10_000;
 
-export function createLite(options: LiteOptions): Lite {
+/** Each of its functions throws DatabaseUnavailable when Postgres is away. */
+export function createLite(options: LiteOptions) {
   let pool = openPool(options);
   let replacing: Promise<void> | undefined;
-  let forgottenAt = Number.NEGATIVE_INFINITY;
 
   // postgres.js keeps what it queued while Postgres was away: abandoned reservations would hold its connections for good.
   // A new pool has none of them.
@@ -70,7 +50,7 @@ export function createLite(options: LiteOptions): Lite {
   }
 
   return {
-    async fetch(request) {
+    async fetch(request: Request): Promise<Response> {
       const used = await usablePool();
       const response = await withDeadline(used.app.fetch(request, { peerAddress: null }), request);
       if (response.status >= 500 && (used.lost.aborted || !(await answers(used)))) {
@@ -79,22 +59,17 @@ export function createLite(options: LiteOptions): Lite {
       }
       return response;
     },
-    async fileSizeLimit(bucket) {
+    /** The bucket's limit in bytes; null when it has none or does not exist. */
+    async fileSizeLimit(bucket: string): Promise<number | null> {
       const [row] = await query(
         (sql) => sql<{ bytes: number | bigint | null }[]>`
           select file_size_limit as bytes from storage.buckets where id = ${bucket}`,
       );
       return row?.bytes == null ? null : Number(row.bytes);
     },
-    async setUserMetadata(objectId, metadata) {
+    /** Keeps what the sender of an object said about it, which lite does not. */
+    async setUserMetadata(objectId: string, metadata: string): Promise<void> {
       await query((sql) => sql`update storage.objects set user_metadata = ${metadata}::jsonb where id = ${objectId}`);
-    },
-    forgetSchema(sentAt) {
-      if (sentAt < forgottenAt) return true; // another request's answer has led here meanwhile
-      if (performance.now() - forgottenAt < FORGET_MS) return false;
-      forgottenAt = performance.now();
-      void pool.connection.clearSchemaCache();
-      return true;
     },
     close: () => pool.end(1),
   };

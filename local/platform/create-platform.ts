@@ -1,57 +1,27 @@
-import { ApiError } from "../../shared/http/errors.ts";
-import { bodyClock, createBodyReader } from "../../shared/http/read-body.ts";
-import { createLite, type Lite } from "./create-lite.ts";
+import { createLite } from "./create-lite.ts";
 import { callDashboard, type DashboardOptions, isDashboardPath } from "./dashboard-page.ts";
 import { createFunctionsRoute } from "./functions-route.ts";
 import { log } from "./log.ts";
-import { callMail, createMailBox } from "./mail-page.ts";
+import { callMail, type Mail } from "./mail-page.ts";
+import type { LiteOptions } from "./open-pool.ts";
 import { DatabaseUnavailable } from "./platform-connection.ts";
-import {
-  allowAnyOrigin,
-  bodyTooLarge,
-  identifyCaller,
-  preflight,
-  type Service,
-  unavailable,
-  unexpected,
-} from "./refusals.ts";
-import {
-  answerKeySet,
-  createSessionTokens,
-  reissueTokens,
-  type SessionTokens,
-  type SigningKey,
-} from "./session-tokens.ts";
+import { allowAnyOrigin, identifyCaller, preflight, type Service, unavailable } from "./refusals.ts";
+import { createSessionTokens, publicKeySet, reissueTokens, type SigningKey } from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
 import { callStudio } from "./studio-page.ts";
 
-interface PlatformOptions {
-  /** With a superuser, of a database that `bootstrapPlatform` has prepared. */
-  databaseUrl: string;
-  /** The gateway's URL for clients, without a trailing slash; part of every token's `iss`. */
-  publicUrl: string;
+type PlatformOptions = Omit<LiteOptions, "sendMail"> & {
   signingKey: SigningKey;
-  /** HS256 secret between the gateway and lite, at least 32 characters. */
-  liteSecret: string;
-  publishableKey: string;
-  secretKey: string;
-  storageFolder: string;
   /** For fault tests, see storage-faults.ts. */
-  storageFaultFile?: string;
+  storageFaultFile?: string | undefined;
   /** Name of an edge function → its address. */
   functions: Record<string, string>;
   /** Served at `/`. */
   dashboard?: Omit<DashboardOptions, "publishableKey" | "publicUrl">;
-}
+};
 
-interface Platform {
-  fetch(request: Request): Promise<Response>;
-  close(): Promise<void>;
-}
-
-const JSON_LIMITS = { maxBytes: 10 * 1024 * 1024, maxMs: 60_000 };
-const readBody = createBodyReader({ ...bodyClock, maxTotalBytes: Number.POSITIVE_INFINITY });
+const MAILS_KEPT = 50;
 
 const INDEX = `Auth       /auth/v1
 REST       /rest/v1
@@ -66,99 +36,65 @@ Docs       /docs   the dashboard's API reference; for tools: /functions/v1/api/o
  * The local counterpart of the hosted gateway: Auth, REST and Storage by lite, a proxy to the functions, and the pages Studio,
  * docs and mail.
  */
-export async function createPlatform(options: PlatformOptions): Promise<Platform> {
-  const issuer = `${options.publicUrl}/auth/v1`;
-  const tokens = await createSessionTokens({ key: options.signingKey, issuer, liteSecret: options.liteSecret });
-  const secret = new TextEncoder().encode(options.liteSecret);
-  const mailBox = createMailBox();
-  const callFunction = createFunctionsRoute(options.functions, options.publicUrl);
-  const lite = createLite({ ...options, sendMail: mailBox.put });
+export async function createPlatform(options: PlatformOptions) {
+  const { publicUrl, publishableKey, signingKey, liteSecret, storageFaultFile } = options;
+  const tokens = await createSessionTokens({ key: signingKey, issuer: `${publicUrl}/auth/v1`, liteSecret });
+  const secret = new TextEncoder().encode(liteSecret);
+  const callFunction = createFunctionsRoute(options.functions, publicUrl);
+  /** Newest first. */
+  let mails: Mail[] = [];
+  const sendMail = (mail: Omit<Mail, "at">) => {
+    mails = [{ ...mail, at: new Date() }, ...mails].slice(0, MAILS_KEPT);
+  };
+  const lite = createLite({ ...options, sendMail });
 
   async function callService(service: Service, request: Request, url: URL): Promise<Response> {
-    if (request.method === "OPTIONS") return preflight(request);
-    const keySet = answerKeySet(url.pathname, options.signingKey);
-    if (keySet) return keySet;
+    const { method, body } = request;
+    if (method === "OPTIONS") return preflight(request);
+    if (url.pathname === "/auth/v1/.well-known/jwks.json") {
+      return Response.json(publicKeySet(signingKey), { headers: { "cache-control": "public, max-age=600" } });
+    }
     const headers = new Headers(request.headers);
     const refusal = await identifyCaller(service, url, headers, options, tokens);
-    if (refusal) {
-      await request.body?.cancel();
-      return refusal;
+    if (refusal ?? (service === "rest" && changesEveryRow(method, url))) {
+      await body?.cancel();
+      return refusal ?? needsFilter(method);
     }
     if (service === "storage") {
       const store = () => callStorage(request, url, headers, lite, secret);
-      const { storageFaultFile: faults } = options;
-      return await (faults === undefined ? store() : withStorageFault(faults, request, store));
+      return await (storageFaultFile === undefined ? store() : withStorageFault(storageFaultFile, request, store));
     }
-    return await callJsonService(service, request, url, headers, lite, tokens);
+    const response = await lite.fetch(new Request(url, { method, headers, body }));
+    return service === "auth" ? await reissueTokens(response, tokens) : response;
   }
 
   async function route(request: Request): Promise<Response> {
     const url = new URL(request.url);
     const path = url.pathname;
     if (options.dashboard && isDashboardPath(path)) {
-      const { publishableKey, publicUrl } = options;
       return await callDashboard(request, url, { ...options.dashboard, publishableKey, publicUrl });
     }
     if (path === "/") return new Response(INDEX);
-    if (path.startsWith("/functions/v1/")) {
-      return await callFunction(request, url);
-    }
-    if (path === "/studio" || path.startsWith("/studio/"))
-      return await guard("rest", () => callStudio(request, url, lite, options));
-    if (path === "/mail" || path.startsWith("/mail/")) return await callMail(request, url, mailBox);
+    if (path.startsWith("/functions/v1/")) return await callFunction(request, url);
+    if (/^\/studio(\/|$)/.test(path)) return await guard("rest", () => callStudio(request, url, lite, options));
+    if (/^\/mail(\/|$)/.test(path)) return await callMail(request, url, mails);
     if (path === "/docs") return new Response(null, { status: 302, headers: { location: "/#/docs" } });
-    const service = /^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1];
-    if (service !== "auth" && service !== "rest" && service !== "storage") {
-      return Response.json({ message: "no Route matched with those values" }, { status: 404 });
-    }
-    return allowAnyOrigin(await guard(service, () => callService(service, request, url)));
+    const service = /^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1] as Service | undefined; // as in the expression
+    if (service) return allowAnyOrigin(await guard(service, () => callService(service, request, url)));
+    return Response.json({ message: "no Route matched with those values" }, { status: 404 });
   }
 
   return { fetch: route, close: () => lite.close() };
 }
 
-async function callJsonService(
-  service: "auth" | "rest",
-  request: Request,
-  url: URL,
-  headers: Headers,
-  lite: Lite,
-  tokens: SessionTokens,
-): Promise<Response> {
-  if (service === "rest" && changesEveryRow(request.method, url)) {
-    await request.body?.cancel();
-    return needsFilter(request.method);
-  }
-  const body = request.body && (await readBody(request, JSON_LIMITS));
-  const send = () => lite.fetch(new Request(url, { method: request.method, headers, body }));
-  const sentAt = performance.now();
-  let response = await send();
-  // A restored dump brings functions, tables and types without a notice: its event triggers come last.
-  if (service === "rest" && (await isOfOlderSchema(response)) && lite.forgetSchema(sentAt)) {
-    await response.body?.cancel();
-    response = await send();
-  }
-  return service === "auth" ? await reissueTokens(response, tokens) : response;
-}
-
-/** Whether REST knows no such function or table, or has prepared a statement with a type that is gone. */
-async function isOfOlderSchema(response: Response): Promise<boolean> {
-  const { status } = response;
-  return (status === 404 || status === 500) && OLDER_SCHEMA.test(await response.clone().text());
-}
-
-const OLDER_SCHEMA = /"PGRST20[25]"|"cache lookup failed for type/;
-
-/** No failed request may end the process; without a database the answer is 503. */
+/** No failed request may end the process; without a database the answer is 503. The cause of any other failure is in the log alone. */
 async function guard(service: Service, answer: () => Promise<Response>): Promise<Response> {
   try {
     return await answer();
   } catch (error) {
     if (error instanceof DatabaseUnavailable) return unavailable(service);
-    if (error instanceof ApiError && error.code === "payload_too_large")
-      return bodyTooLarge(service, JSON_LIMITS.maxBytes);
     log("error", "request failed", { service, error: String(error) });
-    return unexpected();
+    return Response.json({ message: "An unexpected error occurred" }, { status: 500 });
   }
 }
 

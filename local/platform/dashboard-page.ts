@@ -1,5 +1,4 @@
 import { extname, join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { callPage } from "./refusals.ts";
 
 export type DashboardOptions = {
@@ -29,34 +28,24 @@ const HEADERS = {
 export const isDashboardPath = (path: string): boolean =>
   path === "/" || path === "/config.json" || path === "/favicon.svg" || /^\/assets\/[A-Za-z0-9._-]+$/.test(path);
 
-export function callDashboard(request: Request, url: URL, options: DashboardOptions): Promise<Response> {
-  const acceptsGzip = /\bgzip\b/.test(request.headers.get("accept-encoding") ?? "");
-  return callPage(request, url, () => dashboardFile(url, options, acceptsGzip));
-}
-
 /** A file of the built dashboard, or config.json with the key and the demo user of this stack. */
-async function dashboardFile(url: URL, options: DashboardOptions, acceptsGzip: boolean): Promise<Response> {
-  if (url.pathname === "/config.json") {
-    const { publishableKey, demoUser } = options;
-    return Response.json({ publishableKey, demoUser }, { headers: { ...HEADERS, "Cache-Control": "no-store" } });
-  }
-  // Under another name of this machine the page would have a different origin from its films, which its policy forbids.
-  const own = new URL(options.publicUrl);
-  if (url.pathname === "/" && url.port === own.port && url.hostname !== own.hostname) {
-    return new Response(null, { status: 302, headers: { Location: `${own.origin}/` } });
-  }
-  const name = url.pathname === "/" ? "index.html" : url.pathname.slice(1);
-  const bytes = await Deno.readFile(join(options.folder, name)).catch(() => null);
-  if (bytes === null) return new Response("The dashboard is not built: npm run build", { status: 404 });
-  // The file names in assets contain a hash of the content.
-  const cache = name.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache";
-  const type = CONTENT_TYPE[extname(name)] ?? "application/octet-stream";
-  const headers = { ...HEADERS, "Content-Type": type, "Cache-Control": cache, Vary: "Accept-Encoding" };
-  if (!acceptsGzip) return new Response(bytes, { headers });
-  const zipped = zippedFiles.get(name) ?? new Uint8Array(gzipSync(bytes));
-  if (name.startsWith("assets/")) zippedFiles.set(name, zipped);
-  return new Response(zipped, { headers: { ...headers, "Content-Encoding": "gzip" } });
+export function callDashboard(request: Request, url: URL, options: DashboardOptions): Promise<Response> {
+  const { folder, publishableKey, demoUser, publicUrl } = options;
+  return callPage(request, url, async () => {
+    if (url.pathname === "/config.json") {
+      return Response.json({ publishableKey, demoUser }, { headers: { ...HEADERS, "Cache-Control": "no-store" } });
+    }
+    // Under another name of this machine the page would have a different origin from its films, which its policy forbids.
+    const own = new URL(publicUrl);
+    if (url.pathname === "/" && url.port === own.port && url.hostname !== own.hostname) {
+      return new Response(null, { status: 302, headers: { Location: `${own.origin}/` } });
+    }
+    const name = url.pathname === "/" ? "index.html" : url.pathname.slice(1);
+    const bytes = await Deno.readFile(join(folder, name)).catch(() => null);
+    if (bytes === null) return new Response("The dashboard is not built: npm run build", { status: 404 });
+    // The file names in assets contain a hash of the content.
+    const cache = name.startsWith("assets/") ? "public, max-age=31536000, immutable" : "no-cache";
+    const type = CONTENT_TYPE[extname(name)] ?? "application/octet-stream";
+    return new Response(bytes, { headers: { ...HEADERS, "Content-Type": type, "Cache-Control": cache } });
+  });
 }
-
-/** Files of assets by name, which changes with their content: a megabyte after each build. */
-const zippedFiles = new Map<string, Uint8Array<ArrayBuffer>>();

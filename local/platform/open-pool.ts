@@ -1,5 +1,5 @@
 import { App, type IAppConfig, setExperimental } from "@supabase/lite";
-import type { PendingQuery, ReservedSql, Sql } from "postgres";
+import type { Sql } from "postgres";
 import { socketsUntil } from "../network.ts";
 import { log } from "./log.ts";
 import { DatabaseUnavailable, PlatformConnection } from "./platform-connection.ts";
@@ -45,11 +45,7 @@ export function openPool(options: LiteOptions): Pool {
       types: { json: jsonType(114), jsonb: jsonType(3802) },
     },
   });
-  guardReservations(
-    connection.driver,
-    loss.signal,
-    createSendAhead(() => connection.schemaVersion),
-  );
+  guardReservations(connection.driver, loss.signal);
   const forgetSchema = () => void connection.clearSchemaCache();
   // Also when listening begins, because an earlier change sent no notification here.
   connection.driver.listen("pgrst", forgetSchema, forgetSchema).catch(() => loss.abort());
@@ -134,7 +130,7 @@ function createApp(connection: PlatformConnection, options: LiteOptions): App<IA
  *
  * @param lost aborted when any connection of the pool closes; the whole pool is then unusable
  */
-function guardReservations(sql: Sql, lost: AbortSignal, sendAhead: (unsafe: Unsafe) => Unsafe): void {
+function guardReservations(sql: Sql, lost: AbortSignal): void {
   const gone = () => new DatabaseUnavailable("the connection to Postgres is gone");
   const reserve = sql.reserve.bind(sql);
   const loss = new Promise<never>((_, reject) => {
@@ -145,8 +141,7 @@ function guardReservations(sql: Sql, lost: AbortSignal, sendAhead: (unsafe: Unsa
   sql.reserve = async () => {
     if (lost.aborted) throw gone();
     const reserved = await Promise.race([reserve(), loss]);
-    const unsafe = sendAhead(reserved.unsafe);
-    const { release } = reserved;
+    const { unsafe, release } = reserved;
     reserved.unsafe = (text, parameters, options) => {
       if (lost.aborted) throw gone();
       return unsafe(text, parameters, options);
@@ -155,48 +150,5 @@ function guardReservations(sql: Sql, lost: AbortSignal, sendAhead: (unsafe: Unsa
       if (!lost.aborted) release();
     };
     return reserved;
-  };
-}
-
-// biome-ignore lint/suspicious/noExplicitAny: rows of any kind, as the driver has them
-type Rows = PendingQuery<any>;
-type Unsafe = (...statement: Parameters<ReservedSql["unsafe"]>) => Rows;
-
-/** Each bulk insert has its own text; prepared, it would stay in memory for good. */
-const MAX_PARAMETERS = 32;
-
-/** lite's statement for /rest/v1/rpc. */
-const CALL = /^select \* from \S+\(.*\) as "[^"]+"/;
-/** lite's query after it, for the status and headers that the function has set. */
-const ASKS_FOR_ANSWER =
-  /^\s*select current_setting\('response\.status', true\) as status,\s+current_setting\('response\.headers', true\) as headers\s*$/i;
-const ANSWER =
-  "select current_setting('response.status', true) as status, current_setting('response.headers', true) as headers";
-
-/**
- * Reduces lite's round trips to those of PostgREST:
- * - Statements with values are prepared once for each connection. Unprepared ones take two round trips and a new plan each time.
- * - The query for a function's status and headers is sent together with the call.
- *
- * @param schemaVersion changes with the schema, because a prepared statement cannot change its result type
- */
-function createSendAhead(schemaVersion: () => number): (unsafe: Unsafe) => Unsafe {
-  return (unsafe) => {
-    let answer: Rows | undefined;
-    return (text, parameters = [], options) => {
-      if (answer !== undefined && ASKS_FOR_ANSWER.test(text)) {
-        const asked = answer;
-        answer = undefined;
-        return asked;
-      }
-      const prepare = parameters.length > 0 && parameters.length <= MAX_PARAMETERS;
-      const sent = unsafe(prepare ? `${text} -- ${schemaVersion()}` : text, parameters, { ...options, prepare });
-      if (CALL.test(text)) {
-        sent.execute(); // the driver sends a query when it is awaited, and this one must be the first
-        answer = unsafe(ANSWER, [], { prepare: true }).execute();
-        answer.catch(() => undefined); // not awaited when the call fails
-      }
-      return sent;
-    };
   };
 }

@@ -30,8 +30,8 @@ export class DatabaseUnavailable extends Error {}
  */
 export class PlatformConnection extends PostgresConnection {
   #reading: ReturnType<PostgresConnection["introspect"]> | undefined;
-  /** Increases with each change of the schema. */
-  schemaVersion = 0;
+  /** How often the schema has changed. */
+  #changes = 0;
 
   override async withContext<T>(
     context: Arguments[0],
@@ -66,7 +66,7 @@ export class PlatformConnection extends PostgresConnection {
   }
 
   override async clearSchemaCache(): Promise<void> {
-    this.schemaVersion++;
+    this.#changes++;
     await super.clearSchemaCache();
   }
 
@@ -75,11 +75,11 @@ export class PlatformConnection extends PostgresConnection {
   }
 
   async #read() {
-    const version = this.schemaVersion;
+    const version = this.#changes;
     const schema = await super.introspect();
     // Auth's tables always exist, so an empty schema means that the read failed.
     if (schema.tables.length === 0) throw new DatabaseUnavailable("the schema cannot be read");
-    if (version !== this.schemaVersion) await super.clearSchemaCache();
+    if (version !== this.#changes) await super.clearSchemaCache();
     // At each REST request lite searches the text of every view for each of its columns, also of views it does not serve.
     for (const view of schema.views) if (view.schema !== "public" && view.schema !== "keyframe") view.sql = "";
     return schema;

@@ -5,6 +5,9 @@ export interface Keys {
   secretKey: string;
 }
 
+/** The services, each with its own form of an error. */
+export type Service = "auth" | "rest" | "storage";
+
 /** Paths of Auth that a browser opens from a link, without a key. */
 const OPEN_AUTH_PATHS = /^\/auth\/v1\/(callback|authorize|verify|\.well-known\/.*)$/;
 
@@ -32,33 +35,27 @@ export async function identifyCaller(
 
   if (key === undefined || key === null) {
     // Storage serves public files and signed URLs to anyone.
-    if (service !== "storage" && !OPEN_AUTH_PATHS.test(url.pathname)) return missingApiKey();
+    if (service !== "storage" && !OPEN_AUTH_PATHS.test(url.pathname)) {
+      const hint = "No `apikey` request header or url param was found.";
+      return keyRefused("UNAUTHORIZED_MISSING_API_KEY", "No API key found in request", hint);
+    }
   } else {
-    if (key !== keys.publishableKey && key !== keys.secretKey) return invalidApiKey();
+    if (key !== keys.publishableKey && key !== keys.secretKey) {
+      const hint = "Double check your Supabase `anon` or `service_role` API key.";
+      return keyRefused("UNAUTHORIZED_INVALID_API_KEY", "Invalid API key", hint);
+    }
     headers.set("apikey", key);
   }
   if (bearer === undefined || bearer === key) return undefined;
   if (bearerIsKey) return invalidToken(service, "invalid");
-  const verdict = await tokens.verify(bearer);
-  if (!verdict.ok) return invalidToken(service, verdict.reason);
-  headers.set("authorization", `Bearer ${verdict.token.liteToken}`);
+  const token = await tokens.toLite(bearer);
+  if (token === "expired" || token === "invalid") return invalidToken(service, token);
+  headers.set("authorization", `Bearer ${token}`);
   return undefined;
 }
 
-/** The services, each with its own form of an error. */
-export type Service = "auth" | "rest" | "storage";
-
-const missingApiKey = () =>
-  Response.json(
-    { message: "No API key found in request", hint: "No `apikey` request header or url param was found." },
-    { status: 401, headers: { "sb-error-code": "UNAUTHORIZED_MISSING_API_KEY" } },
-  );
-
-const invalidApiKey = () =>
-  Response.json(
-    { message: "Invalid API key", hint: "Double check your Supabase `anon` or `service_role` API key." },
-    { status: 401, headers: { "sb-error-code": "UNAUTHORIZED_INVALID_API_KEY" } },
-  );
+const keyRefused = (code: string, message: string, hint: string) =>
+  Response.json({ message, hint }, { status: 401, headers: { "sb-error-code": code } });
 
 /** For a bearer token that is expired or was not issued here. Auth answers 403, the others 401, as hosted. */
 function invalidToken(service: Service, reason: "expired" | "invalid"): Response {
@@ -72,17 +69,11 @@ function invalidToken(service: Service, reason: "expired" | "invalid"): Response
     const message = expired ? '"exp" claim timestamp check failed' : "signature verification failed";
     return Response.json({ statusCode: "401", error: "Unauthorized", message }, { status: 401 });
   }
-  return Response.json(
-    expired
-      ? { code: "PGRST303", message: "JWT expired", details: null, hint: null }
-      : {
-          code: "PGRST301",
-          message: "No suitable key or wrong key type",
-          details: "None of the keys was able to decode the JWT",
-          hint: null,
-        },
-    { status: 401, headers: { "www-authenticate": "Bearer" } },
-  );
+  const [code, message, details] = expired
+    ? ["PGRST303", "JWT expired", null]
+    : ["PGRST301", "No suitable key or wrong key type", "None of the keys was able to decode the JWT"];
+  const headers = { "www-authenticate": "Bearer" };
+  return Response.json({ code, message, details, hint: null }, { status: 401, headers });
 }
 
 export function unavailable(service: Service): Response {
@@ -95,38 +86,14 @@ export function unavailable(service: Service): Response {
   return Response.json(body, { status: 503, headers: { "retry-after": "1" } });
 }
 
-export function bodyTooLarge(service: Service, limit: number): Response {
-  const message = `The request is larger than ${limit} bytes.`;
-  const body = {
-    auth: { code: 413, error_code: "request_too_large", msg: message },
-    rest: { code: "PGRST102", message, details: null, hint: null },
-    storage: objectTooLarge,
-  }[service];
-  return Response.json(body, { status: 413 });
-}
-
-export const objectTooLarge = {
-  statusCode: "413",
-  error: "Payload too large",
-  message: "The object exceeded the maximum allowed size",
-};
-
-/** The cause is in the log, not in the response. */
-export const unexpected = () => Response.json({ message: "An unexpected error occurred" }, { status: 500 });
-
-const METHODS = "GET,HEAD,PUT,PATCH,POST,DELETE,OPTIONS,TRACE,CONNECT";
-
 /** Allows browsers to call Auth, REST and Storage from any origin. */
 export function preflight(request: Request): Response {
-  return new Response(null, {
-    status: 200,
-    headers: {
-      "access-control-allow-origin": "*",
-      "access-control-allow-methods": METHODS,
-      "access-control-allow-headers": request.headers.get("access-control-request-headers") ?? "*",
-      "access-control-max-age": "3600",
-    },
-  });
+  const headers = {
+    "access-control-allow-methods": "GET,HEAD,PUT,PATCH,POST,DELETE,OPTIONS,TRACE,CONNECT",
+    "access-control-allow-headers": request.headers.get("access-control-request-headers") ?? "*",
+    "access-control-max-age": "3600",
+  };
+  return new Response(null, { headers });
 }
 
 /** Lets a page of any origin read the response and the headers that supabase-js needs. */

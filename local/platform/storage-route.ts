@@ -2,9 +2,8 @@ import { Buffer } from "node:buffer";
 import { errors, jwtVerify } from "jose";
 import { z } from "zod";
 import type { Lite } from "./create-lite.ts";
-import { objectTooLarge } from "./refusals.ts";
 import { storageRequest } from "./storage-files.ts";
-import { BadForm, inOrder, plainUpload, uploadBucket } from "./storage-upload.ts";
+import { inOrder, plainUpload, uploadBucket } from "./storage-upload.ts";
 
 /** For buckets without their own limit. */
 const DEFAULT_MAX_BYTES = 500 * 1024 * 1024;
@@ -14,6 +13,8 @@ const PREFIX = "/storage/v1";
 // As hosted, Storage answers 400 and puts the actual status into the body.
 const refuse = (statusCode: string, error: string, message: string) =>
   Response.json({ statusCode, error, message }, { status: 400 });
+
+const tooLarge = () => refuse("413", "Payload too large", "The object exceeded the maximum allowed size");
 
 /**
  * One request to Storage. lite runs each operation in Postgres as the caller, under the policies. This adds what lite lacks:
@@ -32,52 +33,45 @@ export async function callStorage(
   const path = url.pathname.slice(PREFIX.length).replace(/^\/object(\/info)?\/authenticated\//, "/object$1/");
   target.pathname = PREFIX + path;
   const method = request.method;
+  const isSigned = path.startsWith("/object/sign/");
 
   // Text in Postgres cannot contain NUL, and lite would answer 500.
   if (path.includes("%00")) {
     await request.body?.cancel();
     return refuse("400", "Invalid key", "Invalid object key");
   }
-
-  const token = url.searchParams.get("token");
-  if (path.startsWith("/object/sign/") && method !== "POST") {
-    const fault = await signatureFault(token, liteSecret);
+  if (isSigned && method !== "POST") {
+    const fault = await signatureFault(url.searchParams.get("token"), liteSecret);
     if (fault) return refuse("400", "InvalidJWT", fault);
   }
 
-  const manyOf = method === "POST" ? /^\/object\/sign\/([^/]+)\/?$/.exec(path)?.[1] : undefined;
-  if (manyOf !== undefined) return await signMany(request, headers, target, manyOf, lite);
+  if (method === "POST" && /^\/object\/sign\/[^/]+\/?$/.test(path))
+    return await signMany(request, headers, target, lite);
 
   const bucketId = uploadBucket(method, path);
   const maxBytes = bucketId === undefined ? undefined : ((await lite.fileSizeLimit(bucketId)) ?? DEFAULT_MAX_BYTES);
-  if (maxBytes !== undefined && !isForm(headers) && Number(headers.get("content-length") ?? 0) > maxBytes) {
-    return Response.json(objectTooLarge, { status: 400 });
-  }
+  const body = bucketId === undefined ? request.body : await plainUpload(request.body, headers);
+  if (body === undefined) return refuse("400", "InvalidRequest", "the form has no file");
+  if (maxBytes !== undefined && Number(headers.get("content-length") ?? 0) > maxBytes) return tooLarge();
 
   const context = { range: request.headers.get("range"), maxBytes, tooLarge: false };
-  try {
-    const body = bucketId === undefined ? request.body : await plainUpload(request.body, headers);
-    // lite serves signed and public files for GET only; a HEAD gets the same headers.
-    const asGet = method === "HEAD" && /^\/object\/(sign|public)\//.test(path) ? "GET" : method;
-    const forward = new Request(target, { method: asGet, headers, body });
-    const send = () => storageRequest.run(context, () => lite.fetch(forward));
-    const response = await (bucketId === undefined ? send() : inOrder(path, send));
-    if (context.tooLarge) {
-      await response.body?.cancel();
-      return Response.json(objectTooLarge, { status: 400 });
-    }
-    const metadata = headers.get("x-metadata");
-    if (bucketId !== undefined && metadata !== null && response.ok) {
-      const { Id } = uploadSchema.parse(await response.clone().json());
-      await lite.setUserMetadata(Id, jsonOf(metadata));
-    }
-    if (response.headers.has("accept-ranges")) return finishFile(response, request, url);
-    if (method === "POST" && path.startsWith("/object/sign/")) return await renameSignedUrl(response);
-    return response;
-  } catch (error) {
-    if (error instanceof BadForm) return refuse("400", "InvalidRequest", error.message);
-    throw error;
+  // lite serves signed and public files for GET only; a HEAD gets the same headers.
+  const asGet = method === "HEAD" && /^\/object\/(sign|public)\//.test(path) ? "GET" : method;
+  const forward = new Request(target, { method: asGet, headers, body });
+  const send = () => storageRequest.run(context, () => lite.fetch(forward));
+  const response = await (bucketId === undefined ? send() : inOrder(path, send));
+  if (context.tooLarge) {
+    await response.body?.cancel();
+    return tooLarge();
   }
+  const metadata = headers.get("x-metadata");
+  if (bucketId !== undefined && metadata !== null && response.ok) {
+    const { Id } = uploadSchema.parse(await response.clone().json());
+    await lite.setUserMetadata(Id, jsonOf(metadata));
+  }
+  if (response.headers.has("accept-ranges")) return finishFile(response, request, url);
+  if (!isSigned || method !== "POST" || !response.ok) return response;
+  return Response.json({ signedURL: await signedUrlOf(response) });
 }
 
 const uploadSchema = z.object({ Id: z.string() });
@@ -92,8 +86,6 @@ function jsonOf(metadata: string): string {
   }
 }
 
-const isForm = (headers: Headers) => headers.get("content-type")?.startsWith("multipart/form-data") === true;
-
 /** lite would answer 500 for an invalid or expired token. */
 async function signatureFault(token: string | null, secret: Uint8Array): Promise<string | undefined> {
   if (token === null) return "querystring must have required property 'token'";
@@ -105,16 +97,37 @@ async function signatureFault(token: string | null, secret: Uint8Array): Promise
   }
 }
 
-const signedSchema = z.object({ signedUrl: z.string() });
+const signed = z.object({ signedUrl: z.string() });
 
 /** lite's JSON for a signed URL, with the hosted Storage's name and relative to `/storage/v1`, as storage-js expects it. */
-async function renameSignedUrl(response: Response): Promise<Response> {
-  const body: unknown = await response.json();
-  const headers = new Headers(response.headers);
+async function signedUrlOf(response: Response): Promise<string | null> {
+  const { data } = signed.safeParse(await response.json());
+  return data ? data.signedUrl.replace(PREFIX, "") : null;
+}
+
+const manySchema = z.object({ expiresIn: z.number(), paths: z.array(z.string()) });
+/** Fewer than lite's connections, so that other requests are not blocked. */
+const AT_ONCE = 4;
+
+/** Signs several files of a bucket, each by its own request, because lite does not serve this route. */
+async function signMany(request: Request, headers: Headers, url: URL, lite: Lite): Promise<Response> {
+  const wanted = manySchema.safeParse(await request.json().catch(() => null));
+  if (!wanted.success) return refuse("400", "Error", z.prettifyError(wanted.error));
+  const { expiresIn, paths } = wanted.data;
   headers.delete("content-length");
-  const answer = (renamed: unknown) => Response.json(renamed, { status: response.status, headers });
-  if (!response.ok) return answer(body);
-  return answer({ signedURL: signedSchema.parse(body).signedUrl.replace(/^\/storage\/v1/, "") });
+  const sign = async (path: string) => {
+    const body = JSON.stringify({ expiresIn });
+    const target = `${url.origin}${url.pathname.replace(/\/$/, "")}/${path}`;
+    const signedURL = await signedUrlOf(await lite.fetch(new Request(target, { method: "POST", headers, body })));
+    // As hosted, for a file that there is not, and one that the caller may not read.
+    const error = signedURL === null ? "Either the object does not exist or you do not have access to it" : null;
+    return { path, error, signedURL };
+  };
+  const answers = [];
+  for (let at = 0; at < paths.length; at += AT_ONCE) {
+    answers.push(...(await Promise.all(paths.slice(at, at + AT_ONCE).map(sign))));
+  }
+  return Response.json(answers);
 }
 
 /**
@@ -127,51 +140,11 @@ function finishFile(response: Response, request: Request, url: URL): Response {
     const name = url.searchParams.get("download") || url.pathname.split("/").at(-1) || "download";
     headers.set("content-disposition", `attachment; filename*=UTF-8''${encodeURIComponent(decodeURIComponent(name))}`);
   }
-  const status = headers.has("content-range") ? 206 : 200;
   const etag = headers.get("etag");
-  const seen = request.headers.get("if-none-match");
-  if (status === 200 && etag !== null && seen === etag) {
-    void response.body?.cancel();
-    headers.delete("content-length");
-    return new Response(null, { status: 304, headers });
-  }
-  if (request.method !== "HEAD") return new Response(response.body, { status, headers });
+  const isKnown = etag !== null && request.headers.get("if-none-match") === etag && !headers.has("content-range");
+  const status = isKnown ? 304 : headers.has("content-range") ? 206 : 200;
+  if (isKnown) headers.delete("content-length");
+  if (!isKnown && request.method !== "HEAD") return new Response(response.body, { status, headers });
   void response.body?.cancel();
   return new Response(null, { status, headers });
-}
-
-const requestSchema = z.object({ expiresIn: z.number(), paths: z.array(z.string()).max(1_000) });
-const signedUrlSchema = z.object({ signedURL: z.string() });
-
-/** Fewer than lite's connections, so that other requests are not blocked. */
-const AT_ONCE = 4;
-
-/**
- * Signs several files of a bucket, each by its own request, because lite does not support this route. A file that the caller
- * may not read has an error in its entry, as hosted.
- */
-async function signMany(request: Request, headers: Headers, url: URL, bucket: string, lite: Lite): Promise<Response> {
-  const wanted = requestSchema.safeParse(await request.json().catch(() => null));
-  if (!wanted.success) {
-    return Response.json(
-      { statusCode: "400", error: "Error", message: z.prettifyError(wanted.error) },
-      { status: 400 },
-    );
-  }
-  const { expiresIn, paths } = wanted.data;
-  const body = JSON.stringify({ expiresIn });
-  const one = new Headers(headers);
-  one.delete("content-length");
-  const sign = async (path: string) => {
-    const target = new URL(`/storage/v1/object/sign/${bucket}/${path}`, url);
-    const response = await lite.fetch(new Request(target, { method: "POST", headers: one, body }));
-    const answer = signedUrlSchema.safeParse(await (await renameSignedUrl(response)).json());
-    const error = answer.success ? null : "Either the object does not exist or you do not have access to it";
-    return { path, error, signedURL: answer.data?.signedURL ?? null };
-  };
-  const signed = [];
-  for (let at = 0; at < paths.length; at += AT_ONCE) {
-    signed.push(...(await Promise.all(paths.slice(at, at + AT_ONCE).map(sign))));
-  }
-  return Response.json(signed);
 }

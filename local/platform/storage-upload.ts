@@ -11,38 +11,26 @@ export function uploadBucket(method: string, path: string): string | undefined {
   return OTHER_OPERATIONS.has(first) ? undefined : decodeURIComponent(first);
 }
 
-/** The request body is not a form with a file. */
-export class BadForm extends Error {}
-
 /**
  * The body of an upload as plain bytes, with its content type, caching and metadata in the headers. lite expects a form's file under the
  * name `file`, which supabase-js does not use. A form is held in memory, as a browser's reference image comes; films are sent plain.
  *
- * @throws BadForm
+ * @returns undefined for a form without a file
  */
 export async function plainUpload(body: ReadableStream<Uint8Array> | null, headers: Headers) {
   const contentType = headers.get("content-type") ?? "";
   if (!contentType.startsWith("multipart/form-data")) return body;
-  const [, quoted, plain] = /boundary=(?:"([^"]+)"|([^;\s]+))/i.exec(contentType) ?? [];
-  // Deno's own formData() passes over a file under an empty name, which supabase-js uses. Latin-1 keeps each byte.
-  const form = Buffer.from(await new Response(body).arrayBuffer()).toString("latin1");
-  const fields = new Map<string, string>();
-  for (const part of `\r\n${form}`.split(`\r\n--${quoted ?? plain}`)) {
-    const end = part.indexOf("\r\n\r\n");
-    const [head, content] = [part.slice(0, end), part.slice(end + 4)];
-    if (!/;\s*filename\*?=/i.test(head)) {
-      fields.set(/;\s*name="([^"]*)"/i.exec(head)?.[1] ?? "", content);
-      continue;
-    }
-    headers.delete("content-length");
-    headers.set("content-type", /^content-type:\s*(.+)$/im.exec(head)?.[1]?.trim() ?? "application/octet-stream");
-    const metadata = fields.get("metadata");
-    if (metadata !== undefined) headers.set("x-metadata", Buffer.from(metadata, "latin1").toString("base64"));
-    const seconds = fields.get("cacheControl");
-    if (seconds !== undefined) headers.set("cache-control", /^\d+$/.test(seconds) ? `max-age=${seconds}` : seconds);
-    return Buffer.from(content, "latin1");
-  }
-  throw new BadForm("the form has no file");
+  // Deno's formData() passes over a file under an empty name, as supabase-js sends it. Latin-1 keeps each byte.
+  const sent = Buffer.from(await new Response(body).arrayBuffer()).toString("latin1");
+  const named = Buffer.from(sent.replace('name="";', 'name="file";'), "latin1");
+  const form = await new Response(named, { headers: { "content-type": contentType } }).formData();
+  const [file, metadata, cache] = [form.get("file"), form.get("metadata"), form.get("cacheControl")];
+  if (!(file instanceof File)) return undefined;
+  headers.delete("content-length");
+  headers.set("content-type", file.type || "application/octet-stream");
+  if (typeof metadata === "string") headers.set("x-metadata", Buffer.from(metadata).toString("base64"));
+  if (typeof cache === "string") headers.set("cache-control", /^\d+$/.test(cache) ? `max-age=${cache}` : cache);
+  return Buffer.from(await file.arrayBuffer());
 }
 
 const pending = new Map<string, Promise<unknown>>();

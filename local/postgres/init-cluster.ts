@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Binaries, brokenInstall } from "./find-binaries.ts";
+import { type Binaries, brokenInstall, programOf } from "./find-binaries.ts";
 import { PostgresError } from "./postgres-error.ts";
 import type { ServerUser } from "./server-user.ts";
 
@@ -93,7 +93,7 @@ async function runInitdb(
   // The built-in locale sorts the same on every machine.
   args.push("--encoding=UTF8", "--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8");
   args.push("--no-instructions", ...(durable ? [] : ["--no-sync"]));
-  const command = new Deno.Command(binaries.initdb, { args, ...user, cwd: "/", ...plainEnvironment() });
+  const command = new Deno.Command(programOf(binaries, "initdb"), { args, ...user, cwd: "/", ...plainEnvironment });
   const { success, stdout, stderr } = await command.output();
   if (success) return;
   const output = new TextDecoder().decode(stderr) + new TextDecoder().decode(stdout);
@@ -103,6 +103,7 @@ async function runInitdb(
 }
 
 /** Without the caller's PG* and locale variables, which would change Postgres's behaviour and messages. */
-export function plainEnvironment(): { clearEnv: true; env: Record<string, string> } {
-  return { clearEnv: true, env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" } };
-}
+export const plainEnvironment = {
+  clearEnv: true,
+  env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
+};

@@ -13,11 +13,10 @@ type PostgresErrorCode =
 
 /** A failure of the local database. Its message is one line that says what to do. */
 export class PostgresError extends Error {
-  readonly code: PostgresErrorCode;
-
-  constructor(code: PostgresErrorCode, message: string) {
+  constructor(
+    readonly code: PostgresErrorCode,
+    message: string,
+  ) {
     super(message);
-    this.name = "PostgresError";
-    this.code = code;
   }
 }

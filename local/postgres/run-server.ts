@@ -1,5 +1,5 @@
-import { spawnWithParent } from "../spawn-with-parent.ts";
-import { type Binaries, brokenInstall } from "./find-binaries.ts";
+import { readLines, spawnWithParent } from "../spawn-with-parent.ts";
+import { type Binaries, brokenInstall, programOf } from "./find-binaries.ts";
 import { broken, notOurs, plainEnvironment } from "./init-cluster.ts";
 import { PostgresError } from "./postgres-error.ts";
 import type { ServerUser } from "./server-user.ts";
@@ -16,17 +16,13 @@ export async function runServer(options: {
   onLog: (line: string) => void;
 }): Promise<Server> {
   const { binaries, dataDir, port, user, onLog } = options;
+  const how = { ...user, ...plainEnvironment, cwd: "/", stdout: "null", stderr: "piped" } as const;
   const args = ["-D", dataDir, ...serverSettings(port, options.durable)];
-  const streams = { stdout: "null", stderr: "piped" } as const;
   // INT: a fast shutdown.
-  const process = spawnWithParent(
-    binaries.postgres,
-    { args, ...user, ...plainEnvironment(), cwd: "/", ...streams },
-    "INT",
-  );
+  const process = spawnWithParent(programOf(binaries, "postgres"), { ...how, args }, "INT");
   const output: string[] = [];
   const ready = Promise.withResolvers<boolean>();
-  const reading = eachLine(process.stderr, (line) => {
+  const reading = readLines(process.stderr, (line) => {
     onLog(line);
     if (output.length < 100) output.push(line);
     if (line.includes("database system is ready to accept connections")) ready.resolve(true);
@@ -37,19 +33,6 @@ export async function runServer(options: {
   if (await ready.promise) return { process, exited };
   await exited;
   throw explain(output, { ...options, root: binaries.root });
-}
-
-async function eachLine(
-  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
-  onLine: (line: string) => void,
-): Promise<void> {
-  let rest = "";
-  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
-    const lines = (rest + chunk).split("\n");
-    rest = lines.pop() ?? "";
-    lines.forEach(onLine);
-  }
-  if (rest !== "") onLine(rest);
 }
 
 function explain(output: string[], at: { dataDir: string; port: number; root: string }): PostgresError {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { type Binaries, binariesIn } from "./find-binaries.ts";
+import type { Binaries } from "./find-binaries.ts";
 import { PostgresError } from "./postgres-error.ts";
 
 /** The user the server runs as; undefined: the current one. */
@@ -64,7 +64,7 @@ export async function placeBinaries(
     onLog(`The database's user cannot enter ${binaries.root}: copying Postgres to ${target}`);
     await copyWhole(binaries.root, target);
   }
-  return { ...binariesIn(target), version: binaries.version };
+  return { ...binaries, root: target };
 }
 
 /** Renames the finished copy last, so that an interrupted one is never used. */

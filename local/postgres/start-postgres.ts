@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { freePort } from "../network.ts";
 import { findBinaries } from "./find-binaries.ts";
@@ -44,14 +43,13 @@ export type RunningPostgres = {
  * without saying why, creates system users, and leaves half a cluster when it is killed during initdb.
  */
 export async function startPostgres(options: PostgresOptions): Promise<RunningPostgres> {
-  const onLog = options.onLog ?? (() => undefined);
-  const durable = options.durable ?? true;
+  const { onLog = () => undefined, durable = true } = options;
   const wanted = resolve(options.dataDir);
   const user = await chooseServerUser(wanted);
   const binaries = await placeBinaries(findBinaries(), user, onLog);
   const dataDir = await placeData(wanted, user, onLog);
   const password = await initCluster(dataDir, binaries, user, durable);
-  await waitForPreviousServer(dataDir);
+  await removeStalePidFile(dataDir);
   const { server, port } = await retried(
     (port) => runServer({ binaries, dataDir, port, user, durable, onLog }),
     options,
@@ -68,8 +66,8 @@ export async function startPostgres(options: PostgresOptions): Promise<RunningPo
 }
 
 /**
- * Retries after two temporary failures: another process took the free port first, or the children of a killed server still
- * hold its shared memory.
+ * Retries after temporary failures: another process took the free port first, or a server whose starter was killed has not ended yet,
+ * or its children have not.
  */
 async function retried(
   run: (port: number) => Promise<Server>,
@@ -105,44 +103,15 @@ function signal(server: Server, name: Deno.Signal): void {
   }
 }
 
-/** How long a server may take to notice the end of its parent, and to write its data. */
-const NOTICE_MS = 1_000;
-const STOPPING_MS = 20_000;
-
-/** The status is the eighth line of postmaster.pid. */
-const STATUS_LINE = 7;
-
 /**
- * Checks whether a server still runs on the data. It waits for one that is shutting down because its parent was killed; any
- * other is `data_in_use`. After a crash of the machine the pid file may name an unrelated process: then it is removed, because
- * Postgres would refuse to start.
+ * After a crash of the machine the pid file may name an unrelated process: then it is removed, because Postgres would refuse to start. A
+ * server that does run also holds shared memory, by which another one notices it.
  */
-async function waitForPreviousServer(dataDir: string): Promise<void> {
+async function removeStalePidFile(dataDir: string): Promise<void> {
   const pidFile = join(dataDir, "postmaster.pid");
-  const start = Date.now();
-  while (existsSync(pidFile)) {
-    const lines = (await Deno.readTextFile(pidFile).catch(() => "")).split("\n");
-    const pid = Number(lines[0]);
-    if (!pid || !(await isServerOf(pid, dataDir))) {
-      await Deno.remove(pidFile).catch(() => undefined);
-      return;
-    }
-    const limitMs = lines[STATUS_LINE]?.trim() === "stopping" ? STOPPING_MS : NOTICE_MS;
-    if (Date.now() - start > limitMs) {
-      throw new PostgresError("data_in_use", `A database already runs on ${dataDir} (process ${pid}): stop it first.`);
-    }
-    await pause(50);
-  }
-}
-
-async function isServerOf(pid: number, dataDir: string): Promise<boolean> {
-  const commandLine = existsSync("/proc/self/cmdline")
-    ? await Deno.readTextFile(`/proc/${pid}/cmdline`).catch(() => "")
-    : await psArguments(pid);
-  return commandLine.replaceAll("\0", " ").includes(`-D ${dataDir} `);
-}
-
-async function psArguments(pid: number): Promise<string> {
-  const { stdout } = await new Deno.Command("ps", { args: ["-p", String(pid), "-o", "args="] }).output();
-  return new TextDecoder().decode(stdout);
+  const pid = (await Deno.readTextFile(pidFile).catch(() => "")).split("\n")[0] ?? "";
+  if (pid === "") return;
+  const ps = new Deno.Command("ps", { args: ["-p", pid, "-o", "args="] });
+  const { stdout } = await ps.output().catch(() => ({ stdout: new Uint8Array() }));
+  if (!new TextDecoder().decode(stdout).includes(`-D ${dataDir} `)) await Deno.remove(pidFile).catch(() => undefined);
 }

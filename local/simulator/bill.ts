@@ -1,6 +1,6 @@
 import type { Input } from "./check-input.ts";
 import { models } from "./models.ts";
-import type { Prediction, Quantities } from "./prediction.ts";
+import type { Quantities } from "./prediction.ts";
 
 /** `when` has the values of the model's own fields for which it holds; of the prices of a unit, the first that fits counts. */
 type Price = { per: keyof Quantities; micros: number; when: Input };
@@ -88,22 +88,3 @@ const pixelsOfMegapixel = 1024 * 1024;
 /** The megapixels of images, each rounded up. */
 export const megapixels = (images: readonly { width: number; height: number }[]): number =>
   images.reduce((sum, { width, height }) => sum + Math.ceil((width * height) / pixelsOfMegapixel), 0);
-
-/** What a run was billed: null when no price fits. `prediction` is the one it was made for, by the address of its callbacks. */
-type AccountEntry = {
-  id: string;
-  model: string;
-  status: string;
-  prediction: string | null;
-  micros: number | null;
-};
-
-/** What each run that has ended was billed. It is kept, also when the run is forgotten. */
-export class Account {
-  readonly entries: AccountEntry[] = [];
-
-  add({ id, model, status, input, webhook, isBilled, quantities }: Prediction): void {
-    const prediction = webhook === null ? null : new URL(webhook).searchParams.get("prediction");
-    this.entries.push({ id, model, status, prediction, micros: isBilled ? billOf(model, input, quantities) : 0 });
-  }
-}

@@ -1,109 +1,71 @@
+import { Buffer } from "node:buffer";
+import { createHash } from "node:crypto";
 import type { FaultName } from "./faults.ts";
 import { randomId } from "./random.ts";
 import type { SimulatedClock } from "./simulated-clock.ts";
 
-/** An output or an uploaded file. */
-type StoredBytes = { bytes: Uint8Array; contentType: string; expiresAt: number };
+const HOUR_MS = 3_600_000;
 
-/** Keeps files by key until they expire. Above `maxBytes` in total it removes the oldest. */
-class ExpiringStore<Item extends StoredBytes> {
-  protected readonly clock: SimulatedClock;
+/** Keeps files by key, in memory, until they expire. */
+class ExpiringStore<Item extends { expiresAt: number }> {
   readonly #items = new Map<string, Item>();
-  readonly #maxBytes: number;
-  #held = 0;
 
-  constructor(clock: SimulatedClock, maxBytes: number) {
-    this.clock = clock;
-    this.#maxBytes = maxBytes;
-  }
+  constructor(protected readonly clock: SimulatedClock) {}
 
   protected put(key: string, item: Item): void {
     this.#items.set(key, item);
-    this.#held += item.bytes.length;
-    for (const oldest of this.#items.keys()) {
-      if (this.#held <= this.#maxBytes || oldest === key) break;
-      this.#delete(oldest);
-    }
   }
 
-  get(key: string): Item | null {
-    const item = this.#items.get(key);
-    return item && item.expiresAt > this.clock.now() ? item : null;
-  }
-
-  sweep(): void {
-    for (const [key, item] of this.#items) if (item.expiresAt <= this.clock.now()) this.#delete(key);
-  }
-
-  #delete(key: string): void {
-    this.#held -= this.#items.get(key)?.bytes.length ?? 0;
-    this.#items.delete(key);
+  get(key: string): Item | undefined {
+    for (const [name, { expiresAt }] of this.#items) if (expiresAt <= this.clock.now()) this.#items.delete(name);
+    return this.#items.get(key);
   }
 }
 
-const maxOutputBytes = 512 * 1024 * 1024;
-
-export type Output = StoredBytes & { faults: ReadonlyMap<FaultName, string>; downloads: number };
+/** What a run made. */
 export type OutputBytes = { bytes: Uint8Array; contentType: string; extension: string };
+export type Output = OutputBytes & { expiresAt: number; faults: ReadonlyMap<FaultName, string>; downloads: number };
 
-/** The output files, each at a URL that cannot be guessed, until they expire. */
+/** The output files, each at a URL that cannot be guessed, for an hour. */
 export class Outputs extends ExpiringStore<Output> {
-  readonly #lifetimeMs: number;
-
-  constructor(clock: SimulatedClock, lifetimeMs: number) {
-    super(clock, maxOutputBytes);
-    this.#lifetimeMs = lifetimeMs;
-  }
-
   /** Keeps a file and returns its path: `/delivery/<random>/out-<index>.<extension>`. */
-  add({ bytes, contentType, extension }: OutputBytes, index: number, faults: ReadonlyMap<FaultName, string>): string {
-    const path = `/delivery/${randomId()}${randomId()}/out-${index}.${extension}`;
-    const expiresAt = this.clock.now() + this.#lifetimeMs;
-    this.put(path, { bytes, contentType, expiresAt, faults, downloads: 0 });
+  add(output: OutputBytes, index: number, faults: ReadonlyMap<FaultName, string>): string {
+    const path = `/delivery/${randomId()}${randomId()}/out-${index}.${output.extension}`;
+    this.put(path, { ...output, expiresAt: this.clock.now() + HOUR_MS, faults, downloads: 0 });
     return path;
   }
 }
 
-const lifetimeMs = 24 * 3_600_000;
-const maxUploadedBytes = 256 * 1024 * 1024;
+type StoredFile = Awaited<ReturnType<typeof describe>>;
 
-type StoredFile = StoredBytes & { id: string; name: string; sha256: string; createdAt: Date; metadata: unknown };
-
-/** The provider's files API: uploads for the inputs of predictions, kept for a day. */
+/** The provider's files API: uploads for the inputs of predictions, for a day. */
 export class StoredFiles extends ExpiringStore<StoredFile> {
-  constructor(clock: SimulatedClock) {
-    super(clock, maxUploadedBytes);
-  }
-
   async create(content: File, metadata: unknown): Promise<StoredFile> {
-    const bytes = new Uint8Array(await content.arrayBuffer());
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-    const file: StoredFile = {
-      id: randomId(),
-      name: content.name,
-      bytes,
-      contentType: content.type || "application/octet-stream",
-      sha256: digest.toHex(),
-      createdAt: this.clock.wall(),
-      expiresAt: this.clock.now() + lifetimeMs,
-      metadata,
-    };
+    const file = await describe(content, metadata, this.clock);
     this.put(file.id, file);
     return file;
   }
 }
 
-export function fileJson(file: StoredFile, baseUrl: string): Record<string, unknown> {
+async function describe(content: File, metadata: unknown, clock: SimulatedClock) {
+  const bytes = Buffer.from(await content.arrayBuffer());
+  const sha256 = createHash("sha256").update(bytes).digest("hex");
+  const { name, type } = content;
+  const createdAt = new Date();
+  return { id: randomId(), name, type, bytes, sha256, metadata, createdAt, expiresAt: clock.now() + 24 * HOUR_MS };
+}
+
+export function fileJson({ id, name, type, bytes, sha256, metadata, createdAt }: StoredFile, baseUrl: string): object {
   return {
-    id: file.id,
-    name: file.name,
-    content_type: file.contentType,
-    size: file.bytes.length,
-    etag: file.sha256.slice(0, 32),
-    checksums: { sha256: file.sha256 },
-    metadata: file.metadata,
-    created_at: file.createdAt.toISOString(),
-    expires_at: new Date(file.createdAt.getTime() + lifetimeMs).toISOString(),
-    urls: { get: `${baseUrl}/v1/files/${file.id}` },
+    id,
+    name,
+    content_type: type || "application/octet-stream",
+    size: bytes.length,
+    etag: sha256.slice(0, 32),
+    checksums: { sha256 },
+    metadata,
+    created_at: createdAt.toISOString(),
+    expires_at: new Date(createdAt.getTime() + 24 * HOUR_MS).toISOString(),
+    urls: { get: `${baseUrl}/v1/files/${id}` },
   };
 }

@@ -1,6 +1,4 @@
-import { createInterface } from "node:readline";
-import { Readable } from "node:stream";
-import { spawnWithParent } from "../spawn-with-parent.ts";
+import { readLines, spawnWithParent } from "../spawn-with-parent.ts";
 import { within } from "../within.ts";
 import { type Backoff, createBackoff, LogFile } from "./keep-running.ts";
 
@@ -160,8 +158,4 @@ function lastMessage(tail: string[]): string {
   const error = tail.find((line) => line.startsWith("error:"));
   const message = error?.replace(/^error: (Uncaught )?(\(in promise\) )?(Error: )?/, "");
   return message ?? tail.at(-1) ?? "no output";
-}
-
-async function readLines(stream: ReadableStream<Uint8Array>, onLine: (line: string) => void): Promise<void> {
-  for await (const line of createInterface({ input: Readable.from(stream) })) onLine(line);
 }

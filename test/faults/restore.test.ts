@@ -42,9 +42,11 @@ async function restoreDump(): Promise<void> {
     await owner.end();
     for (const trigger of WATCH) await stack.sql.unsafe(`alter event trigger ${trigger} enable`);
   }
+  // As docs/upgrade.md says.
+  await stack.sql`notify pgrst, 'reload schema'`;
 }
 
-test("a dump restored into a running stack → the next starts are accepted and succeed, without a further step", async () => {
+test("a dump restored into a running stack → the next starts are accepted and succeed, once the Data API was told to reload its schema", async () => {
   const maker = await newFilmMaker(stack);
   const startSome = () => Promise.all(Array.from({ length: 6 }, () => maker.start("first-frame")));
   // Several at a time, so that several connections have prepared what a start runs.

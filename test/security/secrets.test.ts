@@ -7,7 +7,7 @@ import { z } from "zod";
 import { buildDashboard, DASHBOARD_FOLDER } from "../../local/stack/build-dashboard.ts";
 import { loadStackKeys, type StackKeys } from "../../local/stack/stack-keys.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
-import { drawReferencePhoto } from "../../local/simulator/draw/scene.ts";
+import { drawReferencePhoto } from "../../local/simulator/draw/picture.ts";
 import { uploadedReferenceImage } from "../../shared/contract/predictions.ts";
 import { webhookSecretAnswer } from "../../shared/contract/webhooks.ts";
 import { newFilmMaker, promptWith } from "../support/film/film-maker.ts";

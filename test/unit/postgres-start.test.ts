@@ -5,6 +5,7 @@ import postgres from "postgres";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { checkGivenPostgres } from "../../local/stack/open-database.ts";
+import { programOf } from "../../local/postgres/find-binaries.ts";
 import { chooseServerUser, placeBinaries, removePostgresData } from "../../local/postgres/server-user.ts";
 import { type RunningPostgres, startPostgres } from "../../local/postgres/start-postgres.ts";
 import { until } from "../support/until.ts";
@@ -198,16 +199,11 @@ test("binaries that the server's user cannot reach → used from a copy that it 
   await Deno.mkdir(join(root, "bin"), { recursive: true });
   await Deno.writeTextFile(join(root, "bin", "postgres"), "a program", { mode: 0o755 });
   await Deno.chmod(folder, 0o700);
-  const binaries = {
-    root,
-    initdb: join(root, "bin", "initdb"),
-    postgres: join(root, "bin", "postgres"),
-    version: "test",
-  };
+  const binaries = { root, version: "test" };
   const user = await chooseServerUser(dataDir);
   const placed = await placeBinaries(binaries, user, () => undefined);
   expect(placed.root === root).toBe(!asRoot);
-  expect(await Deno.readTextFile(placed.postgres)).toBe("a program");
+  expect(await Deno.readTextFile(programOf(placed, "postgres"))).toBe("a program");
   expect(await placeBinaries(binaries, user, () => undefined)).toEqual(placed);
   await rm(placed.root, { recursive: true });
 });

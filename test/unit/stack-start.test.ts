@@ -1,3 +1,4 @@
+import { createClient } from "@supabase/supabase-js";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { z } from "zod";
@@ -43,20 +44,11 @@ async function paste(): Promise<string> {
   return new TextDecoder().decode((await shell.output()).stdout);
 }
 
-async function projectsOfDemoUser(): Promise<string[]> {
-  const { publishableKey, demoPassword } = await loadStackKeys(dataDir);
-  const signedIn = await fetch(`${url}/auth/v1/token?grant_type=password`, {
-    method: "POST",
-    headers: { apikey: publishableKey, "content-type": "application/json" },
-    body: JSON.stringify({ email: "demo@keyframe.local", password: demoPassword }),
-  });
-  const { access_token: token } = z.object({ access_token: z.string() }).parse(await signedIn.json());
-  const headers = { apikey: publishableKey, authorization: `Bearer ${token}`, "accept-profile": "keyframe" };
-  const rows = await (await fetch(`${url}/rest/v1/projects?select=id`, { headers })).json();
-  return z
-    .array(z.object({ id: z.string() }))
-    .parse(rows)
-    .map(({ id }) => id);
+async function projectsOfDemoUser(): Promise<unknown> {
+  const { publishableKey, demoPassword: password } = await loadStackKeys(dataDir);
+  const client = createClient(url, publishableKey, { auth: { autoRefreshToken: false }, db: { schema: "keyframe" } });
+  await client.auth.signInWithPassword({ email: "demo@keyframe.local", password });
+  return (await client.from("projects").select("id")).data;
 }
 
 async function storedFiles(folder = join(dataDir, "storage")): Promise<string[]> {
@@ -108,7 +100,7 @@ test("the pasted command → a project; SIGTERM → exit 0 and no process left; 
   await allGone(children, 0);
   await start();
   expect(await loadStackKeys(dataDir)).toEqual(keys);
-  expect(await projectsOfDemoUser()).toEqual([data.projectId]);
+  expect(await projectsOfDemoUser()).toEqual([{ id: data.projectId }]);
   expect(await storedFiles()).toEqual(files);
 });
 

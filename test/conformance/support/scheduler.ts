@@ -1,5 +1,5 @@
 import { fileURLToPath } from "node:url";
-import { spawnWithParent } from "../../../local/spawn-with-parent.ts";
+import { readLines, spawnWithParent } from "../../../local/spawn-with-parent.ts";
 
 export type Scheduler = {
   pid: number;
@@ -36,13 +36,4 @@ export async function startScheduler(databaseUrl: string, worker: "pg_net" | "pg
       return process.status;
     },
   };
-}
-
-async function readLines(stream: ReadableStream<Uint8Array<ArrayBuffer>>, onLine: (line: string) => void) {
-  let rest = "";
-  for await (const chunk of stream.pipeThrough(new TextDecoderStream())) {
-    const parts = (rest + chunk).split("\n");
-    rest = parts.pop() ?? "";
-    parts.forEach(onLine);
-  }
 }

@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import type { Page } from "playwright-core";
-import { drawReferencePhoto } from "../../../local/simulator/draw/scene.ts";
+import { drawReferencePhoto } from "../../../local/simulator/draw/picture.ts";
 
 /** An image as a person's file chooser would hand it over. */
 export function photoFile(seed: string): { name: string; mimeType: string; buffer: Buffer } {
