@@ -44,28 +44,28 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   let failures = 0;
   let failingSince = 0;
   const isBusy = () => open > 0 || results.pending() > 0;
-  function start(item: Item): void {
-    const abort = new AbortController();
-    let isOpen = true;
+
+  /** Counts as ended when it ends, or abortGraceMs after its signal aborted. */
+  async function start(item: Item): Promise<void> {
     open += 1;
-    function end(): void {
-      if (!isOpen) return;
-      isOpen = false;
-      open -= 1;
-      cancel();
-      results.next().forEach(start);
-      signal.notify();
-    }
-    const cancel = clock.after(limits.workMs, () => {
-      abort.abort(new DOMException("The work took too long.", "TimeoutError"));
-      clock.after(limits.abortGraceMs, () => {
-        if (isOpen) log.error("work_hangs", identify(item));
-        end();
-      });
+    const abort = new AbortController();
+    const hung = Promise.withResolvers<void>();
+    const cancelAbort = clock.after(limits.workMs, () =>
+      abort.abort(new DOMException("The work took too long.", "TimeoutError")),
+    );
+    const cancelHung = clock.after(limits.workMs + limits.abortGraceMs, () => {
+      log.error("work_hangs", identify(item));
+      hung.resolve();
     });
-    void work(item, abort.signal)
-      .catch((error) => log.error("work_failed", { ...identify(item), reason: describeError(error) }))
-      .then(end);
+    const done = work(item, abort.signal).catch((error) =>
+      log.error("work_failed", { ...identify(item), reason: describeError(error) }),
+    );
+    await Promise.race([done, hung.promise]);
+    cancelAbort();
+    cancelHung();
+    open -= 1;
+    results.next().forEach(start);
+    signal.notify();
   }
 
   /** Null after a failure and a pause. Throws when another try makes no sense now. */
@@ -123,17 +123,12 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
         const records = results.ready() > 0; // then this call does not wait in the database: the next one does, at once
         if (!(await claimAndStart()) && (!records || isBusy())) await pause(next);
       }
-      // 2. Records results until the last heartbeat has expired. A kick begins step 1 again, unless the run time is over.
-      const expired = clock.now() + limits.heartbeatMs + limits.claimEveryMs;
-      while (clock.now() < expired && !isClaiming()) {
-        await pause(expired);
-        kicked = false; // step 3 answers it
-        if (results.ready() > 0) await call(() => results.record(callMs));
-      }
-      // 3. Claims once more, without a heartbeat: finds what was committed without a kick. If there is something, step 1 begins again.
+      // 2. Ends the heartbeat: from now on new work kicks. What is being committed without a kick is found by another claim, a little later.
+      await claimAndStart(0, 0);
+      if (!isClaiming()) await pause(clock.now() + limits.claimEveryMs);
       if (!isClaiming()) await claimAndStart(0, 0);
     } while (isClaiming());
-    // 4. Records results until all work has ended. Each call renews leases. A kick begins another run beside that work.
+    // 3. Records results until all work has ended. Each call renews leases. A kick begins another run beside that work.
     while (!kicked && isBusy()) {
       await pause(clock.now() + limits.renewEveryMs, true);
       if (!kicked) await call(() => results.record(callMs));

@@ -15,7 +15,7 @@ export class ConnectionStream extends Duplex {
   readonly #interimAnswers = new InterimAnswers();
 
   constructor(connection: Deno.Conn) {
-    super({ decodeStrings: false });
+    super();
     this.#connection = connection;
   }
 
@@ -26,14 +26,10 @@ export class ConnectionStream extends Duplex {
     );
   }
 
-  override _write(chunk: Chunk["chunk"], encoding: Chunk["encoding"], done: (error?: Error) => void): void {
-    this._writev([{ chunk, encoding }], done);
-  }
-
   /** Sends head and body of a request together, in one packet if they fit. */
-  override _writev(chunks: Chunk[], done: (error?: Error) => void): void {
+  override _writev(chunks: { chunk: Uint8Array }[], done: (error?: Error) => void): void {
     this.#interimAnswers.expect();
-    this.#writeAll(joinChunks(chunks)).then(() => done(), done);
+    this.#writeAll(Buffer.concat(chunks.map(({ chunk }) => chunk))).then(() => done(), done);
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
@@ -63,35 +59,6 @@ export class ConnectionStream extends Duplex {
   async #writeAll(bytes: Uint8Array): Promise<void> {
     for (let sent = 0; sent < bytes.byteLength; ) sent += await this.#connection.write(bytes.subarray(sent));
   }
-}
-
-/** What undici writes: the head of a request as text, its body as bytes. */
-type Chunk = { chunk: Uint8Array | string; encoding: BufferEncoding };
-
-const encoder = new TextEncoder();
-
-/** Joins the chunks. ASCII text, such as a head, is encoded in place. */
-function joinChunks(chunks: Chunk[]): Uint8Array {
-  const joined = new Uint8Array(chunks.reduce((length, { chunk }) => length + chunk.length, 0));
-  let at = 0;
-  for (const { chunk, encoding } of chunks) {
-    if (typeof chunk !== "string") joined.set(chunk, at);
-    else if (encoding !== "latin1" || !writeAscii(chunk, joined.subarray(at))) return decodeAll(chunks);
-    at += chunk.length;
-  }
-  return joined;
-}
-
-/** True when the text is ASCII only, so that each character is one byte. */
-function writeAscii(text: string, room: Uint8Array): boolean {
-  const { read, written } = encoder.encodeInto(text, room);
-  return read === text.length && written === text.length;
-}
-
-function decodeAll(chunks: Chunk[]): Uint8Array {
-  return Buffer.concat(
-    chunks.map(({ chunk, encoding }) => (typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk)),
-  );
 }
 
 /** The maximum before the final response: as much as is read of its body. */

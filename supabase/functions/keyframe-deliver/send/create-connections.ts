@@ -37,17 +37,12 @@ export function createConnections({
   maxIdle = MAX_IDLE,
   ...dialing
 }: ConnectionSettings): (origin: string) => Connection {
-  const idle = new Map<string, Connection[]>();
-  let count = 0;
+  const idle: { origin: string; connection: Connection }[] = [];
 
-  function removeIdle(origin: string, connection: Connection): boolean {
-    const unused = idle.get(origin) ?? [];
-    const index = unused.lastIndexOf(connection);
-    if (index < 0) return false;
-    unused.splice(index, 1);
-    if (unused.length === 0) idle.delete(origin);
-    count -= 1;
-    return true;
+  /** Takes a connection out of the unused ones. */
+  function take(isIt: (each: (typeof idle)[number]) => boolean): Connection | undefined {
+    const index = idle.findLastIndex(isIt);
+    return index < 0 ? undefined : idle.splice(index, 1)[0]?.connection;
   }
 
   function open(origin: string): Connection {
@@ -81,22 +76,14 @@ export function createConnections({
       client,
       destroy,
       release() {
-        if (count >= maxIdle) return destroy();
-        const unused = idle.get(origin);
-        if (unused === undefined) idle.set(origin, [connection]);
-        else unused.push(connection);
-        count += 1;
+        if (idle.length < maxIdle) idle.push({ origin, connection });
+        else destroy();
       },
     };
     // A connection in use may reconnect for a request that it had not begun to send.
-    client.on("disconnect", () => removeIdle(origin, connection) && destroy());
+    client.on("disconnect", () => take((each) => each.connection === connection)?.destroy());
     return connection;
   }
 
-  return (origin) => {
-    const unused = idle.get(origin)?.at(-1);
-    if (unused === undefined) return open(origin);
-    removeIdle(origin, unused);
-    return unused;
-  };
+  return (origin) => take((each) => each.origin === origin) ?? open(origin);
 }
