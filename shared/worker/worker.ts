@@ -33,7 +33,7 @@ const NO_RESULTS = { ready: () => 0, pending: () => 0, record: async () => undef
  */
 export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promise<void> {
   const { claim, work, identify, results = NO_RESULTS, log, clock = systemClock, limits } = settings;
-  const signal = createSignal(clock);
+  let wake = (): void => undefined;
   let running: Promise<void> | null = null;
   let kicked = false;
   let open = 0;
@@ -65,7 +65,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
     cancelHung();
     open -= 1;
     results.next().forEach(start);
-    signal.notify();
+    wake();
   }
 
   /** Null after a failure and a pause. Throws when another try makes no sense now. */
@@ -99,7 +99,13 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
       if (open === 0 ? count > 0 || (isEnding && !isBusy()) : count >= limits.recordAt) return;
       const left = (count > 0 ? Math.min(end, calledAt + limits.recordAfterMs) : end) - clock.now();
       if (left <= 0) return;
-      await signal.wait(left);
+      await new Promise<void>((resolve) => {
+        const cancel = clock.after(left, resolve);
+        wake = () => {
+          cancel();
+          resolve();
+        };
+      });
     }
   }
 
@@ -123,7 +129,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
         const records = results.ready() > 0; // then this call does not wait in the database: the next one does, at once
         if (!(await claimAndStart()) && (!records || isBusy())) await pause(next);
       }
-      // 2. Ends the heartbeat: from now on new work kicks. What is being committed without a kick is found by another claim, a little later.
+      // 2. Ends the heartbeat, so that new work kicks again. A second claim finds what was being committed without a kick.
       await claimAndStart(0, 0);
       if (!isClaiming()) await pause(clock.now() + limits.claimEveryMs);
       if (!isClaiming()) await claimAndStart(0, 0);
@@ -138,7 +144,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   return async () => {
     kicked = true;
     idleUntil = clock.now() + limits.idleGraceMs;
-    signal.notify();
+    wake();
     // A kick after the final claim starts another run.
     while (kicked || running !== null) {
       running ??= run()
@@ -170,64 +176,31 @@ export const systemClock: Clock = {
   },
 };
 
-/** Wakes one waiting loop. */
-export function createSignal(clock: Clock) {
-  let wake = (): void => undefined;
-  return {
-    notify: () => wake(),
-    /** Resolves at the next notify or after `ms`. One caller waits at a time. */
-    wait: (ms: number) =>
-      new Promise<void>((resolve) => {
-        const cancel = clock.after(ms, resolve);
-        wake = () => {
-          cancel();
-          resolve();
-        };
-      }),
-  };
-}
-
-/** Milliseconds, except the counts. */
-export type WorkerLimits = {
-  /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
-  maxRunMs: number;
-  maxOpen: number;
-  /** After this the signal of a piece of work aborts; after abortGraceMs more it counts as ended. */
-  workMs: number;
-  abortGraceMs: number;
-  /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
-  idleGraceMs: number;
-  /** The longest pause between two claims. With nothing due it is spent in the database. */
-  claimEveryMs: number;
-  /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
-  heartbeatMs: number;
-  /** Results wait this long after a call for others, unless there are recordAt of them or nothing is open. */
-  recordAfterMs: number;
-  recordAt: number;
-  /** The longest pause between two calls while the last work ends: leases are renewed with each. */
-  renewEveryMs: number;
-  /** The pause after a failed call. It doubles with each failure, up to maxRetryDelayMs. */
-  retryDelayMs: number;
-  maxRetryDelayMs: number;
-  giveUpAfterMs: number;
-  /** A call of the database that takes so long is logged, at most once in slowLogEveryMs. */
-  slowCallMs: number;
-  slowLogEveryMs: number;
-};
-
-/** What both workers have in common. */
+/** What both workers have in common. Milliseconds, except the counts. */
 export const COMMON_LIMITS = {
+  /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
   maxRunMs: 30_000,
+  /** Work that goes on for so long after its signal aborted counts as ended. */
   abortGraceMs: 5_000,
+  /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
   idleGraceMs: 2_000,
+  /** The longest pause between two claims. With nothing due it is spent in the database. */
   claimEveryMs: 100,
+  /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
   heartbeatMs: 300,
+  /** Results wait this long after a call for others, unless there are recordAt of them or nothing is open. */
   recordAfterMs: 20,
   recordAt: 80,
+  /** The longest pause between two calls while the last work ends: leases are renewed with each. */
   renewEveryMs: 2_000,
+  /** The pause after a failed call. It doubles with each failure, up to maxRetryDelayMs. */
   retryDelayMs: 250,
   maxRetryDelayMs: 2_000,
   giveUpAfterMs: 20_000,
+  /** A call of the database that takes so long is logged, at most once in slowLogEveryMs. */
   slowCallMs: 1_000,
   slowLogEveryMs: 10_000,
 };
+
+/** `workMs`: after this the signal of a piece of work aborts. */
+export type WorkerLimits = typeof COMMON_LIMITS & { maxOpen: number; workMs: number };

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { DatabaseError } from "../../shared/platform/call-database.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
-import { createWork } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { work } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
 import * as kit from "./generate-fixture.ts";
 
 const TASK = "4d7f6f0e-6a0c-4d6e-9f38-0e8f6f1b7a05";
@@ -28,7 +28,7 @@ async function run(given: {
   const { files = FILES, storageUrl = storage.url, database = {}, signal = kit.never() } = given;
   const made = kit.makeDeps({ storageUrl, database });
   const claimed = { task: "remove", id: TASK, lease_token: TASK, files };
-  await createWork(made.deps)(claimed, signal);
+  await work(claimed, made.deps, signal);
   return made;
 }
 
@@ -63,7 +63,7 @@ test.each([
   [[], 1],
   [[57], 15],
   [[99], 15],
-  [[3, 4, 71], 40],
+  [[3, 4, 71], 35],
 ])(
   "names %j of a hundred are refused → they are put off, the others are gone after at most %i requests",
   async (which, most) => {
@@ -81,8 +81,8 @@ test.each([
   [401, 1],
   [429, 1],
   [503, 1],
-  [403, 40],
-  [500, 40],
+  [403, 199],
+  [500, 199],
 ])(
   "Storage answers everything with %i → %i requests, for it may be about a name or not; all are put off",
   async (status, requests) => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import type { ProviderPrediction } from "../../shared/replicate/provider-prediction.ts";
-import { cancel, createWork, poll } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { cancel, poll, work } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import { submit } from "../../supabase/functions/keyframe-generate/tasks/submit.ts";
 import { type PollTask, type SubmitTask, task } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
@@ -163,7 +163,7 @@ describe.each([
       );
       const { calls } = await again(change, { publicUrl });
       const [found, ...more] = await runsAtProvider();
-      const how = { by: foundBy, attemptWithoutRun: 2 };
+      const how = { found_by: foundBy, attempt_without_run: 2 };
       expect(calls).toEqual([["recordState", expect.objectContaining({ id: found?.id }), how]]);
       expect(more).toEqual([]);
     },
@@ -226,7 +226,7 @@ test.each([
 test("the run stands on the list's second page → found", async () => {
   const ours = recordedRun(await run())?.id;
   await Promise.all(Array.from({ length: 100 }, (_, index) => run({ input: { prompt: `Other ${index}` } })));
-  const how = { by: "text", attemptWithoutRun: 2 };
+  const how = { found_by: "text", attempt_without_run: 2 };
   expect((await again()).calls).toEqual([["recordState", expect.objectContaining({ id: ours }), how]]);
 });
 
@@ -277,7 +277,7 @@ test("the log → no prompt, no address", async () => {
 });
 
 describe("a search for a prediction that has ended", () => {
-  const BY_NAME = { by: "name", attemptWithoutRun: null };
+  const BY_NAME = { found_by: "name", attempt_without_run: null };
   const CALLBACK = `${PUBLIC}/functions/v1/keyframe-replicate-webhook?prediction=${kit.PREDICTION}&attempt=1`;
   const listed = (id: string, webhook: string) => ({
     ...{ id, model: "google/nano-banana", status: "processing", input: {}, output: null, error: null, logs: "" },
@@ -288,7 +288,7 @@ describe("a search for a prediction that has ended", () => {
     const { deps, calls } = make({ provider: answering(answer), database: { recordState: async () => "ended" } });
     const { deadline_at: _over, ...task } = kit.submitTask({ search_attempt: 1, ...change });
     const search_since = new Date().toISOString();
-    await createWork(deps)({ ...task, task: "search", lease_token: null, search_since }, kit.never());
+    await work({ ...task, task: "search", lease_token: null, search_since }, deps, kit.never());
     return calls;
   };
 

@@ -44,11 +44,8 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
       return { items, more: items.length > 0 };
     },
     /** `found` is set for a run that was found in the provider's list. */
-    recordState: (
-      { id: predictionId, attempt }: { id: string; attempt: number },
-      run: ProviderPrediction,
-      found?: Found,
-    ) => recordProviderState(call, { predictionId, attempt, run, found, pollAfterSeconds: pollSeconds }),
+    recordState: ({ id, attempt }: { id: string; attempt: number }, run: ProviderPrediction, found?: Found) =>
+      recordProviderState(call, run, { prediction_id: id, attempt, poll_after_seconds: pollSeconds, ...found }),
     /** `is_unknown`: the provider has no such run any more. Otherwise it is cancelled again later. */
     async recordRunNotCanceled(provider_prediction_id: string, is_unknown: boolean): Promise<void> {
       await call("record_run_not_canceled", { provider_prediction_id, is_unknown });

@@ -3,21 +3,13 @@ import { Webhook } from "standardwebhooks";
 import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
+import type { ClaimedEndpoint } from "../lanes/database.ts";
 import { createCheckedLookup, type ErrorClass } from "./dial.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
 import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
 
-/** A delivery with everything its next attempt needs. The event's id is the webhook-id, its body is sent byte for byte. */
-export type Delivery = {
-  id: string;
-  attempt: number;
-  event_id: string;
-  body: string;
-  endpoint_id: string;
-  url: string;
-  /** They sign, newest first. */
-  secrets: string[];
-};
+/** A delivery with everything its next attempt needs. */
+export type Delivery = ClaimedEndpoint["deliveries"][number] & Pick<ClaimedEndpoint, "endpoint_id" | "url" | "secrets">;
 
 export type AttemptResult = {
   id: string;

@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 // Only the client, because the unused rest is three fifths of undici (docs/decisions/0018).
 import Client from "undici/lib/dispatcher/client.js";
 import { ConnectionStream } from "./connection-stream.ts";
-import { type DialSettings, dial } from "./dial.ts";
+import { type DialSettings, dial, type Peer } from "./dial.ts";
 
 /** How long an unused connection is kept: less than the five seconds after which many servers close it. */
 const IDLE_MS = 4_000;
@@ -16,7 +16,6 @@ const MAX_HEAD_BYTES = 16 * 1024;
 export type ConnectionSettings = DialSettings & { idleMs?: number; maxIdle?: number };
 
 // Without undici-client.d.ts, which `deno check` does not read, undici's client has no types.
-type Peer = { protocol: string; hostname: string; port: string };
 type Done = (...outcome: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
 
 /** A connection with one request at a time. It connects at the first request. */
@@ -48,8 +47,7 @@ export function createConnections({
   function open(origin: string): Connection {
     const ended = new AbortController();
     const client = new Client(origin, {
-      connect: ({ protocol, hostname, port }: Peer, done: Done) => {
-        const peer = { protocol, hostname, port: Number(port) || (protocol === "https:" ? 443 : 80) };
+      connect: (peer: Peer, done: Done) => {
         dial(peer, dialing, ended.signal)
           .then(
             // The type asks for a Socket, but undici uses only a Duplex with ref and unref.

@@ -5,7 +5,8 @@ import { type AddressRules, checkAddress } from "../../../../shared/webhooks/che
 /** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
 export type DialSettings = { lookup: CheckedLookup; ca?: string };
 
-export type Peer = { protocol: string; hostname: string; port: number };
+/** `port` is empty for the protocol's own. */
+export type Peer = { protocol: string; hostname: string; port: string };
 
 /**
  * Opens a connection for HTTP with Deno's functions: on the hosted runtime node:tls reports a connection as secure before the
@@ -14,10 +15,11 @@ export type Peer = { protocol: string; hostname: string; port: number };
  */
 export async function dial(peer: Peer, { lookup, ca }: DialSettings, signal: AbortSignal): Promise<Deno.Conn> {
   const { protocol, hostname, port } = peer;
+  const isSecure = protocol === "https:";
   const addresses = isIP(hostname) === 0 ? await lookup(hostname) : [hostname];
-  const connection = await connectFirst(addresses, port, signal);
+  const connection = await connectFirst(addresses, Number(port) || (isSecure ? 443 : 80), signal);
   connection.setNoDelay(true);
-  return protocol === "https:" ? await secure(connection, hostname, ca, signal) : connection;
+  return isSecure ? await secure(connection, hostname, ca, signal) : connection;
 }
 
 /** When aborted during a handshake, Deno may keep the socket until the other side closes it. */
