@@ -96,7 +96,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   async function pause(end: number, isEnding = false): Promise<void> {
     while (!kicked) {
       const count = results.ready();
-      if (open === 0 ? count > 0 || (isEnding && !isBusy()) : count >= limits.recordAt) return;
+      if (open === 0 && (count > 0 || (isEnding && !isBusy()))) return;
       const left = (count > 0 ? Math.min(end, calledAt + limits.recordAfterMs) : end) - clock.now();
       if (left <= 0) return;
       await new Promise<void>((resolve) => {
@@ -188,9 +188,8 @@ export const COMMON_LIMITS = {
   claimEveryMs: 100,
   /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
   heartbeatMs: 300,
-  /** Results wait this long after a call for others, unless there are recordAt of them or nothing is open. */
+  /** Results wait this long after a call for others, unless nothing is open. */
   recordAfterMs: 20,
-  recordAt: 80,
   /** The longest pause between two calls while the last work ends: leases are renewed with each. */
   renewEveryMs: 2_000,
   /** The pause after a failed call. It doubles with each failure, up to maxRetryDelayMs. */

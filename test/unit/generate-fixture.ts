@@ -45,33 +45,24 @@ export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTa
 /** What was called, with its arguments but for the task. */
 export type Call = [name: keyof Database, ...args: unknown[]];
 
-/** A database that records its calls. By default it answers as for a row that no other worker changes. */
-export function fakeDatabase(answers: Partial<Database> = {}): { database: Database; calls: Call[] } {
+/** What a database answers for a row that no other worker changes. */
+const USUAL: Partial<Record<keyof Database, unknown>> = {
+  ...{ recordState: "recorded", retryLater: "later", modelRefused: "moved" },
+  ...{ complete: true, fail: true, discardOutput: true },
+};
+
+/** A database that records its calls. */
+function fakeDatabase(answers: Partial<Database> = {}): { database: Database; calls: Call[] } {
   const calls: Call[] = [];
-  const usual: Database = {
-    claim: async () => ({ items: [], more: false }),
-    recordState: async () => "recorded",
-    recordRunNotCanceled: async () => {},
-    recordFilesRemoved: async () => {},
-    recordSearchEnded: async () => {},
-    complete: async () => true,
-    fail: async () => true,
-    retryLater: async () => "later",
-    modelRefused: async () => "moved",
-    pollLater: async () => {},
-    discardOutput: async () => true,
-  };
-  const noting = <Name extends keyof Database>(name: Name) => {
-    const answer = answers[name] ?? usual[name];
-    const hasTask = !["claim", "recordRunNotCanceled", "recordFilesRemoved"].includes(name);
-    // One wrapper for all functions: their parameters differ, and are only passed on.
-    return (async (...args: unknown[]) => {
+  const call = (name: keyof Database) => {
+    const hasTask = !["recordRunNotCanceled", "recordFilesRemoved"].includes(name);
+    return async (...args: unknown[]) => {
       calls.push([name, ...args.slice(hasTask ? 1 : 0)]);
-      return await (answer as (...given: unknown[]) => unknown)(...args);
-    }) as unknown as Database[Name];
+      const answer = answers[name] as ((...given: unknown[]) => unknown) | undefined; // arguments are only passed on
+      return answer ? await answer(...args) : USUAL[name];
+    };
   };
-  const names = Object.keys(usual) as (keyof Database)[]; // the object above has exactly these
-  return { database: Object.fromEntries(names.map((name) => [name, noting(name)])) as Database, calls };
+  return { database: new Proxy({} as Database, { get: (_, name) => call(name as keyof Database) }), calls };
 }
 
 export type StorageServer = {

@@ -158,20 +158,14 @@ test.each([503, 403, null])("Storage answers %s, or is away → tried again", as
   expect((await run(answering(image), options)).calls).toEqual([later("storage_unavailable")]);
 });
 
-test("Storage finds it too large → failed, for it would again", async () => {
-  storage.refuse = 413;
-  expect((await run(answering(image))).calls).toEqual([failed("output_too_large"), ["discardOutput"]]);
-});
-
-test("stored too late → the task discards its output, so that the file is removed", async () => {
-  const { calls } = await run(answering(image), { database: { complete: async () => false } });
-  expect(calls).toEqual([["complete", expect.anything()], ["discardOutput"]]);
-});
-
-test.each(["too_late", "failed"] as const)("the upload fails, and then it is %s → discarded", async (verdict) => {
-  storage.refuse = 503;
-  const { calls } = await run(answering(image), { database: { retryLater: async () => verdict } });
-  expect(calls).toEqual([later("storage_unavailable"), ["discardOutput"]]);
+test.each<[string, number | null, Options["database"], unknown[]]>([
+  ["Storage finds it too large → failed, for it would again", 413, {}, failed("output_too_large")],
+  ["stored too late", null, { complete: async () => false }, ["complete", expect.anything()]],
+  ["the upload fails, and it is too late", 503, { retryLater: async () => "too_late" }, later("storage_unavailable")],
+  ["the upload fails for the last time", 503, { retryLater: async () => "failed" }, later("storage_unavailable")],
+])("%s → the task discards its output, so that the file is removed", async (_what, refuse, database = {}, call) => {
+  storage.refuse = refuse;
+  expect((await run(answering(image), { database })).calls).toEqual([call, ["discardOutput"]]);
 });
 
 test("it is unknown whether the row was completed → nothing is discarded, because an event may name the file", async () => {
