@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { answer, delivery, makeAttempt, receive } from "./deliver-fixture.ts";
+import { answer, receive } from "../support/receiver/raw-receiver.ts";
+import { delivery, makeAttempt } from "./deliver-fixture.ts";
 
 /** A delivery to a receiver of this machine, by a name. */
 const to = ({ port }: { port: number }) => delivery(`http://hooks.test:${port}/`);

@@ -1,3 +1,5 @@
+import { onTestFinished } from "vitest";
+import { answer, receive } from "../support/receiver/raw-receiver.ts";
 import { createLog } from "../../shared/platform/log.ts";
 import type { Deps, Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import { parseOutputHosts } from "../../shared/platform/environment.ts";
@@ -158,13 +160,11 @@ export function makeDeps(given: {
 }
 
 /** A server for one test, on a free port of 127.0.0.1. Its end cuts answers that are still under way. */
-export function serve(handler: (request: Request) => Response | Promise<Response>): {
-  url: string;
-  stop(): Promise<void>;
-} {
+export function serve(handler: (request: Request) => Response | Promise<Response>): string {
   const end = new AbortController();
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", signal: end.signal, onListen: () => {} }, handler);
-  return { url: `http://127.0.0.1:${server.addr.port}`, stop: async () => end.abort() };
+  onTestFinished(() => end.abort());
+  return `http://127.0.0.1:${server.addr.port}`;
 }
 
 /** The smallest PNG: one pixel. */
@@ -174,62 +174,10 @@ export const PNG = Uint8Array.fromBase64(
 
 export const never = (): AbortSignal => new AbortController().signal;
 
-/** A server that reads a request, sends exactly these bytes, and closes the connection: for answers that break off. */
-export function serveRaw(bytes: string | Uint8Array): { url: string; connections(): number; stop(): Promise<void> } {
-  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
-  let connections = 0;
-  const answer = async (connection: Deno.TcpConn) => {
-    connections += 1;
-    await connection.read(new Uint8Array(64 * 1024));
-    const writer = connection.writable.getWriter();
-    await writer.write(typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes);
-    await writer.close().catch(() => {}); // the other side may have closed it already
-  };
-  const ended = (async () => {
-    for await (const connection of listener) answer(connection).catch(() => {});
-  })();
-  const url = `http://127.0.0.1:${listener.addr.port}`;
-  return {
-    url,
-    connections: () => connections,
-    stop: async () => {
-      listener.close();
-      await ended;
-    },
-  };
-}
-
 /** A server that keeps its connections, but closes one without a word once it has read a request for a path with `drop`. */
-export function serveKeptAlive(): { url: string; requests: string[]; stop(): Promise<void> } {
-  const requests: string[] = [];
-  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
-  const converse = async (connection: Deno.TcpConn) => {
-    const chunk = new Uint8Array(64 * 1024);
-    for (let text = ""; ; ) {
-      const count = await connection.read(chunk);
-      if (count === null) return;
-      text += new TextDecoder().decode(chunk.subarray(0, count));
-      const [head, line] = /^(\S+ \S+) HTTP[\s\S]*?\r\n\r\n/.exec(text) ?? [];
-      const bodyBytes = Number(/content-length: (\d+)/i.exec(head ?? "")?.[1] ?? 0);
-      if (head === undefined || line === undefined || text.length < head.length + bodyBytes) continue;
-      text = text.slice(head.length + bodyBytes);
-      requests.push(line);
-      if (line.includes("drop")) return;
-      const body = '{"id":"abc","status":"starting"}';
-      const answer = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-      await connection.write(new TextEncoder().encode(answer));
-    }
-  };
-  const ended = (async () => {
-    for await (const connection of listener) {
-      converse(connection)
-        .catch(() => {})
-        .finally(() => connection.close());
-    }
-  })();
-  const stop = async () => {
-    listener.close();
-    await ended;
-  };
-  return { url: `http://127.0.0.1:${listener.addr.port}`, requests, stop };
-}
+export const serveKeptAlive = () =>
+  receive((socket, request) => {
+    if (/^\S+ \S*drop/.test(request)) return socket.destroy();
+    const headers = { "content-type": "application/json" };
+    return socket.write(answer("200 OK", '{"id":"abc","status":"starting"}', headers));
+  });

@@ -4,6 +4,7 @@ import { DatabaseError } from "../../shared/platform/call-database.ts";
 import { readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { store } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import type { StoreTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
+import { receive } from "../support/receiver/raw-receiver.ts";
 import * as kit from "./generate-fixture.ts";
 
 // Faults of the provider's file server and of Storage. Frames and videos that are well: test/e2e/film. Which addresses may be
@@ -27,9 +28,7 @@ async function run(url: string, { task = {}, ...options }: Options = {}, signal 
 
 /** The address of an output whose server answers every request like this. */
 function answering(handler: (request: Request) => Response | Promise<Response>): string {
-  const server = kit.serve(handler);
-  onTestFinished(server.stop);
-  return `${server.url}/out.png`;
+  return `${kit.serve(handler)}/out.png`;
 }
 const image = () => new Response(kit.PNG);
 
@@ -104,8 +103,10 @@ test("an address that is not the provider's, though its user has the name of one
 
 test("a body that breaks off, a server that is away, a task whose time is over → tried again, nothing in Storage", async () => {
   const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength + 100}\r\n\r\n`;
-  const broken = kit.serveRaw(new Uint8Array([...new TextEncoder().encode(head), ...kit.PNG]));
-  onTestFinished(broken.stop);
+  const broken = await receive((socket) => {
+    socket.write(head);
+    socket.end(kit.PNG);
+  });
   const ends = [
     await run(`${broken.url}/out.png`),
     await run("http://127.0.0.1:1/out.png"),
@@ -127,8 +128,7 @@ test("an output that came encoded and was decoded on the way, as fetch may do �
 });
 
 test("a file that is announced as too large → failed before any of it has come", async () => {
-  const announced = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n");
-  onTestFinished(announced.stop);
+  const announced = await receive((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n"));
   expect((await run(`${announced.url}/out.png`)).calls).toEqual([failed("output_too_large")]);
 });
 

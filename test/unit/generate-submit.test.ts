@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import type { ProviderPrediction } from "../../shared/replicate/provider-prediction.ts";
 import { cancel, poll, work } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
@@ -6,6 +6,7 @@ import type { Database } from "../../supabase/functions/keyframe-generate/databa
 import { submit } from "../../supabase/functions/keyframe-generate/tasks/submit.ts";
 import { type PollTask, type SubmitTask, task } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import { NANO_BANANA } from "../support/models.ts";
+import { receive } from "../support/receiver/raw-receiver.ts";
 import * as kit from "./generate-fixture.ts";
 
 // What is asked of the provider, and what is recorded of it. What each of its answers leads to: generate-provider.test.ts.
@@ -65,11 +66,7 @@ const recordedRun = ({ calls }: { calls: kit.Call[] }) =>
 const made = async (after: { calls: kit.Call[] }) => await fromProvider(`/v1/predictions/${recordedRun(after)?.id}`);
 
 /** A provider that answers every request like this. */
-function answering(answer: (request: Request) => Response) {
-  const server = kit.serve(answer);
-  onTestFinished(server.stop);
-  return { url: server.url, token: "t" };
-}
+const answering = (answer: (request: Request) => Response) => ({ url: kit.serve(answer), token: "t" });
 
 test("a first frame → one run with input, callback address and deadline, at least what the provider accepts, recorded", async () => {
   const done = await run({ attempt: 3, deadline_at: new Date(Date.now() + 90_500) });
@@ -140,8 +137,7 @@ test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
 });
 
 test("Storage's answer breaks off → tried again within seconds, not when the lease runs out", async () => {
-  const broken = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{");
-  onTestFinished(broken.stop);
+  const broken = await receive((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"));
   const { calls } = await run(withImages(REFERENCE), { storageUrl: broken.url });
   expect(calls).toEqual(later("storage_unavailable"));
 });
@@ -234,13 +230,12 @@ test("a page of the list ends before the submit → the pages after it are not r
   const created_at = new Date(Date.now() - 3_600_000).toISOString();
   const old = { id: "old", status: "succeeded", model: "a/b", created_at, input: {}, output: null };
   const asked: string[] = [];
-  const server = kit.serve((request) => {
+  const provider = answering((request) => {
     asked.push(`${request.method} ${new URL(request.url).searchParams.has("cursor")}`);
     if (request.method === "POST") return Response.json({ id: "new", status: "starting" }, { status: 201 });
     return Response.json({ next: `${request.url}&cursor=more`, previous: null, results: [old] });
   });
-  onTestFinished(server.stop);
-  await again({}, { provider: { url: `${server.url}/v1`, token: "none" } });
+  await again({}, { provider });
   expect(asked).toEqual(["GET false", "POST false"]);
 });
 

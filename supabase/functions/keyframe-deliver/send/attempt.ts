@@ -3,25 +3,10 @@ import { Webhook } from "standardwebhooks";
 import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
 import { describeError, type Log } from "../../../../shared/platform/log.ts";
 import { checkUrl } from "../../../../shared/webhooks/check-url.ts";
-import type { ClaimedEndpoint } from "../lanes/database.ts";
+import type { AttemptResult, Delivery } from "../lanes/database.ts";
 import { createCheckedLookup, type ErrorClass } from "./dial.ts";
 import { createPost, type Post, type Posted } from "./post.ts";
 import { requestHeaders } from "../../../../shared/webhooks/request-headers.ts";
-
-/** A delivery with everything its next attempt needs. */
-export type Delivery = ClaimedEndpoint["deliveries"][number] & Pick<ClaimedEndpoint, "endpoint_id" | "url" | "secrets">;
-
-export type AttemptResult = {
-  id: string;
-  attempt: number;
-  endpoint_id: string;
-  started_at: string;
-  duration_ms: number;
-  status_code: number | null;
-  error: ErrorClass | null;
-  response_excerpt: string | null;
-  retry_after_seconds: number | null;
-};
 
 export type AttemptSettings = {
   post: Post;
