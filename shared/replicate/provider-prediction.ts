@@ -69,34 +69,26 @@ const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "unprov
 export type RecordOutcome = z.infer<typeof outcome>;
 
 /**
- * A run that is in the provider's list. `by`: why it may belong to a prediction, because it names the prediction or has equal text.
- * `attemptWithoutRun`: the attempt that is not sent because of it.
+ * Of a run that is in the provider's list: why it may belong to a prediction, because it names the prediction or has equal text, and the
+ * attempt that is not sent because of it.
  */
-export type Found = { by: "name" | "text"; attemptWithoutRun: number | null };
+export type Found = { found_by: "name" | "text"; attempt_without_run: number | null };
 
-export type ProviderStateSource = {
-  predictionId: string;
+/** `callback_id`: the `webhook-id` of a callback, by which a replay is detected. `poll_after_seconds`: null for the database's own. */
+export type ProviderStateSource = Partial<Found> & {
+  prediction_id: string;
   attempt: number;
-  run: ProviderPrediction;
-  /** The `webhook-id` of a callback, by which a replay is detected. */
-  callbackId?: string;
-  /** When to poll the provider next; null for the database's own interval. */
-  pollAfterSeconds?: number | null;
-  found?: Found | undefined;
+  callback_id?: string;
+  poll_after_seconds?: number | null;
 };
 
 /** Records the state of a provider run from an answer or a callback. Throws DatabaseError. */
-export async function recordProviderState(call: CallDatabase, source: ProviderStateSource): Promise<RecordOutcome> {
-  const answer = await call("record_provider_state", {
-    prediction_id: source.predictionId,
-    attempt: source.attempt,
-    ...providerState(source.run),
-    callback_id: source.callbackId ?? null,
-    poll_after_seconds: source.pollAfterSeconds ?? null,
-    found_by: source.found?.by ?? null,
-    attempt_without_run: source.found?.attemptWithoutRun ?? null,
-  });
-  return outcome.parse(answer);
+export async function recordProviderState(
+  call: CallDatabase,
+  run: ProviderPrediction,
+  source: ProviderStateSource,
+): Promise<RecordOutcome> {
+  return outcome.parse(await call("record_provider_state", { ...providerState(run), ...source }));
 }
 
 /** Whether the provider rejected the content of what it was given, or of what it made. */

@@ -98,7 +98,7 @@ export type SignatureHeaders = {
 
 /**
  * Signs a body with a `whsec_…` secret. `now` is the time of this attempt. Used by the simulator, tests and
- * benchmarks: Postgres signs real kicks, and `deliver` signs webhooks, without this package (send/attempt.ts says why).
+ * benchmarks: Postgres signs real kicks.
  */
 export function sign(secret: string, id: string, now: Date, body: string): SignatureHeaders {
   return {

@@ -33,7 +33,7 @@ const NO_RESULTS = { ready: () => 0, pending: () => 0, record: async () => undef
  */
 export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promise<void> {
   const { claim, work, identify, results = NO_RESULTS, log, clock = systemClock, limits } = settings;
-  const signal = createSignal(clock);
+  let wake = (): void => undefined;
   let running: Promise<void> | null = null;
   let kicked = false;
   let open = 0;
@@ -44,28 +44,28 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   let failures = 0;
   let failingSince = 0;
   const isBusy = () => open > 0 || results.pending() > 0;
-  function start(item: Item): void {
-    const abort = new AbortController();
-    let isOpen = true;
+
+  /** Counts as ended when it ends, or abortGraceMs after its signal aborted. */
+  async function start(item: Item): Promise<void> {
     open += 1;
-    function end(): void {
-      if (!isOpen) return;
-      isOpen = false;
-      open -= 1;
-      cancel();
-      results.next().forEach(start);
-      signal.notify();
-    }
-    const cancel = clock.after(limits.workMs, () => {
-      abort.abort(new DOMException("The work took too long.", "TimeoutError"));
-      clock.after(limits.abortGraceMs, () => {
-        if (isOpen) log.error("work_hangs", identify(item));
-        end();
-      });
+    const abort = new AbortController();
+    const hung = Promise.withResolvers<void>();
+    const cancelAbort = clock.after(limits.workMs, () =>
+      abort.abort(new DOMException("The work took too long.", "TimeoutError")),
+    );
+    const cancelHung = clock.after(limits.workMs + limits.abortGraceMs, () => {
+      log.error("work_hangs", identify(item));
+      hung.resolve();
     });
-    void work(item, abort.signal)
-      .catch((error) => log.error("work_failed", { ...identify(item), reason: describeError(error) }))
-      .then(end);
+    const done = work(item, abort.signal).catch((error) =>
+      log.error("work_failed", { ...identify(item), reason: describeError(error) }),
+    );
+    await Promise.race([done, hung.promise]);
+    cancelAbort();
+    cancelHung();
+    open -= 1;
+    results.next().forEach(start);
+    wake();
   }
 
   /** Null after a failure and a pause. Throws when another try makes no sense now. */
@@ -96,10 +96,16 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   async function pause(end: number, isEnding = false): Promise<void> {
     while (!kicked) {
       const count = results.ready();
-      if (open === 0 ? count > 0 || (isEnding && !isBusy()) : count >= limits.recordAt) return;
+      if (open === 0 && (count > 0 || (isEnding && !isBusy()))) return;
       const left = (count > 0 ? Math.min(end, calledAt + limits.recordAfterMs) : end) - clock.now();
       if (left <= 0) return;
-      await signal.wait(left);
+      await new Promise<void>((resolve) => {
+        const cancel = clock.after(left, resolve);
+        wake = () => {
+          cancel();
+          resolve();
+        };
+      });
     }
   }
 
@@ -123,17 +129,12 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
         const records = results.ready() > 0; // then this call does not wait in the database: the next one does, at once
         if (!(await claimAndStart()) && (!records || isBusy())) await pause(next);
       }
-      // 2. Records results until the last heartbeat has expired. A kick begins step 1 again, unless the run time is over.
-      const expired = clock.now() + limits.heartbeatMs + limits.claimEveryMs;
-      while (clock.now() < expired && !isClaiming()) {
-        await pause(expired);
-        kicked = false; // step 3 answers it
-        if (results.ready() > 0) await call(() => results.record(callMs));
-      }
-      // 3. Claims once more, without a heartbeat: finds what was committed without a kick. If there is something, step 1 begins again.
+      // 2. Ends the heartbeat, so that new work kicks again. A second claim finds what was being committed without a kick.
+      await claimAndStart(0, 0);
+      if (!isClaiming()) await pause(clock.now() + limits.claimEveryMs);
       if (!isClaiming()) await claimAndStart(0, 0);
     } while (isClaiming());
-    // 4. Records results until all work has ended. Each call renews leases. A kick begins another run beside that work.
+    // 3. Records results until all work has ended. Each call renews leases. A kick begins another run beside that work.
     while (!kicked && isBusy()) {
       await pause(clock.now() + limits.renewEveryMs, true);
       if (!kicked) await call(() => results.record(callMs));
@@ -143,7 +144,7 @@ export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promis
   return async () => {
     kicked = true;
     idleUntil = clock.now() + limits.idleGraceMs;
-    signal.notify();
+    wake();
     // A kick after the final claim starts another run.
     while (kicked || running !== null) {
       running ??= run()
@@ -175,64 +176,30 @@ export const systemClock: Clock = {
   },
 };
 
-/** Wakes one waiting loop. */
-export function createSignal(clock: Clock) {
-  let wake = (): void => undefined;
-  return {
-    notify: () => wake(),
-    /** Resolves at the next notify or after `ms`. One caller waits at a time. */
-    wait: (ms: number) =>
-      new Promise<void>((resolve) => {
-        const cancel = clock.after(ms, resolve);
-        wake = () => {
-          cancel();
-          resolve();
-        };
-      }),
-  };
-}
-
-/** Milliseconds, except the counts. */
-export type WorkerLimits = {
-  /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
-  maxRunMs: number;
-  maxOpen: number;
-  /** After this the signal of a piece of work aborts; after abortGraceMs more it counts as ended. */
-  workMs: number;
-  abortGraceMs: number;
-  /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
-  idleGraceMs: number;
-  /** The longest pause between two claims. With nothing due it is spent in the database. */
-  claimEveryMs: number;
-  /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
-  heartbeatMs: number;
-  /** Results wait this long after a call for others, unless there are recordAt of them or nothing is open. */
-  recordAfterMs: number;
-  recordAt: number;
-  /** The longest pause between two calls while the last work ends: leases are renewed with each. */
-  renewEveryMs: number;
-  /** The pause after a failed call. It doubles with each failure, up to maxRetryDelayMs. */
-  retryDelayMs: number;
-  maxRetryDelayMs: number;
-  giveUpAfterMs: number;
-  /** A call of the database that takes so long is logged, at most once in slowLogEveryMs. */
-  slowCallMs: number;
-  slowLogEveryMs: number;
-};
-
-/** What both workers have in common. */
+/** What both workers have in common. Milliseconds, except the counts. */
 export const COMMON_LIMITS = {
+  /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
   maxRunMs: 30_000,
+  /** Work that goes on for so long after its signal aborted counts as ended. */
   abortGraceMs: 5_000,
+  /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
   idleGraceMs: 2_000,
+  /** The longest pause between two claims. With nothing due it is spent in the database. */
   claimEveryMs: 100,
+  /** How long the heartbeat of a claim is valid. Postgres sends no kick meanwhile. */
   heartbeatMs: 300,
+  /** Results wait this long after a call for others, unless nothing is open. */
   recordAfterMs: 20,
-  recordAt: 80,
+  /** The longest pause between two calls while the last work ends: leases are renewed with each. */
   renewEveryMs: 2_000,
+  /** The pause after a failed call. It doubles with each failure, up to maxRetryDelayMs. */
   retryDelayMs: 250,
   maxRetryDelayMs: 2_000,
   giveUpAfterMs: 20_000,
+  /** A call of the database that takes so long is logged, at most once in slowLogEveryMs. */
   slowCallMs: 1_000,
   slowLogEveryMs: 10_000,
 };
+
+/** `workMs`: after this the signal of a piece of work aborts. */
+export type WorkerLimits = typeof COMMON_LIMITS & { maxOpen: number; workMs: number };

@@ -2,14 +2,18 @@ import type postgres from "postgres";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { createLog } from "../../shared/platform/log.ts";
 import { createWorker } from "../../shared/worker/worker.ts";
-import { createExchange, type ExchangeArguments } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
+import {
+  type AttemptResult,
+  createExchange,
+  type Delivery,
+  type ExchangeArguments,
+} from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import {
   createLanes,
   DATABASE_TIMEOUT_MS,
   DELIVER_LIMITS as L,
   LEASE_SECONDS,
 } from "../../supabase/functions/keyframe-deliver/lanes/lanes.ts";
-import type { AttemptResult, Delivery } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { REQUEST_TIMEOUT_MS as REQUEST_MS } from "../../supabase/functions/keyframe-deliver/send/post.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addEndpoint, clearWebhooks, seedDeliveries, tokenOf } from "../support/database/webhooks.ts";

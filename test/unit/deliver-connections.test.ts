@@ -1,30 +1,28 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { Resolve } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
-import { answer, delivery, makeAttempt, receive, receiveSecurely } from "./deliver-fixture.ts";
+import { answer, receive } from "../support/receiver/raw-receiver.ts";
+import { delivery, makeAttempt } from "./deliver-fixture.ts";
 
 /** A delivery to a receiver of this machine, by a name. */
-const to = ({ port }: { port: number }, scheme = "http") => delivery(`${scheme}://hooks.test:${port}/`);
+const to = ({ port }: { port: number }) => delivery(`http://hooks.test:${port}/`);
 
 const ok = () => receive((socket) => socket.write(answer("200 OK", "ok")));
 
-describe("where a connection goes", () => {
-  test("an IPv6 address where nobody listens, then an IPv4 one → delivered there", async () => {
-    const receiver = await ok();
-    const both: Resolve = async () => [
-      { address: "::1", family: 6 },
-      { address: "127.0.0.1", family: 4 },
-    ];
-    const result = await makeAttempt({ resolve: both })(to(receiver));
-    expect(result).toMatchObject({ status_code: 200, error: null });
-  });
+// TLS, several addresses of a name, and connections that serve again: hosted-runtime.test.ts, on the Deno where it matters.
 
-  test.each<[string, Resolve]>([
-    ["does not resolve", () => Promise.reject(new Error("ENOTFOUND"))],
-    ["has no address", async () => []],
-  ])("the name %s → dns", async (_what, resolve) => {
-    const attempt = makeAttempt({ resolve });
-    expect(await attempt(delivery("http://hooks.test:3000/"))).toMatchObject({ status_code: null, error: "dns" });
-  });
+test("the name does not resolve → dns", async () => {
+  const attempt = makeAttempt({ resolve: () => Promise.reject(new Error("ENOTFOUND")) });
+  expect(await attempt(delivery("http://hooks.test:3000/"))).toMatchObject({ status_code: null, error: "dns" });
+});
+
+test.each<[string, (connection: Deno.Conn) => void]>([
+  ["at once", (connection) => connection.close()],
+  ["after our first words", (connection) => void connection.read(new Uint8Array(1024)).then(() => connection.close())],
+])("a handshake that the receiver breaks off %s → connection", async (_when, behave) => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  onTestFinished(() => listener.close());
+  void listener.accept().then(behave);
+  const result = await makeAttempt()(delivery(`https://hooks.test:${listener.addr.port}/`));
+  expect(result).toMatchObject({ status_code: null, error: "connection" });
 });
 
 describe("connections that stay open", () => {
@@ -75,13 +73,6 @@ describe("connections that stay open", () => {
     expect(receiver.connections()).toBe(20);
   });
 
-  test("an answer that takes longer than an idle connection is kept → waited for", async () => {
-    const receiver = await receive((socket) => void setTimeout(() => socket.write(answer("200 OK")), 200));
-    const attempt = makeAttempt({ idleMs: 50 });
-    expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
-    expect(await attempt(to(receiver))).toMatchObject({ status_code: 200 });
-  });
-
   test("more than the system takes at once → sent in parts, and whole", async () => {
     const receiver = await receive((socket) => socket.write(answer("200 OK")));
     const body = "y".repeat(4_000_000);
@@ -97,53 +88,5 @@ describe("connections that stay open", () => {
       { status_code: 200 },
     ]);
     expect(receiver.connections()).toBe(2);
-  });
-});
-
-describe("https", () => {
-  test("a certificate for the name → delivered, the handshake and the request carry the name", async () => {
-    const { port, ca } = await receiveSecurely("hooks.test");
-    const result = await makeAttempt({ ca })(delivery(`https://hooks.test:${port}/`));
-    expect(result).toMatchObject({ status_code: 200, response_excerpt: `hooks.test hooks.test:${port}` });
-  });
-
-  test.each([
-    ["nobody vouches for", "hooks.test", undefined, false],
-    ["is for another name", "other.test", undefined, true],
-    ["has expired", "hooks.test", "20210101000000Z", true],
-  ])("a certificate that %s → tls", async (_what, host, until, isTrusted) => {
-    const { port, ca } = await receiveSecurely(host, until);
-    const attempt = makeAttempt(isTrusted ? { ca } : {});
-    expect(await attempt(delivery(`https://hooks.test:${port}/`))).toMatchObject({ status_code: null, error: "tls" });
-  });
-
-  test("a receiver that speaks plain http → tls", async () => {
-    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    onTestFinished(() => listener.close());
-    void listener.accept().then((connection) => connection.write(new TextEncoder().encode(answer("400 Bad Request"))));
-    expect(await makeAttempt()(delivery(`https://hooks.test:${listener.addr.port}/`))).toMatchObject({ error: "tls" });
-  });
-
-  test("one delivery after the other → one handshake", async () => {
-    const { port, ca, connections } = await receiveSecurely("hooks.test");
-    const attempt = makeAttempt({ ca });
-    for (let i = 0; i < 3; i++) {
-      expect(await attempt(delivery(`https://hooks.test:${port}/`))).toMatchObject({ status_code: 200 });
-    }
-    expect(connections()).toBe(1);
-  });
-
-  test.each<[string, (connection: Deno.Conn) => void]>([
-    ["at once", (connection) => connection.close()],
-    [
-      "after our first words",
-      (connection) => void connection.read(new Uint8Array(1024)).then(() => connection.close()),
-    ],
-  ])("a handshake that the receiver breaks off %s → connection", async (_when, behave) => {
-    const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-    onTestFinished(() => listener.close());
-    void listener.accept().then(behave);
-    const result = await makeAttempt()(delivery(`https://hooks.test:${listener.addr.port}/`));
-    expect(result).toMatchObject({ status_code: null, error: "connection" });
   });
 });

@@ -1,10 +1,12 @@
 import { Buffer } from "node:buffer";
 import type { Socket } from "node:net";
+import { Webhook } from "standardwebhooks";
 import { describe, expect, test } from "vitest";
 import { createCheckedLookup } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { InterimAnswers } from "../../supabase/functions/keyframe-deliver/send/connection-stream.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
-import { answer, delivery, makeAttempt, receive, resolveHere } from "./deliver-fixture.ts";
+import { answer, receive } from "../support/receiver/raw-receiver.ts";
+import { delivery, makeAttempt, resolveHere, SECRET } from "./deliver-fixture.ts";
 
 /** What an attempt at a receiver that behaves so comes to. */
 async function attemptAt(
@@ -33,23 +35,14 @@ const flood = (socket: Socket, piece: string, tell: (bytes: number) => void) => 
   more();
 };
 
+const AT = Date.parse("2026-02-03T04:05:06.789Z");
+
 test("200 → what the row needs; the request → path, host, headers and body exactly as documented, and no others", async () => {
-  const now = "2026-02-03T04:05:06.789Z";
-  const { result, receiver } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), {
-    now: () => Date.parse(now),
-  });
+  const { result, receiver } = await attemptAt((socket) => socket.write(answer("200 OK", "thanks")), { now: () => AT });
   const { id, endpoint_id, event_id, body } = delivery("");
   expect(result).toEqual({
-    ...{
-      id,
-      attempt: 1,
-      endpoint_id,
-      started_at: now,
-      duration_ms: 0,
-      status_code: 200,
-      error: null,
-    },
-    ...{ response_excerpt: "thanks", retry_after_seconds: null },
+    ...{ id, attempt: 1, endpoint_id, started_at: new Date(AT).toISOString(), duration_ms: 0 },
+    ...{ status_code: 200, error: null, response_excerpt: "thanks", retry_after_seconds: null },
   });
   const [head = "", sent] = (receiver.requests[0] ?? "").split("\r\n\r\n");
   const [line, ...headers] = head.split("\r\n");
@@ -66,17 +59,35 @@ test("200 → what the row needs; the request → path, host, headers and body e
   });
 });
 
-test("an endpoint that has a secret that cannot be read → a failed attempt and a line in the log, and nobody is connected to", async () => {
+test("two secrets, while one is rotated → each signs as Standard Webhooks says, the newest first", async () => {
+  const secrets = [SECRET, `whsec_${btoa("b".repeat(32))}`];
   const receiver = await receive((socket) => socket.write(answer("200 OK")));
-  const lines: string[] = [];
-  const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets: ["whsec_ä"] });
-  expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "not_signed" });
-  const { id: deliveryId, endpoint_id: endpointId } = given;
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
-    { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
-  ]);
-  expect(receiver.connections()).toBe(0);
+  const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets });
+  await makeAttempt({ now: () => AT })(given);
+  const expected = secrets.map((secret) => new Webhook(secret).sign(given.event_id, new Date(AT), given.body));
+  expect(receiver.requests[0]).toContain(`webhook-signature: ${expected.join(" ")}\r\n`);
 });
+
+test.each([
+  ["no secret", []],
+  ["an empty secret", ["whsec_"]],
+  ["a secret with a line's end", [`${SECRET}\n`]],
+  ["a secret of another kind", [SECRET.replace("whsec_", "whsk_")]],
+  ["a secret beside one that cannot be read", [SECRET, "whsec_ä"]],
+])(
+  "an endpoint that has %s → a failed attempt and a line in the log, and nobody is connected to",
+  async (_what, secrets) => {
+    const receiver = await receive((socket) => socket.write(answer("200 OK")));
+    const lines: string[] = [];
+    const given = delivery(`http://hooks.test:${receiver.port}/`, { secrets });
+    expect(await makeAttempt({ lines })(given)).toMatchObject({ status_code: null, error: "not_signed" });
+    const { id: deliveryId, endpoint_id: endpointId } = given;
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      { level: "error", event: "delivery_not_signed", deliveryId, endpointId },
+    ]);
+    expect(receiver.connections()).toBe(0);
+  },
+);
 
 test("an origin that the client refuses → a failed attempt, no rejection", async () => {
   const post = createPost({ lookup: createCheckedLookup(resolveHere, { allowLocal: true }) });
@@ -98,8 +109,6 @@ describe("an answer's status", () => {
   });
 
   test.each([
-    ["103 Early Hints", "HTTP/1.1 103 Early Hints\r\nlink: </a.css>; rel=preload\r\n\r\n"],
-    ["100 Continue, which nobody asked for", "HTTP/1.1 100 Continue\r\n\r\n"],
     ["100 with headers and without a reason", "HTTP/1.1 100\r\nserver: nginx\r\nconnection: close\r\n\r\n"],
     ["100 between empty lines", "\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n\r\n"],
     ["102, 100, 103 and 100", [102, 100, 103, 100].map((status) => `HTTP/1.1 ${status} Wait\r\nx: y\r\n\r\n`).join("")],
@@ -129,7 +138,7 @@ describe("an answer's status", () => {
     ["100", "HTTP/1.1 100 Continue\r\n\r\n"],
     ["103", "HTTP/1.1 103 Early Hints\r\n\r\n"],
     ["empty lines", "\r\n"],
-  ])("%s without an end → too_large after 64 KiB", async (_what, words) => {
+  ])("%s without an end → too_large after 16 KiB", async (_what, words) => {
     const closed = Promise.withResolvers<number>();
     const { result } = await attemptAt((socket) => flood(socket, words.repeat(500), closed.resolve));
     expect(result).toMatchObject({ status_code: null, error: "too_large", response_excerpt: null });
@@ -139,34 +148,10 @@ describe("an answer's status", () => {
 });
 
 describe("the body of an answer", () => {
-  const inHex = (text: string) => Buffer.from(text).toString("hex");
-  const inBase64 = (text: string) => Buffer.from(text).toString("base64");
   test.each<[string, (signature: string, request: string) => string]>([
     ["as it is", (signature) => `You sent ${signature}.`],
     ["the whole request in JSON", (_, request) => JSON.stringify(request)],
-    ["in hex", inHex],
-    [
-      "its bytes in hex, upper case, in pairs",
-      (signature) => Buffer.from(signature.slice(3), "base64").toString("hex").toUpperCase().replaceAll(/../g, "$&:"),
-    ],
-    ["in base64", inBase64],
-    ["one character later in base64", (signature) => inBase64(`"${signature}"`)],
-    ["two characters later in base64, for URLs", (signature) => Buffer.from(`: ${signature}`).toString("base64url")],
-    [
-      "the whole request in base64, with a line break after every 76",
-      (_, request) => inBase64(request).replaceAll(/.{76}/g, "$&\r\n"),
-    ],
     ["URL-encoded", encodeURIComponent],
-    ["URL-encoded to the last letter", (signature) => inHex(signature).replaceAll(/../g, "%$&")],
-    [
-      "each character escaped as in JSON",
-      (signature) => inHex(signature).replaceAll(/../g, (code) => `\\u00${code.toUpperCase()}`),
-    ],
-    ["each character escaped as in HTML", (signature) => inHex(signature).replaceAll(/../g, "&#x$&;")],
-    [
-      "each character as a number, as in HTML",
-      (signature) => signature.replaceAll(/./g, (c) => `&#${c.charCodeAt(0)};`),
-    ],
     ["a character on each line", (signature) => [...signature].join("\n")],
     ["the first 20 characters at the end of what is kept", (signature) => "y ".repeat(502) + signature.slice(0, 20)],
   ])("our signature, %s → a note is kept instead", async (_what, echo) => {
@@ -191,27 +176,23 @@ describe("the body of an answer", () => {
     expect(await written.promise).toBeLessThan(9_000_000);
   });
 
-  test.each<[string, (socket: Socket) => void]>([
-    ["breaks off", (socket) => socket.end("part")],
-    ["comes to no end in time", (socket) => void socket.write("part")],
+  test.each<[string, string, (socket: Socket) => void, object]>([
+    ["breaks off", "200 OK", (socket) => socket.end("part"), { status_code: 200, error: null }],
     [
-      "comes byte by byte",
-      (socket) => [..."part"].forEach((letter, i) => void setTimeout(() => socket.write(letter), 20 * i)),
+      "comes to no end in time",
+      "500 Oops",
+      (socket) => void socket.write("part"),
+      { status_code: 500, error: "http_status" },
     ],
-  ])("%s → the status counts, with what had come by then", async (_what, send) => {
-    for (const [status, status_code, error] of [
-      ["200 OK", 200, null],
-      ["500 Oops", 500, "http_status"],
-    ] as const) {
-      const { result } = await attemptAt(
-        (socket) => {
-          socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 1000\r\n\r\n`);
-          send(socket);
-        },
-        { timeoutMs: 1_000 },
-      );
-      expect(result).toMatchObject({ status_code, error, response_excerpt: "part" });
-    }
+  ])("%s after %s → the status counts, with what had come by then", async (_what, status, send, expected) => {
+    const { result } = await attemptAt(
+      (socket) => {
+        socket.write(`HTTP/1.1 ${status}\r\ncontent-length: 1000\r\n\r\n`);
+        send(socket);
+      },
+      { timeoutMs: 1_000 },
+    );
+    expect(result).toMatchObject({ ...expected, response_excerpt: "part" });
   });
 });
 
@@ -222,17 +203,12 @@ describe("a receiver that gives no answer", () => {
   test.each<[string, (socket: Socket) => void, error: string]>([
     ["closes at once", (socket) => socket.destroy(), "connection"],
     ["closes in the middle of the head", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-le"), "connection"],
-    ["closes in the middle of the status", (socket) => socket.end("HTTP/1.1 1"), "connection"],
-    ["sends 100 and closes", (socket) => socket.end(CONTINUE), "connection"],
     ["speaks another protocol", (socket) => socket.write("SSH-2.0-OpenSSH_9.9\r\n"), "connection"],
-    ["speaks a protocol like HTTP", (socket) => socket.write("RTSP/1.0 200 OK\r\n\r\n"), "connection"],
     [
       "switches protocols",
       (socket) => socket.write(`${SWITCHING}upgrade: other\r\nconnection: upgrade\r\n\r\n`),
       "connection",
     ],
-    ["switches to a protocol without a name", (socket) => socket.write(`${SWITCHING}\r\n`), "connection"],
-    ["switches protocols after 100", (socket) => socket.write(`${CONTINUE}${SWITCHING}\r\n`), "connection"],
     [
       "sends 300 kB of headers",
       (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(300_000)}\r\n\r\n`),
@@ -244,7 +220,6 @@ describe("a receiver that gives no answer", () => {
       "too_large",
     ],
     ["waits", () => {}, "timeout"],
-    ["sends 100 and waits", (socket) => socket.write(CONTINUE), "timeout"],
     ["sends 100 now and then", (socket) => drip(socket, CONTINUE), "timeout"],
     ["sends a byte of its head now and then", (socket) => drip(socket, "HTTP/1.1 200 OK\r\nx-slow: ", "y"), "timeout"],
   ])("%s → no status, and an error that says why", async (_what, behave, error) => {

@@ -1,3 +1,5 @@
+import { onTestFinished } from "vitest";
+import { answer, receive } from "../support/receiver/raw-receiver.ts";
 import { createLog } from "../../shared/platform/log.ts";
 import type { Deps, Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import { parseOutputHosts } from "../../shared/platform/environment.ts";
@@ -45,33 +47,24 @@ export const storeTask = (url: string, change: Partial<StoreTask> = {}): StoreTa
 /** What was called, with its arguments but for the task. */
 export type Call = [name: keyof Database, ...args: unknown[]];
 
-/** A database that records its calls. By default it answers as for a row that no other worker changes. */
-export function fakeDatabase(answers: Partial<Database> = {}): { database: Database; calls: Call[] } {
+/** What a database answers for a row that no other worker changes. */
+const USUAL: Partial<Record<keyof Database, unknown>> = {
+  ...{ recordState: "recorded", retryLater: "later", modelRefused: "moved" },
+  ...{ complete: true, fail: true, discardOutput: true },
+};
+
+/** A database that records its calls. */
+function fakeDatabase(answers: Partial<Database> = {}): { database: Database; calls: Call[] } {
   const calls: Call[] = [];
-  const usual: Database = {
-    claim: async () => ({ items: [], more: false }),
-    recordState: async () => "recorded",
-    recordRunNotCanceled: async () => {},
-    recordFilesRemoved: async () => {},
-    recordSearchEnded: async () => {},
-    complete: async () => true,
-    fail: async () => true,
-    retryLater: async () => "later",
-    modelRefused: async () => "moved",
-    pollLater: async () => {},
-    discardOutput: async () => true,
-  };
-  const noting = <Name extends keyof Database>(name: Name) => {
-    const answer = answers[name] ?? usual[name];
-    const hasTask = !["claim", "recordRunNotCanceled", "recordFilesRemoved"].includes(name);
-    // One wrapper for all functions: their parameters differ, and are only passed on.
-    return (async (...args: unknown[]) => {
+  const call = (name: keyof Database) => {
+    const hasTask = !["recordRunNotCanceled", "recordFilesRemoved"].includes(name);
+    return async (...args: unknown[]) => {
       calls.push([name, ...args.slice(hasTask ? 1 : 0)]);
-      return await (answer as (...given: unknown[]) => unknown)(...args);
-    }) as unknown as Database[Name];
+      const answer = answers[name] as ((...given: unknown[]) => unknown) | undefined; // arguments are only passed on
+      return answer ? await answer(...args) : USUAL[name];
+    };
   };
-  const names = Object.keys(usual) as (keyof Database)[]; // the object above has exactly these
-  return { database: Object.fromEntries(names.map((name) => [name, noting(name)])) as Database, calls };
+  return { database: new Proxy({} as Database, { get: (_, name) => call(name as keyof Database) }), calls };
 }
 
 export type StorageServer = {
@@ -167,13 +160,11 @@ export function makeDeps(given: {
 }
 
 /** A server for one test, on a free port of 127.0.0.1. Its end cuts answers that are still under way. */
-export function serve(handler: (request: Request) => Response | Promise<Response>): {
-  url: string;
-  stop(): Promise<void>;
-} {
+export function serve(handler: (request: Request) => Response | Promise<Response>): string {
   const end = new AbortController();
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", signal: end.signal, onListen: () => {} }, handler);
-  return { url: `http://127.0.0.1:${server.addr.port}`, stop: async () => end.abort() };
+  onTestFinished(() => end.abort());
+  return `http://127.0.0.1:${server.addr.port}`;
 }
 
 /** The smallest PNG: one pixel. */
@@ -183,62 +174,10 @@ export const PNG = Uint8Array.fromBase64(
 
 export const never = (): AbortSignal => new AbortController().signal;
 
-/** A server that reads a request, sends exactly these bytes, and closes the connection: for answers that break off. */
-export function serveRaw(bytes: string | Uint8Array): { url: string; connections(): number; stop(): Promise<void> } {
-  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
-  let connections = 0;
-  const answer = async (connection: Deno.TcpConn) => {
-    connections += 1;
-    await connection.read(new Uint8Array(64 * 1024));
-    const writer = connection.writable.getWriter();
-    await writer.write(typeof bytes === "string" ? new TextEncoder().encode(bytes) : bytes);
-    await writer.close().catch(() => {}); // the other side may have closed it already
-  };
-  const ended = (async () => {
-    for await (const connection of listener) answer(connection).catch(() => {});
-  })();
-  const url = `http://127.0.0.1:${listener.addr.port}`;
-  return {
-    url,
-    connections: () => connections,
-    stop: async () => {
-      listener.close();
-      await ended;
-    },
-  };
-}
-
 /** A server that keeps its connections, but closes one without a word once it has read a request for a path with `drop`. */
-export function serveKeptAlive(): { url: string; requests: string[]; stop(): Promise<void> } {
-  const requests: string[] = [];
-  const listener = Deno.listen({ port: 0, hostname: "127.0.0.1" });
-  const converse = async (connection: Deno.TcpConn) => {
-    const chunk = new Uint8Array(64 * 1024);
-    for (let text = ""; ; ) {
-      const count = await connection.read(chunk);
-      if (count === null) return;
-      text += new TextDecoder().decode(chunk.subarray(0, count));
-      const [head, line] = /^(\S+ \S+) HTTP[\s\S]*?\r\n\r\n/.exec(text) ?? [];
-      const bodyBytes = Number(/content-length: (\d+)/i.exec(head ?? "")?.[1] ?? 0);
-      if (head === undefined || line === undefined || text.length < head.length + bodyBytes) continue;
-      text = text.slice(head.length + bodyBytes);
-      requests.push(line);
-      if (line.includes("drop")) return;
-      const body = '{"id":"abc","status":"starting"}';
-      const answer = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
-      await connection.write(new TextEncoder().encode(answer));
-    }
-  };
-  const ended = (async () => {
-    for await (const connection of listener) {
-      converse(connection)
-        .catch(() => {})
-        .finally(() => connection.close());
-    }
-  })();
-  const stop = async () => {
-    listener.close();
-    await ended;
-  };
-  return { url: `http://127.0.0.1:${listener.addr.port}`, requests, stop };
-}
+export const serveKeptAlive = () =>
+  receive((socket, request) => {
+    if (/^\S+ \S*drop/.test(request)) return socket.destroy();
+    const headers = { "content-type": "application/json" };
+    return socket.write(answer("200 OK", '{"id":"abc","status":"starting"}', headers));
+  });

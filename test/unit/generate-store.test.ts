@@ -4,6 +4,7 @@ import { DatabaseError } from "../../shared/platform/call-database.ts";
 import { readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { store } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import type { StoreTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
+import { receive } from "../support/receiver/raw-receiver.ts";
 import * as kit from "./generate-fixture.ts";
 
 // Faults of the provider's file server and of Storage. Frames and videos that are well: test/e2e/film. Which addresses may be
@@ -27,9 +28,7 @@ async function run(url: string, { task = {}, ...options }: Options = {}, signal 
 
 /** The address of an output whose server answers every request like this. */
 function answering(handler: (request: Request) => Response | Promise<Response>): string {
-  const server = kit.serve(handler);
-  onTestFinished(server.stop);
-  return `${server.url}/out.png`;
+  return `${kit.serve(handler)}/out.png`;
 }
 const image = () => new Response(kit.PNG);
 
@@ -104,8 +103,10 @@ test("an address that is not the provider's, though its user has the name of one
 
 test("a body that breaks off, a server that is away, a task whose time is over → tried again, nothing in Storage", async () => {
   const head = `HTTP/1.1 200 OK\r\ncontent-length: ${kit.PNG.byteLength + 100}\r\n\r\n`;
-  const broken = kit.serveRaw(new Uint8Array([...new TextEncoder().encode(head), ...kit.PNG]));
-  onTestFinished(broken.stop);
+  const broken = await receive((socket) => {
+    socket.write(head);
+    socket.end(kit.PNG);
+  });
   const ends = [
     await run(`${broken.url}/out.png`),
     await run("http://127.0.0.1:1/out.png"),
@@ -127,8 +128,7 @@ test("an output that came encoded and was decoded on the way, as fetch may do �
 });
 
 test("a file that is announced as too large → failed before any of it has come", async () => {
-  const announced = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n");
-  onTestFinished(announced.stop);
+  const announced = await receive((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 300000000\r\n\r\n"));
   expect((await run(`${announced.url}/out.png`)).calls).toEqual([failed("output_too_large")]);
 });
 
@@ -158,20 +158,14 @@ test.each([503, 403, null])("Storage answers %s, or is away → tried again", as
   expect((await run(answering(image), options)).calls).toEqual([later("storage_unavailable")]);
 });
 
-test("Storage finds it too large → failed, for it would again", async () => {
-  storage.refuse = 413;
-  expect((await run(answering(image))).calls).toEqual([failed("output_too_large"), ["discardOutput"]]);
-});
-
-test("stored too late → the task discards its output, so that the file is removed", async () => {
-  const { calls } = await run(answering(image), { database: { complete: async () => false } });
-  expect(calls).toEqual([["complete", expect.anything()], ["discardOutput"]]);
-});
-
-test.each(["too_late", "failed"] as const)("the upload fails, and then it is %s → discarded", async (verdict) => {
-  storage.refuse = 503;
-  const { calls } = await run(answering(image), { database: { retryLater: async () => verdict } });
-  expect(calls).toEqual([later("storage_unavailable"), ["discardOutput"]]);
+test.each<[string, number | null, Options["database"], unknown[]]>([
+  ["Storage finds it too large → failed, for it would again", 413, {}, failed("output_too_large")],
+  ["stored too late", null, { complete: async () => false }, ["complete", expect.anything()]],
+  ["the upload fails, and it is too late", 503, { retryLater: async () => "too_late" }, later("storage_unavailable")],
+  ["the upload fails for the last time", 503, { retryLater: async () => "failed" }, later("storage_unavailable")],
+])("%s → the task discards its output, so that the file is removed", async (_what, refuse, database = {}, call) => {
+  storage.refuse = refuse;
+  expect((await run(answering(image), { database })).calls).toEqual([call, ["discardOutput"]]);
 });
 
 test("it is unknown whether the row was completed → nothing is discarded, because an event may name the file", async () => {

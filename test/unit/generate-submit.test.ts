@@ -1,11 +1,12 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type RunningSimulator, startSimulator } from "../../local/simulator/start-simulator.ts";
 import type { ProviderPrediction } from "../../shared/replicate/provider-prediction.ts";
-import { cancel, createWork, poll } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
+import { cancel, poll, work } from "../../supabase/functions/keyframe-generate/tasks/work.ts";
 import type { Database } from "../../supabase/functions/keyframe-generate/database.ts";
 import { submit } from "../../supabase/functions/keyframe-generate/tasks/submit.ts";
 import { type PollTask, type SubmitTask, task } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
 import { NANO_BANANA } from "../support/models.ts";
+import { receive } from "../support/receiver/raw-receiver.ts";
 import * as kit from "./generate-fixture.ts";
 
 // What is asked of the provider, and what is recorded of it. What each of its answers leads to: generate-provider.test.ts.
@@ -65,11 +66,7 @@ const recordedRun = ({ calls }: { calls: kit.Call[] }) =>
 const made = async (after: { calls: kit.Call[] }) => await fromProvider(`/v1/predictions/${recordedRun(after)?.id}`);
 
 /** A provider that answers every request like this. */
-function answering(answer: (request: Request) => Response) {
-  const server = kit.serve(answer);
-  onTestFinished(server.stop);
-  return { url: server.url, token: "t" };
-}
+const answering = (answer: (request: Request) => Response) => ({ url: kit.serve(answer), token: "t" });
 
 test("a first frame → one run with input, callback address and deadline, at least what the provider accepts, recorded", async () => {
   const done = await run({ attempt: 3, deadline_at: new Date(Date.now() + 90_500) });
@@ -140,8 +137,7 @@ test.each<[string, Partial<SubmitTask>, Options, unknown[]]>([
 });
 
 test("Storage's answer breaks off → tried again within seconds, not when the lease runs out", async () => {
-  const broken = kit.serveRaw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{");
-  onTestFinished(broken.stop);
+  const broken = await receive((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"));
   const { calls } = await run(withImages(REFERENCE), { storageUrl: broken.url });
   expect(calls).toEqual(later("storage_unavailable"));
 });
@@ -163,7 +159,7 @@ describe.each([
       );
       const { calls } = await again(change, { publicUrl });
       const [found, ...more] = await runsAtProvider();
-      const how = { by: foundBy, attemptWithoutRun: 2 };
+      const how = { found_by: foundBy, attempt_without_run: 2 };
       expect(calls).toEqual([["recordState", expect.objectContaining({ id: found?.id }), how]]);
       expect(more).toEqual([]);
     },
@@ -226,7 +222,7 @@ test.each([
 test("the run stands on the list's second page → found", async () => {
   const ours = recordedRun(await run())?.id;
   await Promise.all(Array.from({ length: 100 }, (_, index) => run({ input: { prompt: `Other ${index}` } })));
-  const how = { by: "text", attemptWithoutRun: 2 };
+  const how = { found_by: "text", attempt_without_run: 2 };
   expect((await again()).calls).toEqual([["recordState", expect.objectContaining({ id: ours }), how]]);
 });
 
@@ -234,13 +230,12 @@ test("a page of the list ends before the submit → the pages after it are not r
   const created_at = new Date(Date.now() - 3_600_000).toISOString();
   const old = { id: "old", status: "succeeded", model: "a/b", created_at, input: {}, output: null };
   const asked: string[] = [];
-  const server = kit.serve((request) => {
+  const provider = answering((request) => {
     asked.push(`${request.method} ${new URL(request.url).searchParams.has("cursor")}`);
     if (request.method === "POST") return Response.json({ id: "new", status: "starting" }, { status: 201 });
     return Response.json({ next: `${request.url}&cursor=more`, previous: null, results: [old] });
   });
-  onTestFinished(server.stop);
-  await again({}, { provider: { url: `${server.url}/v1`, token: "none" } });
+  await again({}, { provider });
   expect(asked).toEqual(["GET false", "POST false"]);
 });
 
@@ -277,7 +272,7 @@ test("the log → no prompt, no address", async () => {
 });
 
 describe("a search for a prediction that has ended", () => {
-  const BY_NAME = { by: "name", attemptWithoutRun: null };
+  const BY_NAME = { found_by: "name", attempt_without_run: null };
   const CALLBACK = `${PUBLIC}/functions/v1/keyframe-replicate-webhook?prediction=${kit.PREDICTION}&attempt=1`;
   const listed = (id: string, webhook: string) => ({
     ...{ id, model: "google/nano-banana", status: "processing", input: {}, output: null, error: null, logs: "" },
@@ -288,7 +283,7 @@ describe("a search for a prediction that has ended", () => {
     const { deps, calls } = make({ provider: answering(answer), database: { recordState: async () => "ended" } });
     const { deadline_at: _over, ...task } = kit.submitTask({ search_attempt: 1, ...change });
     const search_since = new Date().toISOString();
-    await createWork(deps)({ ...task, task: "search", lease_token: null, search_since }, kit.never());
+    await work({ ...task, task: "search", lease_token: null, search_since }, deps, kit.never());
     return calls;
   };
 
@@ -346,38 +341,26 @@ test.each<[number | null, unknown[]]>([
 });
 
 const CANCEL = { task: "cancel" as const, id: kit.PREDICTION, attempt: 1, provider_prediction_id: "run" };
-const canceled = { id: "run", status: "canceled", metrics: { predict_time: 1.5 } };
-const over = (status: string) => [["recordState", expect.objectContaining({ id: "run", status })]];
-const LATER_AGAIN = [["recordRunNotCanceled", "run", false]];
-test.each<[string, (request: Request) => Response, unknown[]]>([
-  ["that it is", () => Response.json(canceled), over("canceled")],
-  ["that it goes on", () => Response.json({ id: "run", status: "processing" }), LATER_AGAIN],
-  ...[409, 410, 422].map((status): [string, (request: Request) => Response, unknown[]] => [
-    `${status}, because it has ended`,
-    ({ method }) =>
-      method === "POST" ? Response.json({}, { status }) : Response.json({ id: "run", status: "succeeded" }),
-    over("succeeded"),
-  ]),
-  ["404", () => Response.json({}, { status: 404 }), [["recordRunNotCanceled", "run", true]]],
-  ...[401, 429, 500].map((status): [string, () => Response, unknown[]] => [
-    `${status}`,
-    () => Response.json({}, { status }),
-    LATER_AGAIN,
-  ]),
+const over = (status: string) => ["recordState", expect.objectContaining({ id: "run", status })];
+const LATER_AGAIN = ["recordRunNotCanceled", "run", false];
+test.each<[said: number | null, state: string, call: unknown[]]>([
+  [200, "canceled", over("canceled")],
+  [200, "processing", LATER_AGAIN],
+  [404, "unknown", ["recordRunNotCanceled", "run", true]],
+  // It has ended: 409 and so on answer the cancel, its state is read then.
+  ...[409, 410, 422].map((status): [number, string, unknown[]] => [status, "succeeded", over("succeeded")]),
+  ...[401, 429, 500, null].map((status): [number | null, string, unknown[]] => [status, "unknown", LATER_AGAIN]),
 ])(
-  "a run to be cancelled, and the provider says %s → its end is recorded, or it is tried again",
-  async (_what, answer, calls) => {
-    const made = make({ provider: answering(answer) });
+  "a run to be cancelled, answered %s, and it is %s → its end is recorded, or it is tried again",
+  async (said, state, call) => {
+    const provider = answering(({ method }) =>
+      Response.json({ id: "run", status: state }, { status: method === "POST" ? (said ?? 200) : 200 }),
+    );
+    const made = make({ provider: said === null ? AWAY : provider });
     await cancel(CANCEL, made.deps, kit.never());
-    expect(made.calls).toEqual(calls);
+    expect(made.calls).toEqual([call]);
   },
 );
-
-test("a run to be cancelled, and the provider is away → tried again", async () => {
-  const made = make({ provider: AWAY });
-  await cancel(CANCEL, made.deps, kit.never());
-  expect(made.calls).toEqual(LATER_AGAIN);
-});
 
 test.each(["id", "project_id", "owner_id", "lease_token"])("a task whose %s would be a path → unreadable", (name) => {
   const { provider_output_url, ...leased } = kit.storeTask("https://replicate.delivery/a.png");

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { createCanvas } from "@napi-rs/canvas";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { drawImage, imageOf } from "../support/media/images.ts";
 import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { claimPort } from "../../local/network.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
@@ -8,7 +8,8 @@ import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { bootHosted, HOSTED_DENO, HOSTED_SECRET, hostedDenoMissing, runHosted } from "../support/hosted/deno.ts";
 import type { HostedPosts } from "../support/hosted/posts.ts";
 import { until } from "../support/until.ts";
-import { answer, delivery, receive, receiveSecurely } from "./deliver-fixture.ts";
+import { answer, receive, receiveSecurely } from "../support/receiver/raw-receiver.ts";
+import { delivery } from "./deliver-fixture.ts";
 
 if (hostedDenoMissing !== undefined) {
   console.warn(`NOT RUN: the functions on the hosted platform's Deno. ${hostedDenoMissing}.`);
@@ -27,18 +28,6 @@ function serveDatabase(call: (name: string, given: unknown) => unknown): string 
   );
   onTestFinished(() => server.shutdown());
   return `http://127.0.0.1:${server.addr.port}`;
-}
-
-/** A picture of noise, several hundred kilobytes. */
-async function drawNoise(): Promise<Uint8Array<ArrayBuffer>> {
-  const canvas = createCanvas(480, 270);
-  const context = canvas.getContext("2d");
-  const pixels = context.createImageData(480, 270);
-  for (let i = 0; i < pixels.data.length; i += 60_000) {
-    pixels.data.set(crypto.getRandomValues(new Uint8Array(Math.min(60_000, pixels.data.length - i))), i);
-  }
-  context.putImageData(pixels, 0, 0);
-  return new Uint8Array(await canvas.encode("png"));
 }
 
 /** Storage that keeps what was uploaded whole, and a file server beside it. */
@@ -182,15 +171,12 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   });
 
   test("an output → streamed into Storage byte by byte, hashed on its way", async () => {
-    const picture = await drawNoise();
+    const picture = await imageOf(300_000);
     const { stored, copy } = serveFiles(() => new Response(picture));
     expect(await copy()).toEqual({
       refused: null,
       result: {
-        width: 480,
-        height: 270,
-        durationSeconds: null,
-        hasAudio: null,
+        ...{ width: 48, height: 27, durationSeconds: null, hasAudio: null },
         bytes: picture.byteLength,
         sha256: createHash("sha256").update(picture).digest("hex"),
       },
@@ -204,18 +190,9 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   ])(
     "an output that %s halfway → output_unreachable or output_not_usable, and nothing is stored",
     async (_how, ends) => {
-      const half = (await drawNoise()).subarray(0, 100_000);
-      const { stored, copy } = serveFiles(
-        () =>
-          new Response(
-            new ReadableStream({
-              start(controller) {
-                controller.enqueue(half);
-                if (ends) controller.close();
-              },
-            }),
-          ),
-      );
+      const half = (await drawImage()).subarray(0, 100);
+      const silent = () => new ReadableStream({ start: (controller) => controller.enqueue(half) });
+      const { stored, copy } = serveFiles(() => new Response(ends ? half : silent()));
       expect(await copy()).toEqual({
         refused: "Storage upload had no answer",
         result: ends ? "output_not_usable" : "output_unreachable",

@@ -38,11 +38,6 @@ test("a call → POST of its arguments to the function's path with the secret ke
   });
 });
 
-test("a function that answers nothing → null", async () => {
-  const { call } = callAgainst(() => new Response(null, { status: 204 }));
-  expect(await call("record_search_ended", {})).toBeNull();
-});
-
 test.each([
   ["a refusal with a code", Response.json({ code: "40P01", message: "row (secret)" }, { status: 500 }), 500, "40P01"],
   ["a refusal without a code", Response.json({ message: "row (secret)" }, { status: 401 }), 401, ""],

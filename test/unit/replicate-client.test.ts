@@ -1,4 +1,3 @@
-import { createFile, type Movie, MP4BoxBuffer } from "mp4box";
 import Replicate from "replicate";
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
@@ -62,16 +61,6 @@ test("predictions.list → newest first, with the documented fields, which its w
   expect(new Set(results.flatMap(Object.keys))).toEqual(new Set(fields.split(" ")));
 });
 
-test("a wrong token, and none → 401; an unknown prediction and path → 404, all as problem JSON", async () => {
-  const wrong = await request("/predictions", { headers: { authorization: "Bearer r8_wrong" } });
-  expect([wrong.status, wrong.headers.get("content-type")]).toEqual([401, "application/problem+json"]);
-  expect(await wrong.json()).toEqual({ title: "Unauthenticated", detail: expect.any(String), status: 401 });
-  expect((await fetch(`${simulator.apiUrl}/webhooks/default/secret`)).status).toBe(401);
-  expect(await replicate.webhooks.default.secret.get()).toEqual({ key: simulator.webhookSecret });
-  expect((await request("/predictions/none")).status).toBe(404);
-  expect((await request("/nowhere")).status).toBe(404);
-});
-
 test("a wrong input → 422 with the provider's title, detail and invalid_fields, and nothing is made", async () => {
   const before = simulator.control.state().creates;
   const response = await post({ input: { prompt: "x", output_format: "webp" } });
@@ -92,10 +81,7 @@ test.each<[string, () => Promise<Response>, number]>([
   ["broken JSON", () => post("{"), 400],
   ["no input", () => post({}), 422],
   ["a webhook that is no URL", () => post({ input, webhook: "nowhere" }), 422],
-  ["an event that there is not", () => post({ input, webhook_events_filter: ["end"] }), 422],
   ["a Cancel-After that is no time", () => post({ input }, undefined, { "cancel-after": "soon" }), 400],
-  ["a model that there is not", () => post({ input }, "/models/google/none/predictions"), 404],
-  ["a version that there is not", () => post({ version: "f".repeat(64), input }, "/predictions"), 422],
   ["a misspelt fault", () => post({ input: { prompt: "x [[fault:faild]]" } }), 422],
 ])("a create with %s → refused", async (_what, create, status) => {
   expect((await create()).status).toBe(status);
@@ -113,26 +99,6 @@ test("a model that is gone → 404 for it alone, also for later creates, until t
   await expect(create(MODEL, `[[fault:model_gone=${MODEL}]]`)).rejects.toThrow("404");
   await create("bytedance/seedream-4", `[[fault:model_gone=${MODEL}]]`);
 });
-
-test.each([true, false])(
-  "a video with generate_audio %s → a file that has a sound track, or has none",
-  async (sound) => {
-    const { client } = await another({});
-    const asked = { prompt: "x", duration: 4, generate_audio: sound };
-    const made = await client.wait(await client.predictions.create({ model: "google/veo-3.1-fast", input: asked }));
-    const { tracks, duration, timescale } = await new Promise<Movie>((resolve, reject) => {
-      const file = createFile();
-      file.onReady = resolve;
-      file.onError = (_module, message) => reject(new Error(message));
-      void fetch(String(made.output)).then(async (response) => {
-        file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(await response.arrayBuffer(), 0));
-        file.flush();
-      }, reject);
-    });
-    expect(tracks.map(({ codec }) => codec)).toEqual([expect.stringMatching(/^avc1/), ...(sound ? ["Opus"] : [])]);
-    for (const track of tracks) expect(track.duration / track.timescale).toBeCloseTo(duration / timescale, 1);
-  },
-);
 
 test("Cancel-After passed before the start → aborted, never started; while it runs → canceled; cancel again → still", async () => {
   for (const [options, start, end] of [
@@ -163,8 +129,7 @@ test("a callback answered 500, then 302 → sent again after each wait, genuine,
     received.push({ id: request.headers.get("webhook-id"), event: JSON.parse(text) });
     return new Response(null, { status: [500, 302][received.length - 1] ?? 200, headers: { location: "/elsewhere" } });
   });
-  onTestFinished(receiver.stop);
-  const filter = { webhook: `${receiver.url}/hook`, webhook_events_filter: ["completed" as const] };
+  const filter = { webhook: `${receiver}/hook`, webhook_events_filter: ["completed" as const] };
   const { id } = await client.predictions.create({ model: MODEL, input, ...filter });
   await until("the first one", () => received.length > 0);
   await until("all three, and the last one's answer", () => {

@@ -14,21 +14,13 @@ const allowLocal = environment.KEYFRAME_ALLOW_LOCAL_WEBHOOKS;
 const log = createLog({ function: NAME });
 const { SUPABASE_URL: platformUrl, SUPABASE_SECRET_KEYS: secretKey } = environment;
 
-/** Loaded once, during the first claim, so that the answer to the first kick does not wait for undici. */
+/** Loaded during the first claim, so that the answer to the first kick does not wait for undici. */
 let sender: Promise<ReturnType<typeof createSender>> | undefined;
-function openSender(): NonNullable<typeof sender> {
-  sender ??= import("./send/attempt.ts")
-    .then((module) => module.createSender(allowLocal, log))
-    .catch((error) => {
-      sender = undefined; // the next call tries again
-      throw error;
-    });
-  return sender;
-}
+const openSender = () =>
+  (sender ??= import("./send/attempt.ts").then((module) => module.createSender(allowLocal, log)));
 
 const exchange = createExchange(createCallDatabase(platformUrl, secretKey, fetch, DATABASE_TIMEOUT_MS));
 const lanes = createLanes({
-  // When the sender cannot be loaded the call fails, so that the worker stops instead of taking more.
   exchange: async (...args: Parameters<Exchange>) => (await Promise.all([exchange(...args), openSender()]))[0],
   attempt: async (delivery) => (await openSender())(delivery),
   log,

@@ -4,7 +4,6 @@ import type { Log } from "../../../shared/platform/log.ts";
 import {
   type Found,
   type ProviderPrediction,
-  type RecordOutcome,
   recordProviderState,
 } from "../../../shared/replicate/provider-prediction.ts";
 import type { OutputSource } from "./files/open-output.ts";
@@ -24,86 +23,78 @@ export type Claimed = z.infer<typeof claimed>[number];
 const refused = z.enum(["moved", "failed", "too_late"]);
 const retried = z.enum(["later", "failed", "too_late"]);
 
+type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
+
 /**
  * The SQL functions of the worker. Each is one transition; false or too_late means that the row has changed meanwhile. All throw
- * DatabaseError.
+ * DatabaseError. `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks.
  */
-export type Database = {
-  /** Leases due tasks, at most `room` of each kind. With nothing due it may wait up to waitMs for one. */
-  claim(
-    room: number,
-    heartbeatMs: number,
-    waitMs: number,
-    callMs: number,
-  ): Promise<{ items: Claimed[]; more: boolean }>;
-  /** `found` is set for a run that was found in the provider's list. */
-  recordState(task: { id: string; attempt: number }, run: ProviderPrediction, found?: Found): Promise<RecordOutcome>;
-  /** `isUnknown`: the provider has no such run any more. Otherwise it is cancelled again later. */
-  recordRunNotCanceled(providerPredictionId: string, isUnknown: boolean): Promise<void>;
-  /** `refused` are the task's files that Storage did not remove; they are tried again later. */
-  recordFilesRemoved(leaseToken: string, refused: StoredFile[]): Promise<void>;
-  /** Of the submits from `first` to `last`; `isUnproven`: a run in the list may be one of them. */
-  recordSearchEnded(predictionId: string, first: number, last: number, isUnproven: boolean): Promise<void>;
-  complete(task: LeasedTask, output: StoredOutput): Promise<boolean>;
-  /** `hasNoRun`: the submit of this task was refused, or not sent. Otherwise its run may exist, and is searched for. */
-  fail(task: LeasedTask, reason: Reason, retryable: boolean, hasNoRun?: boolean): Promise<boolean>;
-  retryLater(task: LeasedTask, reason: Reason, more?: RetryDetails): Promise<z.infer<typeof retried>>;
-  pollLater(task: LeasedTask): Promise<void>;
-  /** The provider does not have the task's model: the prediction has moved to another, or failed. */
-  modelRefused(task: LeasedTask, message: string): Promise<z.infer<typeof refused>>;
-  /** Removes the written file if its prediction ended without it; true if so. Nothing may be written for the task afterwards. */
-  discardOutput(task: LeasedTask): Promise<boolean>;
-};
-
-export type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
-
-/** `pollSeconds`: the interval of polls; null for the database's own, which assumes callbacks. */
-export function createDatabase(call: CallDatabase, pollSeconds: number | null): Database {
+export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
   const lease = ({ id, lease_token }: LeasedTask) => ({ prediction_id: id, lease_token });
-  const attemptWithoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
+  const withoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
     attempt_without_run: hasNoRun ? attempt : null,
   });
   return {
-    claim: async (room, heartbeatMs, waitMs, callMs) => {
-      // Without room it is a heartbeat only.
+    /** Leases due tasks, at most `room` of each kind; without room it is a heartbeat only. With nothing due it may wait up to waitMs. */
+    async claim(room: number, heartbeat_ms: number, wait_ms: number, callMs: number) {
       const max_rows = Math.min(room, CLAIM_AT_ONCE);
       const report = { callMs: Math.round(callMs) };
-      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms: heartbeatMs, wait_ms: waitMs, report };
+      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms, report };
       const items = claimed.parse(await call("claim_predictions", limits));
       return { items, more: items.length > 0 };
     },
-    recordState: ({ id: predictionId, attempt }, run, found) =>
-      recordProviderState(call, { predictionId, attempt, run, found, pollAfterSeconds: pollSeconds }),
-    recordRunNotCanceled: async (provider_prediction_id, is_unknown) =>
-      void (await call("record_run_not_canceled", { provider_prediction_id, is_unknown })),
-    recordFilesRemoved: async (lease_token, refused) =>
-      void (await call("record_files_removed", { lease_token, refused })),
-    recordSearchEnded: async (prediction_id, first_attempt, last_attempt, is_unproven) =>
-      void (await call("record_search_ended", { prediction_id, first_attempt, last_attempt, is_unproven })),
-    complete: async (task, output) =>
+    /** `found` is set for a run that was found in the provider's list. */
+    recordState: ({ id, attempt }: { id: string; attempt: number }, run: ProviderPrediction, found?: Found) =>
+      recordProviderState(call, run, { prediction_id: id, attempt, poll_after_seconds: pollSeconds, ...found }),
+    /** `is_unknown`: the provider has no such run any more. Otherwise it is cancelled again later. */
+    async recordRunNotCanceled(provider_prediction_id: string, is_unknown: boolean): Promise<void> {
+      await call("record_run_not_canceled", { provider_prediction_id, is_unknown });
+    },
+    /** `refused` are the task's files that Storage did not remove; they are tried again later. */
+    async recordFilesRemoved(lease_token: string, refused: StoredFile[]): Promise<void> {
+      await call("record_files_removed", { lease_token, refused });
+    },
+    /** Of the submits from first to last; `is_unproven`: a run in the list may be one of them. */
+    async recordSearchEnded(
+      prediction_id: string,
+      first_attempt: number,
+      last_attempt: number,
+      is_unproven: boolean,
+    ): Promise<void> {
+      await call("record_search_ended", { prediction_id, first_attempt, last_attempt, is_unproven });
+    },
+    complete: async (task: LeasedTask, output: StoredOutput) =>
       z.boolean().parse(await call("complete_prediction", { ...lease(task), ...output })),
-    fail: async (task, reason, retryable, hasNoRun = false) =>
-      z
-        .boolean()
-        .parse(
-          await call("fail_prediction", { ...lease(task), ...reason, retryable, ...attemptWithoutRun(task, hasNoRun) }),
-        ),
-    retryLater: async (task, reason, { retryAfterSeconds = null, hasNoRun = false } = {}) =>
-      retried.parse(
-        await call("retry_prediction_later", {
-          ...lease(task),
-          ...reason,
-          retry_after_seconds: retryAfterSeconds,
-          ...attemptWithoutRun(task, hasNoRun),
-        }),
-      ),
-    modelRefused: async (task, message) =>
-      refused.parse(await call("record_model_refused", { ...lease(task), message, ...attemptWithoutRun(task, true) })),
-    pollLater: async (task) =>
-      void (await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds })),
-    discardOutput: async ({ lease_token }) => z.boolean().parse(await call("discard_output", { lease_token })),
+    /** `hasNoRun`: the submit of this task was refused, or not sent. Otherwise its run may exist, and is searched for. */
+    async fail(task: LeasedTask, reason: Reason, retryable: boolean, hasNoRun = false) {
+      const failure = { ...lease(task), ...reason, retryable, ...withoutRun(task, hasNoRun) };
+      return z.boolean().parse(await call("fail_prediction", failure));
+    },
+    async retryLater(
+      task: LeasedTask,
+      reason: Reason,
+      { retryAfterSeconds = null, hasNoRun = false }: RetryDetails = {},
+    ) {
+      const failure = {
+        ...lease(task),
+        ...reason,
+        retry_after_seconds: retryAfterSeconds,
+        ...withoutRun(task, hasNoRun),
+      };
+      return retried.parse(await call("retry_prediction_later", failure));
+    },
+    /** The provider does not have the task's model: the prediction has moved to another, or failed. */
+    modelRefused: async (task: LeasedTask, message: string) =>
+      refused.parse(await call("record_model_refused", { ...lease(task), message, ...withoutRun(task, true) })),
+    async pollLater(task: LeasedTask): Promise<void> {
+      await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds });
+    },
+    /** Removes the written file if its prediction ended without it; true if so. Nothing may be written for the task afterwards. */
+    discardOutput: async ({ lease_token }: LeasedTask) =>
+      z.boolean().parse(await call("discard_output", { lease_token })),
   };
 }
+export type Database = ReturnType<typeof createDatabase>;
 
 /** A checked file in Storage, as complete_prediction takes it. Only a video has a duration, and sound or none. */
 export type StoredOutput = {

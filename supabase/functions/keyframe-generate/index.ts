@@ -7,7 +7,7 @@ import { createDatabase } from "./database.ts";
 import { createStorage } from "./files/storage.ts";
 import { createProvider } from "./provider/provider.ts";
 import { identify } from "./tasks/task.ts";
-import { createWork, GENERATE_LIMITS } from "./tasks/work.ts";
+import { GENERATE_LIMITS, work } from "./tasks/work.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
 const POLL_SECONDS = 2;
@@ -36,8 +36,7 @@ const deps = {
 };
 const kick = createWorker({
   claim: createDatabase(callDatabase, pollSeconds).claim,
-  work: (task, signal) =>
-    createWork({ ...deps, database: createDatabase(callUntil(signal), pollSeconds) })(task, signal),
+  work: (task, signal) => work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal),
   identify: (task) => ({ task: task.task, ...identify(task) }),
   log,
   limits: GENERATE_LIMITS,

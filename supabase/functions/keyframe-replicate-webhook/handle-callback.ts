@@ -24,11 +24,15 @@ export function createCallbackHandler(
     const target = query.safeParse(Object.fromEntries(new URL(request.url).searchParams));
     if (!target.success)
       throw new ApiError("invalid_request", "The query needs prediction=<uuid> and attempt=<number>.");
-    const { prediction: predictionId, attempt } = target.data;
+    const { prediction: prediction_id, attempt } = target.data;
     const run = parseRun(body);
-    const callbackId = request.headers.get("webhook-id") ?? ""; // present, because the signature covers it
-    const outcome = await record(call, { predictionId, attempt, run, callbackId });
-    log.info("callback", { predictionId, attempt, status: run.status, outcome });
+    const callback_id = request.headers.get("webhook-id") ?? ""; // present, because the signature covers it
+    const outcome = await recordProviderState(call, run, { prediction_id, attempt, callback_id }).catch((cause) => {
+      if (!(cause instanceof DatabaseError)) throw cause;
+      const headers = { "Retry-After": "5" };
+      throw new ApiError("unavailable", "The callback could not be recorded. Send it again.", { cause, headers });
+    });
+    log.info("callback", { predictionId: prediction_id, attempt, status: run.status, outcome });
     if (outcome === "unknown") throw new ApiError("not_found", "There is no such prediction.");
     return Response.json(succeeded({ outcome }));
   };
@@ -45,14 +49,4 @@ function parseRun(body: string): ProviderPrediction {
   if (parsed.success) return parsed.data;
   const details = parsed.error.issues.map(({ path, message }) => ({ path: path.join("."), message }));
   throw new ApiError("invalid_request", "The body is not a prediction of the provider.", { details });
-}
-
-async function record(call: CallDatabase, source: Parameters<typeof recordProviderState>[1]) {
-  try {
-    return await recordProviderState(call, source);
-  } catch (cause) {
-    if (!(cause instanceof DatabaseError)) throw cause;
-    const headers = { "Retry-After": "5" };
-    throw new ApiError("unavailable", "The callback could not be recorded. Send it again.", { cause, headers });
-  }
 }

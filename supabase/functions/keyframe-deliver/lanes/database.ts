@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
-import type { AttemptResult } from "../send/attempt.ts";
+import type { ErrorClass } from "../send/dial.ts";
 
 /** A lane that the worker holds: the deliveries it has, and how many more it takes of each endpoint and of the lane. */
 export type HeldLane = {
@@ -38,6 +38,21 @@ const claimedEndpoint = z.object({
 });
 /** An endpoint of a held lane, with deliveries to send. */
 export type ClaimedEndpoint = z.infer<typeof claimedEndpoint>;
+
+/** A delivery with everything its next attempt needs. */
+export type Delivery = ClaimedEndpoint["deliveries"][number] & Pick<ClaimedEndpoint, "endpoint_id" | "url" | "secrets">;
+
+export type AttemptResult = {
+  id: string;
+  attempt: number;
+  endpoint_id: string;
+  started_at: string;
+  duration_ms: number;
+  status_code: number | null;
+  error: ErrorClass | null;
+  response_excerpt: string | null;
+  retry_after_seconds: number | null;
+};
 
 const exchanged = z.object({
   /** Results that could not be recorded now, and why: `locked`, or an SQLSTATE. */

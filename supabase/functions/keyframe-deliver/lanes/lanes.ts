@@ -1,7 +1,6 @@
 import type { Log } from "../../../../shared/platform/log.ts";
 import { type Clock, COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
-import type { AttemptResult, Delivery } from "../send/attempt.ts";
-import type { ClaimedEndpoint, Exchange, ExchangeArguments, HeldLane } from "./database.ts";
+import type { AttemptResult, ClaimedEndpoint, Delivery, Exchange, ExchangeArguments, HeldLane } from "./database.ts";
 import { createPaces, type Pace, SLOW_MS } from "./pace.ts";
 
 /** workMs is longer than a request's 15 s, which post.ts limits. */

@@ -15,7 +15,7 @@ export class ConnectionStream extends Duplex {
   readonly #interimAnswers = new InterimAnswers();
 
   constructor(connection: Deno.Conn) {
-    super({ decodeStrings: false });
+    super();
     this.#connection = connection;
   }
 
@@ -26,14 +26,10 @@ export class ConnectionStream extends Duplex {
     );
   }
 
-  override _write(chunk: Chunk["chunk"], encoding: Chunk["encoding"], done: (error?: Error) => void): void {
-    this._writev([{ chunk, encoding }], done);
-  }
-
   /** Sends head and body of a request together, in one packet if they fit. */
-  override _writev(chunks: Chunk[], done: (error?: Error) => void): void {
+  override _writev(chunks: { chunk: Uint8Array }[], done: (error?: Error) => void): void {
     this.#interimAnswers.expect();
-    this.#writeAll(joinChunks(chunks)).then(() => done(), done);
+    this.#writeAll(Buffer.concat(chunks.map(({ chunk }) => chunk))).then(() => done(), done);
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
@@ -65,37 +61,8 @@ export class ConnectionStream extends Duplex {
   }
 }
 
-/** What undici writes: the head of a request as text, its body as bytes. */
-type Chunk = { chunk: Uint8Array | string; encoding: BufferEncoding };
-
-const encoder = new TextEncoder();
-
-/** Joins the chunks. ASCII text, such as a head, is encoded in place. */
-function joinChunks(chunks: Chunk[]): Uint8Array {
-  const joined = new Uint8Array(chunks.reduce((length, { chunk }) => length + chunk.length, 0));
-  let at = 0;
-  for (const { chunk, encoding } of chunks) {
-    if (typeof chunk !== "string") joined.set(chunk, at);
-    else if (encoding !== "latin1" || !writeAscii(chunk, joined.subarray(at))) return decodeAll(chunks);
-    at += chunk.length;
-  }
-  return joined;
-}
-
-/** True when the text is ASCII only, so that each character is one byte. */
-function writeAscii(text: string, room: Uint8Array): boolean {
-  const { read, written } = encoder.encodeInto(text, room);
-  return read === text.length && written === text.length;
-}
-
-function decodeAll(chunks: Chunk[]): Uint8Array {
-  return Buffer.concat(
-    chunks.map(({ chunk, encoding }) => (typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk)),
-  );
-}
-
-/** The maximum before the final response: as much as is read of its body. */
-const MAX_BYTES = 64 * 1024;
+/** The maximum before the final response: as much as of its own head. */
+const MAX_BYTES = 16 * 1024;
 
 const STATUS_BYTES = "HTTP/1.1 100".length;
 const STATUS = /^HTTP\/\d\.\d ([1-9]\d\d)$/;
@@ -107,32 +74,26 @@ const HEAD_END = "\r\n\r\n";
  */
 export class InterimAnswers {
   #answerBegun = false;
-  #isInHead = false;
   #held: Buffer = Buffer.alloc(0);
   #bytes = 0;
 
   /** Call before a request is sent: the next bytes begin a response. */
   expect(): void {
     this.#answerBegun = false;
-    this.#isInHead = false;
     this.#held = Buffer.alloc(0);
     this.#bytes = 0;
   }
 
-  /** Returns the bytes of the final response; it may hold back up to 11 bytes until more arrive. Throws SendError. */
+  /** Returns the bytes of the final response, once its status is known. Throws SendError. */
   remove(bytes: Buffer): Buffer {
     if (this.#answerBegun) return bytes;
     this.#bytes += bytes.length;
-    let rest = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    let rest = Buffer.concat([this.#held, bytes]);
     for (;;) {
-      if (this.#isInHead) {
-        const end = rest.indexOf(HEAD_END);
-        if (end < 0) return this.#hold(rest.subarray(1 - HEAD_END.length));
-        rest = rest.subarray(end + HEAD_END.length);
-        this.#isInHead = false;
-      }
-      rest = withoutEmptyLines(rest);
-      if (rest.length < STATUS_BYTES) return this.#hold(rest);
+      // HTTP parsers allow empty lines before a status line.
+      const beginning = rest.findIndex((byte) => byte !== 0x0d && byte !== 0x0a);
+      rest = rest.subarray(beginning < 0 ? rest.length : beginning);
+      if (rest.length < STATUS_BYTES) break;
       const status = Number(STATUS.exec(rest.toString("latin1", 0, STATUS_BYTES))?.[1]);
       if (status >= 200) {
         this.#answerBegun = true;
@@ -140,19 +101,12 @@ export class InterimAnswers {
       }
       // Other protocols, and a change of protocol (101), give no HTTP response.
       if (Number.isNaN(status) || status === 101) throw new SendError("connection", "The receiver speaks no HTTP/1.1.");
-      this.#isInHead = true;
+      const end = rest.indexOf(HEAD_END);
+      if (end < 0) break;
+      rest = rest.subarray(end + HEAD_END.length);
     }
-  }
-
-  #hold(rest: Buffer): Buffer {
     if (this.#bytes > MAX_BYTES) throw new SendError("too_large", "Too much came before the answer.");
     this.#held = rest;
     return Buffer.alloc(0);
   }
-}
-
-/** HTTP parsers allow empty lines before a status line. */
-function withoutEmptyLines(bytes: Buffer): Buffer {
-  const beginning = bytes.findIndex((byte) => byte !== 0x0d && byte !== 0x0a);
-  return bytes.subarray(beginning < 0 ? bytes.length : beginning);
 }

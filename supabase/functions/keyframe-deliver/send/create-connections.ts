@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 // Only the client, because the unused rest is three fifths of undici (docs/decisions/0018).
 import Client from "undici/lib/dispatcher/client.js";
 import { ConnectionStream } from "./connection-stream.ts";
-import { type DialSettings, dial } from "./dial.ts";
+import { type DialSettings, dial, type Peer } from "./dial.ts";
 
 /** How long an unused connection is kept: less than the five seconds after which many servers close it. */
 const IDLE_MS = 4_000;
@@ -16,7 +16,6 @@ const MAX_HEAD_BYTES = 16 * 1024;
 export type ConnectionSettings = DialSettings & { idleMs?: number; maxIdle?: number };
 
 // Without undici-client.d.ts, which `deno check` does not read, undici's client has no types.
-type Peer = { protocol: string; hostname: string; port: string };
 type Done = (...outcome: [error: null, socket: Socket] | [error: Error, socket: null]) => void;
 
 /** A connection with one request at a time. It connects at the first request. */
@@ -37,24 +36,18 @@ export function createConnections({
   maxIdle = MAX_IDLE,
   ...dialing
 }: ConnectionSettings): (origin: string) => Connection {
-  const idle = new Map<string, Connection[]>();
-  let count = 0;
+  const idle: { origin: string; connection: Connection }[] = [];
 
-  function removeIdle(origin: string, connection: Connection): boolean {
-    const unused = idle.get(origin) ?? [];
-    const index = unused.lastIndexOf(connection);
-    if (index < 0) return false;
-    unused.splice(index, 1);
-    if (unused.length === 0) idle.delete(origin);
-    count -= 1;
-    return true;
+  /** Takes a connection out of the unused ones. */
+  function take(isIt: (each: (typeof idle)[number]) => boolean): Connection | undefined {
+    const index = idle.findLastIndex(isIt);
+    return index < 0 ? undefined : idle.splice(index, 1)[0]?.connection;
   }
 
   function open(origin: string): Connection {
     const ended = new AbortController();
     const client = new Client(origin, {
-      connect: ({ protocol, hostname, port }: Peer, done: Done) => {
-        const peer = { protocol, hostname, port: Number(port) || (protocol === "https:" ? 443 : 80) };
+      connect: (peer: Peer, done: Done) => {
         dial(peer, dialing, ended.signal)
           .then(
             // The type asks for a Socket, but undici uses only a Duplex with ref and unref.
@@ -81,22 +74,14 @@ export function createConnections({
       client,
       destroy,
       release() {
-        if (count >= maxIdle) return destroy();
-        const unused = idle.get(origin);
-        if (unused === undefined) idle.set(origin, [connection]);
-        else unused.push(connection);
-        count += 1;
+        if (idle.length < maxIdle) idle.push({ origin, connection });
+        else destroy();
       },
     };
     // A connection in use may reconnect for a request that it had not begun to send.
-    client.on("disconnect", () => removeIdle(origin, connection) && destroy());
+    client.on("disconnect", () => take((each) => each.connection === connection)?.destroy());
     return connection;
   }
 
-  return (origin) => {
-    const unused = idle.get(origin)?.at(-1);
-    if (unused === undefined) return open(origin);
-    removeIdle(origin, unused);
-    return unused;
-  };
+  return (origin) => take((each) => each.origin === origin) ?? open(origin);
 }

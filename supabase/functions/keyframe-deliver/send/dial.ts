@@ -1,10 +1,12 @@
 import { isIP } from "node:net";
+import { pause } from "../../../../shared/platform/pause.ts";
 import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
 
 /** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
 export type DialSettings = { lookup: CheckedLookup; ca?: string };
 
-export type Peer = { protocol: string; hostname: string; port: number };
+/** `port` is empty for the protocol's own. */
+export type Peer = { protocol: string; hostname: string; port: string };
 
 /**
  * Opens a connection for HTTP with Deno's functions: on the hosted runtime node:tls reports a connection as secure before the
@@ -13,10 +15,11 @@ export type Peer = { protocol: string; hostname: string; port: number };
  */
 export async function dial(peer: Peer, { lookup, ca }: DialSettings, signal: AbortSignal): Promise<Deno.Conn> {
   const { protocol, hostname, port } = peer;
+  const isSecure = protocol === "https:";
   const addresses = isIP(hostname) === 0 ? await lookup(hostname) : [hostname];
-  const connection = await connectFirst(addresses, port, signal);
+  const connection = await connectFirst(addresses, Number(port) || (isSecure ? 443 : 80), signal);
   connection.setNoDelay(true);
-  return protocol === "https:" ? await secure(connection, hostname, ca, signal) : connection;
+  return isSecure ? await secure(connection, hostname, ca, signal) : connection;
 }
 
 /** When aborted during a handshake, Deno may keep the socket until the other side closes it. */
@@ -59,52 +62,28 @@ const HEAD_START_MS = 250;
 
 /**
  * Connects to the first of several IP addresses that accepts. Each has a head start; after a refusal the next one starts at once.
- * Rejects with the last error when all have failed, or when the signal aborts.
+ * Rejects when all have failed.
  */
-function connectFirst(addresses: string[], port: number, signal: AbortSignal): Promise<Deno.TcpConn> {
-  return new Promise((resolve, reject) => {
-    const waiting = [...addresses];
-    let failed = 0;
-    let headStart: ReturnType<typeof setTimeout> | undefined;
-    const settled = new AbortController();
-
-    function settle(): void {
-      clearTimeout(headStart);
-      signal.removeEventListener("abort", abort);
-      settled.abort();
+async function connectFirst(addresses: string[], port: number, signal: AbortSignal): Promise<Deno.TcpConn> {
+  const connected = new AbortController();
+  const over = AbortSignal.any([signal, connected.signal]);
+  async function connect(hostname: string): Promise<Deno.TcpConn> {
+    over.throwIfAborted();
+    const connection = await Deno.connect({ hostname, port, signal: over });
+    if (!over.aborted) {
+      connected.abort();
+      return connection;
     }
-
-    function abort(): void {
-      settle();
-      reject(signal.reason);
-    }
-
-    function tryNext(): void {
-      clearTimeout(headStart);
-      const hostname = waiting.shift();
-      if (hostname === undefined) return;
-      headStart = setTimeout(tryNext, HEAD_START_MS);
-      // A runtime whose Deno.connect ignores the signal still connects; the connection is closed then.
-      Deno.connect({ hostname, port, signal: settled.signal }).then(
-        (connection) => {
-          if (settled.signal.aborted) return connection.close();
-          settle();
-          resolve(connection);
-        },
-        (error) => {
-          failed += 1;
-          if (settled.signal.aborted) return;
-          if (failed < addresses.length) return tryNext();
-          settle();
-          reject(error);
-        },
-      );
-    }
-
-    if (signal.aborted) return abort();
-    signal.addEventListener("abort", abort);
-    tryNext();
+    connection.close(); // the hosted runtime's Deno.connect ignores the signal
+    throw over.reason;
+  }
+  let turn: Promise<unknown> = Promise.resolve();
+  const attempts = addresses.map((hostname) => {
+    const attempt = turn.then(() => connect(hostname));
+    turn = Promise.race([attempt.catch(() => undefined), turn.then(() => pause(HEAD_START_MS, over))]);
+    return attempt;
   });
+  return await Promise.any(attempts);
 }
 
 /** Why a request failed, as stored with the attempt. Only the first two have a status code. */

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
 import { classifyError, type ErrorClass, SendError } from "./dial.ts";
@@ -48,7 +49,7 @@ export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettin
         resolve({
           statusCode,
           error: statusCode === null ? classifyError(error) : classifyStatus(statusCode),
-          excerpt: answer && answerExcerpt(beginning),
+          excerpt: answer && answerExcerpt(Buffer.concat(beginning).subarray(0, EXCERPT_BYTES)),
           retryAfter: answer?.retryAfter,
         });
       }
@@ -69,7 +70,7 @@ export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettin
               answer = { statusCode, retryAfter: Array.isArray(retryAfter) ? retryAfter.join(", ") : retryAfter };
             },
             onResponseData(_controller: unknown, chunk: Uint8Array) {
-              if (bytes < EXCERPT_BYTES) beginning.push(chunk.subarray(0, EXCERPT_BYTES - bytes));
+              if (bytes < EXCERPT_BYTES) beginning.push(chunk);
               bytes += chunk.byteLength;
               if (bytes > MAX_ANSWER_BYTES) end(null);
             },
@@ -88,21 +89,14 @@ function classifyStatus(status: number): ErrorClass | null {
   return status >= 300 && status < 400 ? "redirect" : "http_status";
 }
 
-const encoder = new TextEncoder();
-const room = new Uint8Array(1024);
-
 /**
  * The beginning of a response as text that a row can store: valid UTF-8 of at most 1 KiB, whole characters, without NUL, which Postgres
  * refuses. Bytes that are not UTF-8 become U+FFFD.
  */
-export function answerExcerpt(pieces: Uint8Array[]): string {
-  if (pieces.length === 0) return "";
-  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+export function answerExcerpt(bytes: Uint8Array): string {
   // In stream mode a character that is cut at the end is omitted, not replaced.
-  const text = pieces
-    .map((piece) => decoder.decode(piece, { stream: true }))
-    .join("")
-    .replaceAll("\0", "");
-  const { read } = encoder.encodeInto(text, room);
+  const decoded = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes, { stream: true });
+  const text = decoded.replaceAll("\0", "");
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(EXCERPT_BYTES));
   return text.slice(0, read);
 }

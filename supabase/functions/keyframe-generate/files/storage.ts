@@ -14,30 +14,21 @@ export class StorageError extends Error {
   }
 }
 
-/** Accesses files with the secret key. All throw StorageError. */
-export type Storage = {
-  /** A signed URL, valid for `seconds`. */
-  sign(file: StoredFile, seconds: number, signal: AbortSignal): Promise<string>;
-  download(file: StoredFile, signal: AbortSignal): Promise<Blob>;
-  /** Streams a file into Storage and replaces an existing one. A stream that errors stores nothing. */
-  upload(file: StoredFile, contentType: string, body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void>;
-  /** At most 1,000 names of one bucket. A missing file is not an error. */
-  remove(bucket: StoredFile["bucket"], names: string[], signal: AbortSignal): Promise<void>;
-};
-
 const QUICK_MS = 15_000;
 const signed = z.object({ signedURL: z.string().startsWith("/") });
 const refusal = z.object({ statusCode: z.union([z.string(), z.number()]).optional() });
 
-/** Without the SDK, which cannot abort a request and holds bodies in memory. */
-export function createStorage(url: string, secretKey: string, fetcher: typeof fetch): Storage {
+/** Accesses files with the secret key. Without the SDK, which cannot abort a request and holds bodies in memory. All throw StorageError. */
+export function createStorage(url: string, secretKey: string, fetcher: typeof fetch) {
   const base = `${url}/storage/v1`;
   const path = ({ bucket, name }: StoredFile) => `${bucket}/${name.split("/").map(encodeURIComponent).join("/")}`;
 
-  async function send(operation: string, route: string, init: RequestInit & { duplex?: "half" }): Promise<Response> {
-    const headers = new Headers(init.headers);
-    headers.set("apikey", secretKey);
-    headers.set("authorization", `Bearer ${secretKey}`);
+  async function send(
+    operation: string,
+    route: string,
+    init: RequestInit & { headers?: Record<string, string>; duplex?: "half" },
+  ): Promise<Response> {
+    const headers = { apikey: secretKey, authorization: `Bearer ${secretKey}`, ...init.headers };
     let response: Response;
     try {
       response = await fetcher(`${base}${route}`, { ...init, headers });
@@ -50,39 +41,41 @@ export function createStorage(url: string, secretKey: string, fetcher: typeof fe
     throw new StorageError(operation, Number(said?.statusCode) || response.status);
   }
 
-  const quick = (signal: AbortSignal) => AbortSignal.any([signal, AbortSignal.timeout(QUICK_MS)]);
-  const json = { "content-type": "application/json" };
+  const json = (body: unknown, signal: AbortSignal) => ({
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+    signal: AbortSignal.any([signal, AbortSignal.timeout(QUICK_MS)]),
+  });
   return {
-    async sign(file, seconds, signal) {
-      const body = JSON.stringify({ expiresIn: seconds });
-      const route = `/object/sign/${path(file)}`;
-      const response = await send("sign", route, { method: "POST", headers: json, body, signal: quick(signal) });
+    /** A signed URL, valid for `seconds`. */
+    async sign(file: StoredFile, seconds: number, signal: AbortSignal) {
+      const init = { method: "POST", ...json({ expiresIn: seconds }, signal) };
+      const response = await send("sign", `/object/sign/${path(file)}`, init);
       const answer = signed.safeParse(await response.json().catch(() => null));
       if (!answer.success) throw new StorageError("sign", null, answer.error);
       return base + answer.data.signedURL;
     },
-    async download(file, signal) {
+    async download(file: StoredFile, signal: AbortSignal) {
       const response = await send("download", `/object/${path(file)}`, { signal });
       return await response.blob().catch((cause) => {
         throw new StorageError("download", null, cause);
       });
     },
-    async upload(file, contentType, body, signal) {
-      const headers = { "content-type": contentType, "x-upsert": "true", "cache-control": "max-age=3600" };
-      const response = await send("upload", `/object/${path(file)}`, {
-        method: "POST",
-        headers,
-        body,
-        signal,
-        duplex: "half",
-      });
+    /** Streams a file into Storage and replaces an existing one. A stream that errors stores nothing. */
+    async upload(file: StoredFile, type: string, body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
+      const headers = { "content-type": type, "x-upsert": "true", "cache-control": "max-age=3600" };
+      const init = { method: "POST", headers, body, signal, duplex: "half" as const };
+      const response = await send("upload", `/object/${path(file)}`, init);
       await response.body?.cancel();
     },
-    async remove(bucket, names, signal) {
-      const body = JSON.stringify({ prefixes: names });
-      const init = { method: "DELETE", headers: json, body, signal: quick(signal) };
-      const response = await send("remove", `/object/${bucket}`, init);
+    /** At most 1,000 names of one bucket. A missing file is not an error. */
+    async remove(bucket: StoredFile["bucket"], names: string[], signal: AbortSignal): Promise<void> {
+      const response = await send("remove", `/object/${bucket}`, {
+        method: "DELETE",
+        ...json({ prefixes: names }, signal),
+      });
       await response.body?.cancel();
     },
   };
 }
+export type Storage = ReturnType<typeof createStorage>;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
 import { jsonText } from "../../../../shared/platform/environment.ts";
 import { providerSentence } from "../../../../shared/platform/log.ts";
 import { contentRejected, readFailure, type Stage } from "../../../../shared/replicate/provider-prediction.ts";
@@ -31,9 +32,10 @@ const LONGEST_WAIT_SECONDS = 3600;
 export async function readRefusal(response: Response, now: number): Promise<ProviderError> {
   const body = await readBody(response).catch(() => "");
   const { detail, title, retry_after } = jsonText.pipe(problem).safeParse(body).data ?? {};
+  const wait = retryAfterSeconds(retry_after, now) ?? retryAfterSeconds(response.headers.get("retry-after"), now);
   return new ProviderError(response.status, {
     explanation: providerSentence(detail ?? title),
-    retryAfterSeconds: readWait(retry_after) ?? readWait(response.headers.get("retry-after"), now),
+    retryAfterSeconds: wait === null ? null : Math.min(wait, LONGEST_WAIT_SECONDS),
   });
 }
 
@@ -47,14 +49,6 @@ async function readBody(response: Response): Promise<string> {
     text += decoder.decode(chunk, { stream: true });
   }
   return text;
-}
-
-/** Seconds from a number, its text, or an HTTP date. */
-function readWait(given: unknown, now?: number): number | null {
-  if (given === null || given === undefined || given === "") return null;
-  const seconds = Number(given);
-  const wait = Number.isNaN(seconds) && now !== undefined ? (Date.parse(String(given)) - now) / 1000 : seconds;
-  return Number.isFinite(wait) ? Math.min(Math.max(wait, 0), LONGEST_WAIT_SECONDS) : null;
 }
 
 /** Why a task failed, as stored in the row: a stable code, a sentence for the owner, and for content_rejected its stage. */

@@ -30,24 +30,6 @@ export type NewRun = {
   webhook: string | null;
 };
 
-/** Each request takes at most 20 s, and `create` makes one only. All throw ProviderError. */
-export type Provider = {
-  create(run: NewRun, signal: AbortSignal): Promise<ProviderPrediction>;
-  get(id: string, signal: AbortSignal): Promise<ProviderPrediction>;
-  /** The run as it is afterwards, which may have ended before. */
-  cancel(id: string, signal: AbortSignal): Promise<ProviderPrediction>;
-  /** One page of the account's runs, newest first. `query` is null or the `next` of the page before. */
-  list(
-    since: Date,
-    query: string | null,
-    signal: AbortSignal,
-  ): Promise<{ runs: ListedPrediction[]; next: string | null }>;
-  /** Uploads an input file of a prediction and returns the URL from which a model can read it. */
-  upload(file: Blob, predictionId: string, signal: AbortSignal): Promise<string>;
-  /** The prediction that a file was uploaded for; null when the URL is not of an upload of ours. */
-  uploadedFor(address: string, signal: AbortSignal): Promise<string | null>;
-};
-
 export type ProviderSettings = {
   token: string;
   baseUrl: string;
@@ -55,9 +37,16 @@ export type ProviderSettings = {
   now(): number;
 };
 
-export function createProvider(settings: ProviderSettings): Provider {
+/** Each request takes at most 20 s, and `create` makes one only. All throw ProviderError. */
+export function createProvider(settings: ProviderSettings) {
+  const get = async (id: string, signal: AbortSignal) =>
+    parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id)));
   return {
-    create: async ({ model, input, cancelAfterSeconds, webhook }, signal) => {
+    get,
+    async create(
+      { model, input, cancelAfterSeconds, webhook }: NewRun,
+      signal: AbortSignal,
+    ): Promise<ProviderPrediction> {
       // replicate.predictions.create cannot send Cancel-After.
       const callback = webhook === null ? {} : { webhook, webhook_events_filter: ["start", "logs", "completed"] };
       const headers = { "Cancel-After": `${cancelAfterSeconds}s` };
@@ -68,18 +57,18 @@ export function createProvider(settings: ProviderSettings): Provider {
       const ask = async (replicate: Replicate) => (await replicate.request(route, options)).json();
       return parse(accepted, await once(settings, signal, ask));
     },
-    get: async (id, signal) => parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id))),
-    async cancel(id, signal) {
+    /** The run as it is afterwards, which may have ended before. */
+    async cancel(id: string, signal: AbortSignal) {
       try {
         return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.cancel(id)));
       } catch (error) {
-        const hasEnded =
-          error instanceof ProviderError && error.status !== null && [409, 410, 422].includes(error.status);
+        const hasEnded = error instanceof ProviderError && [409, 410, 422].includes(error.status ?? 0);
         if (!hasEnded) throw error;
-        return parse(providerPrediction, await once(settings, signal, (r) => r.predictions.get(id)));
+        return await get(id, signal);
       }
     },
-    async list(since, query, signal) {
+    /** One page of the account's runs, newest first. `query` is null or the `next` of the page before. */
+    async list(since: Date, query: string | null, signal: AbortSignal) {
       // replicate.predictions.list takes no parameters. Only the query of `next` is used, so that the token goes to no other host.
       const search = query ?? `?created_after=${encodeURIComponent(since.toISOString())}`;
       const ask = async (replicate: Replicate) => (await replicate.request(`/predictions${search}`, {})).json();
@@ -88,9 +77,11 @@ export function createProvider(settings: ProviderSettings): Provider {
       const runs = results.flatMap((one) => listed.safeParse(one).data ?? []);
       return { runs, next: next ? new URL(next).search : null };
     },
-    upload: async (file, prediction, signal) =>
+    /** Uploads an input file of a prediction and returns the URL from which a model can read it. */
+    upload: async (file: Blob, prediction: string, signal: AbortSignal) =>
       parse(uploaded, await once(settings, signal, (r) => r.files.create(file, { prediction }))).urls.get,
-    async uploadedFor(address, signal) {
+    /** The prediction that a file was uploaded for; null when the URL is not of an upload of ours. */
+    async uploadedFor(address: string, signal: AbortSignal) {
       const [, id] = /\/files\/([A-Za-z0-9_-]{1,100})$/.exec(address) ?? [];
       if (id === undefined) return null;
       try {
@@ -102,6 +93,7 @@ export function createProvider(settings: ProviderSettings): Provider {
     },
   };
 }
+export type Provider = ReturnType<typeof createProvider>;
 
 /**
  * Makes the SDK send one request only, for which it has no option: its fetch is the only place to say so. By itself it repeats every

@@ -26,9 +26,11 @@ export async function recordOrphans(
   let [found, unproven] = [0, 0];
   if (task.search_attempt === null) return { found, unproven };
   const sought = { id: task.id, attempt: task.search_attempt };
-  const attemptWithoutRun = task.task === "submit" ? task.attempt : null;
-  for await (const { run, by } of findOrphans(task, provider, signal)) {
-    const outcome = await database.recordState(sought, run, { by, attemptWithoutRun });
+  const attempt_without_run = task.task === "submit" ? task.attempt : null;
+  for await (const run of listRuns(task, provider, signal)) {
+    const found_by = await compare(run, task, provider, signal);
+    if (found_by === null) continue;
+    const outcome = await database.recordState(sought, run, { found_by, attempt_without_run });
     if (outcome === "unproven") unproven += 1;
     // unknown: it belongs to another prediction with the same text. given_up: it failed, and its prediction is submitted again.
     if (["unproven", "unknown", "given_up"].includes(outcome)) continue;
@@ -40,20 +42,18 @@ export async function recordOrphans(
   return { found, unproven };
 }
 
-async function* findOrphans(
-  task: SoughtTask,
+/** The account's runs since the submit, newest first. */
+async function* listRuns(
+  { search_since }: SoughtTask,
   provider: Provider,
   signal: AbortSignal,
-): AsyncGenerator<{ run: ListedPrediction; by: Found["by"] }> {
-  if (task.search_since === null) return;
-  const since = new Date(task.search_since.getTime() - SLACK_MS);
+): AsyncGenerator<ListedPrediction> {
+  if (search_since === null) return;
+  const since = new Date(search_since.getTime() - SLACK_MS);
   let query: string | null = null;
   for (let pages = 0; pages < MAX_PAGES; pages++) {
     const page: Awaited<ReturnType<Provider["list"]>> = await provider.list(since, query, signal);
-    for (const run of page.runs) {
-      const by = await compare(run, task, provider, signal);
-      if (by !== null) yield { run, by };
-    }
+    yield* page.runs;
     const oldest = Date.parse(page.runs.at(-1)?.created_at ?? "");
     if (page.next === null || oldest < since.getTime()) return;
     query = page.next;
@@ -67,7 +67,7 @@ async function compare(
   task: SoughtTask,
   provider: Provider,
   signal: AbortSignal,
-): Promise<Found["by"] | null> {
+): Promise<Found["found_by"] | null> {
   // Replicate's documentation shows no webhook in the list, but its API may return it.
   if (run.webhook) return namedPrediction(run.webhook) === task.id ? "name" : null;
   const { prompt, referenceImages, firstFrame, lastFrame } = task.model_settings.controls;

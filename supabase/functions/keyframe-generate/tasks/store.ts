@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { createHash } from "node:crypto";
 import {
   MEDIA_EXTENSIONS,
@@ -20,8 +21,9 @@ import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";
 /** Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. */
 export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
   let hasWritten = false;
+  const source = readOutput(task.provider_output_url, deps.outputs, signal);
   try {
-    const copy = await createCheckedCopy(task.step, readOutput(task.provider_output_url, deps.outputs, signal));
+    const copy = await createCheckedCopy(task.step, source);
     // The same for every attempt, so that a repeated copy leaves no second file.
     const name = `${task.owner_id}/${task.project_id}/${task.id}.${MEDIA_EXTENSIONS[copy.type]}`;
     hasWritten = true; // from here on a file may exist
@@ -44,6 +46,8 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
   } catch (error) {
     if (!(error instanceof OutputError || error instanceof StorageError)) throw error;
     if ((await recordProblem(task, error, deps)) === "later") return;
+  } finally {
+    void source.return(undefined); // ends a transfer that is still in progress
   }
   // A file must not stay when its prediction ended without it, which the database knows. If this call does not happen, the file is
   // removed when the lease expires.
@@ -106,35 +110,27 @@ export async function createCheckedCopy(step: Step, source: AsyncGenerator<Uint8
   let bytes = 0;
   let checked: (MediaFacts & { bytes: number; sha256: string }) | undefined;
   let problem: unknown;
-  let first: Uint8Array | null = head;
 
-  async function next(): Promise<Uint8Array | null> {
-    const chunk = first ?? (await source.next()).value ?? null;
-    first = null;
-    return chunk;
-  }
-
+  let chunk: Uint8Array | undefined = head;
   const body = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
         try {
-          const chunk = await next();
-          if (chunk === null) {
+          chunk ??= (await source.next()).value;
+          if (chunk === undefined) {
             checked = { ...reader.end(), bytes, sha256: hash.digest("hex") };
-            controller.close();
-            return;
+            return controller.close();
           }
           bytes += chunk.byteLength;
           hash.update(chunk);
           reader.push(chunk);
           controller.enqueue(chunk);
+          chunk = undefined;
         } catch (error) {
           problem = error instanceof UnusableMedia ? notUsable(error.message) : error;
-          controller.error(problem);
-          await source.return(undefined);
+          throw problem;
         }
       },
-      cancel: async () => void (await source.return(undefined)),
     },
     { highWaterMark: 0 },
   );
@@ -156,20 +152,12 @@ async function readHead(
   while (head.byteLength < SIGNATURE_BYTES) {
     const { value } = await source.next();
     if (value === undefined) break;
-    head = head.byteLength === 0 ? value : joined(head, value);
+    head = Buffer.concat([head, value]);
   }
   const type = detectMedia(head);
   if (type !== null && (type === "video/mp4") === (step === "video")) return { head, type };
-  await source.return(undefined);
   const wanted = step === "video" ? "an MP4 video" : "a PNG, JPEG or WebP image";
   throw notUsable(`It is not ${wanted}.`);
-}
-
-function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  const both = new Uint8Array(one.byteLength + other.byteLength);
-  both.set(one);
-  both.set(other, one.byteLength);
-  return both;
 }
 
 function notUsable(why: string): OutputError {

@@ -19,21 +19,22 @@ const SIGNED_FOR_SECONDS = 3600;
  */
 export async function submit(task: SubmitTask, deps: Deps, signal: AbortSignal): Promise<void> {
   const started = performance.now();
-  const before = await attempt(() => prepare(task, deps, signal), retryVerdict);
-  if ("action" in before) return await recordVerdict(task, before, false, deps);
-  if (before.value === "found") return;
-
-  const { input } = before.value;
-  const created = await attempt(() => create(task, input, deps, signal), createVerdict);
-  if ("action" in created) return await recordVerdict(task, created, true, deps);
-  deps.log.info("submitted", {
-    predictionId: task.id,
-    attempt: task.attempt,
-    ms: Math.round(performance.now() - started),
-  });
-  await recordCreated(task, created.value, deps);
+  let isSent = false;
+  let run: ProviderPrediction;
+  try {
+    const input = await prepare(task, deps, signal);
+    if (input === "found") return;
+    isSent = true;
+    run = await create(task, input, deps, signal);
+  } catch (error) {
+    return await recordVerdict(task, verdictOf(error, isSent), isSent, deps);
+  }
+  const ms = Math.round(performance.now() - started);
+  deps.log.info("submitted", { predictionId: task.id, attempt: task.attempt, ms });
+  await recordCreated(task, run, deps);
 }
 
+/** The input for the provider, or that the run of an earlier submit has been found. */
 async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
   const { found, unproven } = await recordOrphans(task, deps, signal, 1);
   if (found > 0) return "found" as const;
@@ -51,7 +52,7 @@ async function prepare(task: SubmitTask, deps: Deps, signal: AbortSignal) {
     lastFrame: urlsOf("last_frame")[0] ?? null,
     references: urlsOf("reference"),
   };
-  return { input: buildInput({ step: task.step, input: task.input, files }, task.model_settings) };
+  return buildInput({ step: task.step, input: task.input, files }, task.model_settings);
 }
 
 /**
@@ -94,26 +95,17 @@ async function recordCreated(task: SubmitTask, run: ProviderPrediction, deps: De
   deps.log.warn("submit_discarded", { predictionId: task.id, outcome });
 }
 
-/** The value, or the verdict on the prediction for an expected error. */
-async function attempt<Value>(
-  call: () => Promise<Value>,
-  verdictOf: (error: ProviderError) => Verdict,
-): Promise<{ value: Value } | Verdict> {
-  try {
-    return { value: await call() };
-  } catch (error) {
-    if (error instanceof ProviderError) return verdictOf(error);
-    if (error instanceof UnsupportedInput) return fail({ code: "unsupported_input", message: error.message });
-    if (error instanceof ImageDeleted || (error instanceof StorageError && error.status === 404)) {
-      return fail({ code: "input_file_missing", message: "An image that this step builds on has been deleted." });
-    }
-    if (error instanceof StorageError)
-      return retry({ code: "storage_unavailable", message: "The input images could not be read." });
-    if (error instanceof SearchTooLong) {
-      return retry({ code: "provider_unavailable", message: "The provider's list of runs was too long to search." });
-    }
-    throw error;
-  }
+/** Rethrows what is no verdict on the prediction. */
+function verdictOf(error: unknown, isSent: boolean): Verdict {
+  if (error instanceof ProviderError) return isSent ? createVerdict(error) : retryVerdict(error);
+  if (error instanceof UnsupportedInput) return fail({ code: "unsupported_input", message: error.message });
+  if (error instanceof ImageDeleted || (error instanceof StorageError && error.status === 404))
+    return fail({ code: "input_file_missing", message: "An image that this step builds on has been deleted." });
+  if (error instanceof StorageError)
+    return retry({ code: "storage_unavailable", message: "The input images could not be read." });
+  if (error instanceof SearchTooLong)
+    return retry({ code: "provider_unavailable", message: "The provider's list of runs was too long to search." });
+  throw error;
 }
 
 const fail = (reason: Reason): Verdict => ({ action: "fail", reason, retryable: false });

@@ -19,30 +19,27 @@ import {
 export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 32, workMs: 80_000 };
 
 /** Does a claimed task and records its result. Throws when the result could not be recorded. */
-export function createWork(deps: Deps): (claimed: Claimed, signal: AbortSignal) => Promise<void> {
-  return async (claimed, signal) => {
-    const parsed = taskSchema.safeParse(claimed);
-    if (!parsed.success) {
-      const fields = parsed.error.issues.map(({ path }) => path.join("."));
-      deps.log.error("task_unreadable", { task: claimed.task, ...identify(claimed), fields });
-      return;
-    }
-    const task = parsed.data;
-    switch (task.task) {
-      case "submit":
-        return await submit(task, deps, signal);
-      case "search":
-        return await search(task, deps, signal);
-      case "poll":
-        return await poll(task, deps, signal);
-      case "store":
-        return await store(task, deps, signal);
-      case "cancel":
-        return await cancel(task, deps, signal);
-      case "remove":
-        return await removeFiles(task, deps, signal);
-    }
-  };
+export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): Promise<void> {
+  const parsed = taskSchema.safeParse(claimed);
+  if (!parsed.success) {
+    const fields = parsed.error.issues.map(({ path }) => path.join("."));
+    return deps.log.error("task_unreadable", { task: claimed.task, ...identify(claimed), fields });
+  }
+  const task = parsed.data;
+  switch (task.task) {
+    case "submit":
+      return await submit(task, deps, signal);
+    case "search":
+      return await search(task, deps, signal);
+    case "poll":
+      return await poll(task, deps, signal);
+    case "store":
+      return await store(task, deps, signal);
+    case "cancel":
+      return await cancel(task, deps, signal);
+    case "remove":
+      return await removeFiles(task, deps, signal);
+  }
 }
 
 /** Reads a provider run, because callbacks can be lost or impossible. Throws DatabaseError. */
@@ -92,61 +89,44 @@ export async function cancel(task: CancelTask, { database, provider, log }: Deps
   }
 }
 
-/** Requests for each bucket. A task whose names are all refused must end before its lease expires. */
-const MAX_REQUESTS = 40;
-/** Statuses that would be the same for every name; null: no answer. */
-const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 408, 429, 502, 503, 504];
-
 /** Removes files from Storage. Those that Storage refuses are tried again later. Throws DatabaseError. */
-async function removeFiles(task: RemoveTask, deps: Deps, signal: AbortSignal): Promise<void> {
-  const { database, storage, log } = deps;
+async function removeFiles(task: RemoveTask, { database, storage, log }: Deps, signal: AbortSignal): Promise<void> {
+  const problems: StorageError[] = [];
   const buckets = [...Map.groupBy(task.files, ({ bucket }) => bucket)];
-  const removals = await Promise.all(buckets.map(([bucket, files]) => removeFrom(storage, bucket, files, signal)));
-  const refused = removals.flatMap((removal) => removal.refused);
+  const removals = buckets.map(([bucket, files]) => removeFrom(storage, bucket, files, problems, signal));
+  const refused = (await Promise.all(removals)).flat();
 
   await database.recordFilesRemoved(task.lease_token, refused);
   const counts = Object.fromEntries(buckets.map(([bucket, files]) => [bucket, files.length]));
-  if (refused.length === 0) return log.info("files_removed", { ...identify(task), ...counts });
-  const problem = removals.find(({ problem }) => problem !== null)?.problem;
-  log.warn("files_not_removed", {
-    ...identify(task),
-    ...counts,
-    refused: refused.length,
-    reason: describeError(problem),
-  });
+  const fields = { ...identify(task), ...counts };
+  if (refused.length === 0) return log.info("files_removed", fields);
+  log.warn("files_not_removed", { ...fields, refused: refused.length, reason: describeError(problems[0]) });
 }
 
+/** Statuses that would be the same for every name; null: no answer, also when the task's time is over. */
+const NOT_ABOUT_NAMES: readonly (number | null)[] = [null, 401, 408, 429, 502, 503, 504];
+
 /**
- * Removes files of one bucket, normally in one request. Storage refuses the whole request for one bad name: then its halves are tried
- * separately, larger parts first, until the other files are removed.
+ * Removes files of one bucket, normally in one request, and returns those that are refused. Storage refuses the whole request for one bad
+ * name: then each half is tried.
  */
 async function removeFrom(
   storage: Storage,
   bucket: StoredFile["bucket"],
   files: StoredFile[],
+  problems: StorageError[],
   signal: AbortSignal,
-): Promise<{ refused: StoredFile[]; problem: StorageError | null }> {
-  const parts = [files];
-  const refused: StoredFile[] = [];
-  let problem: StorageError | null = null;
-  let requests = 0;
-  let isAway = false;
-  for (const part of parts) {
-    if (isAway || ++requests > MAX_REQUESTS) {
-      refused.push(...part);
-      continue;
-    }
-    const names = part.map(({ name }) => name);
-    try {
-      await storage.remove(bucket, names, signal);
-    } catch (error) {
-      if (!(error instanceof StorageError)) throw error;
-      problem = error;
-      isAway = NOT_ABOUT_NAMES.includes(error.status);
-      const half = Math.ceil(part.length / 2);
-      if (isAway || part.length === 1) refused.push(...part);
-      else parts.push(part.slice(0, half), part.slice(half));
-    }
+): Promise<StoredFile[]> {
+  try {
+    const names = files.map(({ name }) => name);
+    await storage.remove(bucket, names, signal);
+    return [];
+  } catch (error) {
+    if (!(error instanceof StorageError)) throw error;
+    problems.push(error);
+    if (files.length === 1 || NOT_ABOUT_NAMES.includes(error.status)) return files;
+    const half = Math.ceil(files.length / 2);
+    const first = await removeFrom(storage, bucket, files.slice(0, half), problems, signal);
+    return [...first, ...(await removeFrom(storage, bucket, files.slice(half), problems, signal))];
   }
-  return { refused, problem };
 }
