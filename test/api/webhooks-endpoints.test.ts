@@ -47,7 +47,8 @@ test("a value of its own in each field → POST, PATCH and GET show it; PATCH le
   const { secret: _secret, ...created } = await register(user, { ...fields, maxInFlight: 3 });
   expect(created).toMatchObject({ ...fields, maxInFlight: 3 });
   const others = { url: `${SILENT}/deals`, description: "Deals", eventTypes: ["project.created"], enabled: true };
-  const changed = await change(created.webhookId, { ...others, maxInFlight: 5 });
+  const twice = { eventTypes: ["project.created", "project.created"] }; // counts once
+  const changed = await change(created.webhookId, { ...others, ...twice, maxInFlight: 5 });
   expect(changed).toMatchObject({ ...others, maxInFlight: 5 });
   expect(changed.updatedAt > created.updatedAt).toBe(true);
   const emptied = await change(created.webhookId, { eventTypes: [], description: "" });
