@@ -74,7 +74,7 @@ test("metrics with the secret key → the text format, every sample once under i
   expect(text).toContain(`keyframe_cron_scheduled{job="prune"} ${Number(prune.scheduled)}\n`);
 });
 
-// Which keys are the right one: test/unit/api-project-key.test.ts.
+// Which keys are the right one: test/security/acting-servers.test.ts.
 test("a session, a wrong key, none → deep and metrics 401 in the envelope, no figures; health without deep is open to all", async () => {
   for (const options of [{ token: user.token, ...withKey() }, { headers: { apikey: `${key().slice(0, -1)}~` } }, {}]) {
     for (const path of [DEEP, METRICS]) {
