@@ -11,9 +11,9 @@ const age = (description: string) =>
 
 const cronJob = z.object({
   scheduled: z.boolean().meta({ description: "Whether the job is active in pg_cron." }),
-  lastRunSeconds: age("Time since its last start; null: not recently."),
-  lastSuccessSeconds: age("Time since its last success; null: not recently."),
-  failures: count("Runs that failed in the last five minutes."),
+  lastRunSeconds: age("Time since the job's last start; null: not recently."),
+  lastSuccessSeconds: age("Time since the job's last success; null: not recently."),
+  failures: count("Runs of the job that failed in the last five minutes."),
 });
 
 const lastKick = z
@@ -22,9 +22,9 @@ const lastKick = z
       description:
         "none: no kick since the database started. not_made: it could not be made. unanswered: no answer yet, or pg_net no longer has it. accepted: the function accepted it. answered: another status, perhaps from another server. failed: no connection, or no complete answer in time.",
     }),
-    status: z.int().nullable().meta({ description: "The HTTP status of its answer." }),
+    status: z.int().nullable().meta({ description: "The HTTP status of the answer to the last kick." }),
     error: z.string().nullable().meta({ description: "Why it could not be made, or has no answer." }),
-    madeSeconds: age("Time since it was made."),
+    madeSeconds: age("Time since the last kick was made."),
     acknowledgedAfterSeconds: age("Time from the kick until the function claimed work; null: it has not."),
   })
   .meta({ id: "LastKick" });
@@ -32,11 +32,13 @@ export type LastKick = z.infer<typeof lastKick>;
 
 const worker = z
   .object({
-    claimedSeconds: age("Time since it last claimed work; null: not since the database started."),
-    oldestKickSeconds: age("Time since the first kick that it has not acknowledged by a claim."),
-    slowestKickSeconds: age("The longest time from a kick of the last five minutes until it claimed."),
-    callSeconds: age("How long its last call of the database took, as it saw it."),
-    slowRequests: count("Its open requests to receivers that have taken over three seconds."),
+    claimedSeconds: age("Time since the worker last claimed work; null: not since the database started."),
+    oldestKickSeconds: age(
+      "Time since the first kick that the worker has not acknowledged by a claim. Over 20: it does not work.",
+    ),
+    slowestKickSeconds: age("The longest time from a kick of the last five minutes until the worker claimed."),
+    callSeconds: age("How long the worker's last call of the database took, as it saw it."),
+    slowRequests: count("Open requests to receivers that have taken over three seconds."),
   })
   .meta({ id: "WorkerFigures" });
 export type WorkerFigures = z.infer<typeof worker>;
@@ -46,13 +48,19 @@ const micros = (description: string) =>
     .int()
     .min(0)
     .meta({ description: `${description} In micro-dollars.` });
+const microsOrNull = (description: string) =>
+  z
+    .int()
+    .min(0)
+    .nullable()
+    .meta({ description: `${description} In micro-dollars.` });
 
 const costs = z.object({
   settledMicros: micros("What those have cost that have ended."),
   heldMicros: micros("The most that the others can cost."),
   unknownMicros: micros("The most that those have cost of which nobody knows it."),
-  budgetMicros: micros("The service's budget; null: none.").nullable(),
-  leftMicros: micros("What is left of it; null: there is none.").nullable(),
+  budgetMicros: microsOrNull("The service's budget; null: none."),
+  leftMicros: microsOrNull("What is left of the service's budget; null: there is none."),
 });
 
 /** Ages are by the database's clock; null where there is nothing. docs/operate.md has the alerts. */
@@ -63,11 +71,11 @@ export const serviceFigures = z
       starting: count("Accepted by the provider."),
       processing: count("Running at the provider."),
       storing: count("Their output is being copied."),
-      retrying: count("Of these: their current task failed and is retried."),
-      due: count("Of these: their next task is due."),
-      oldestDueSeconds: age("How long the oldest of them has been due."),
+      retrying: count("Predictions whose current task failed and is retried."),
+      due: count("Predictions whose next task is due."),
+      oldestDueSeconds: age("How long the oldest due prediction has been due."),
       waiting: count("Waiting, because their owner has no free slot."),
-      oldestWaitingSeconds: age("How long the oldest of them has waited."),
+      oldestWaitingSeconds: age("How long the first prediction without a slot has waited."),
       runsToCancel: count("Provider runs to cancel."),
     }),
     deliveries: z.object({
@@ -75,9 +83,11 @@ export const serviceFigures = z
       sending: count("Open requests, as the worker said at its last claim."),
       pending: count("Not ended: due, being sent, or to be retried."),
       held: count("Waiting until their endpoint is enabled."),
-      oldestDueSeconds: age("How long the oldest has been due."),
+      oldestDueSeconds: age("How long the oldest delivery has been due."),
       failingEndpoints: count("Enabled endpoints without a success since their first failure."),
-      oldestFailingSeconds: age("How long the first of them has been failing."),
+      oldestFailingSeconds: age(
+        "How long the first failing endpoint has been failing; at webhook_disable_after it is disabled.",
+      ),
       endpointsSwitchedOff: count(
         "Endpoints that the service disabled in the last day: gone, or failing for too long.",
       ),
@@ -94,7 +104,7 @@ export const serviceFigures = z
       .object({
         unsent: count("Kicks that pg_net has not sent yet."),
         othersUnsent: count("Requests of other senders that pg_net has not finished yet."),
-        oldestUnsentSeconds: age("How long the oldest of the kicks has been there."),
+        oldestUnsentSeconds: age("How long the oldest unsent kick has been there."),
         accepted: count("Kicks that a function accepted."),
         refused: count("Kicks that a function refused; the usual cause is another keyframe_kick_secret."),
         failed: count("Requests of pg_net without an answer, of all senders."),
@@ -108,7 +118,7 @@ export const serviceFigures = z
     workers: z.object({ generate: worker, deliver: worker }),
     transactions: z
       .object({
-        oldestSeconds: age("How long it has been open."),
+        oldestSeconds: age("How long the oldest transaction that holds rows or tables of ours has been open."),
         pid: z.string().nullable().meta({ description: "Its process, for pg_terminate_backend." }),
         role: z.string().nullable().meta({ description: "Whose it is." }),
         tables: z.string().nullable().meta({ description: "The tables that it has locked or written to." }),
@@ -118,9 +128,9 @@ export const serviceFigures = z
     prune: cronJob,
     fileRemovals: z.object({
       pending: count("Files to remove from Storage. Counts stop at 10,000."),
-      due: count("Of these: due now."),
-      failing: count("Of these: a removal has failed."),
-      oldestDueSeconds: age("How long the oldest has been due."),
+      due: count("Files whose removal is due."),
+      failing: count("Files whose removal has failed."),
+      oldestDueSeconds: age("How long the oldest removal has been due."),
     }),
     unavailableModels: z
       .array(
@@ -142,9 +152,7 @@ export const serviceFigures = z
         today: costs,
         month: costs,
         unknownSubmits: count("Submits of this month of which nobody knows what they have cost."),
-        cheapestStartMicros: micros(
-          "What a start with the cheapest default model costs at most; null: unknown.",
-        ).nullable(),
+        cheapestStartMicros: microsOrNull("What a start with the cheapest default model costs at most; null: unknown."),
         spendingStopped: z.boolean().meta({ description: "Whether an administrator has stopped new generations." }),
       })
       .meta({ description: "Of the submits of all owners, by UTC. docs/costs.md." }),

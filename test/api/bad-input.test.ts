@@ -115,13 +115,29 @@ describe("a body", () => {
     expect([status, JSON.parse(body).error.code]).toEqual([413, "payload_too_large"]);
   });
 
-  test("that does not fit → each field in details, with what to do", async () => {
-    const { error } = await user.post("/api/projects", { title: 7, colour: "red" });
-    expect(error?.details).toEqual([
-      { path: "title", message: "Must be text." },
-      { path: "textPrompt", message: "Is required." },
-      { path: "colour", message: "There is no such field. Leave it out." },
-    ]);
+  test.each<[path: string, json: object, details: Record<string, string>]>([
+    [
+      "/api/projects",
+      { title: 7, colour: "red" },
+      { title: "Must be text.", textPrompt: "Is required.", colour: "There is no such field. Leave it out." },
+    ],
+    [
+      "/api/projects",
+      { title: "", textPrompt: "\u200b", description: "a\0b" },
+      {
+        title: "Must not be empty.",
+        textPrompt: "Must contain a visible character.",
+        description: "Must not contain control characters other than tabs and line breaks.",
+      },
+    ],
+    [
+      "/api/projects/generate/cancel",
+      { projectId: "x" },
+      { projectId: "Must be a UUID.", predictionId: "Is required." },
+    ],
+  ])("POST %s of %j → each field in details, with what to do", async (path, json, details) => {
+    const { error } = await user.post(path, json);
+    expect(error?.details).toEqual(Object.entries(details).map(([path, message]) => ({ path, message })));
   });
 });
 
@@ -187,8 +203,33 @@ test.each<[request: string, what: string, json: unknown, path: string]>([
   ["PATCH /api/films/:filmId", "what is no identifier", { projectIds: ["1"] }, "projectIds.0"],
   ["PATCH /api/films/:filmId", "no list", { projectIds: null }, "projectIds"],
   ["POST /api/webhooks/:webhookId/secret/rotate", "73 hours", { overlapHours: 73 }, "overlapHours"],
+  ["PATCH /api/webhooks/:webhookId", "nothing", {}, ""],
+  ["PATCH /api/webhooks/:webhookId", "null", { url: null }, "url"],
   ["POST /api/webhooks/:webhookId/recover", "nothing", {}, "since"],
-  ["POST /api/webhooks/:webhookId/recover", "a day", { since: "2026-01-01" }, "since"],
+  ...["2026-01-01", "2026-11-21T12:00Z", "2026-11-21T12:00:00", "2026-02-30T12:00:00Z", "infinity", 1_795_000_000].map(
+    (since): [string, string, unknown, string] => [
+      "POST /api/webhooks/:webhookId/recover",
+      `the time ${since}`,
+      { since },
+      "since",
+    ],
+  ),
+  ...[
+    ID.replaceAll("-", ""),
+    `{${ID}}`,
+    ID.slice(1),
+    `${ID}\n`,
+    ID.replace("5", "g"),
+    "../",
+    "' or 1=1 --",
+    "",
+    null,
+  ].map((id): [string, string, unknown, string] => [
+    "POST /api/projects/generate/cancel",
+    `the identifier ${JSON.stringify(id)}`,
+    { projectId: id, predictionId: ID },
+    "projectId",
+  ]),
   ["GET /api/usage?from=2026-13-01", "no such month", undefined, "from"],
   ["GET /api/usage?from=today", "a word", undefined, "from"],
   ["GET /api/usage?to=2026-03-01T00:00:00Z", "a time", undefined, "to"],
@@ -273,7 +314,7 @@ const LISTS = () => [
 ];
 
 test.each([
-  ...["0", "101", "abc"].map((value) => ["limit", value]), // others: test/unit/contract-input.test.ts
+  ...["0", "101", "abc", "1.0", "٣"].map((value) => ["limit", value]),
   ...["", "x", "%%%%", ID, "A".repeat(5000)].map((value) => ["cursor", value]),
   ["cursor", encode(`2026-13-01T00:00:00+00:00 ${ID}`)],
   ["cursor", encode("2026-01-01T00:00:00+00:00")],
@@ -309,6 +350,7 @@ test.each<[path: () => string, name: string]>([
   [() => `/api/projects/${projectId}/predictions?step=`, "step"],
   [() => `/api/projects/${projectId}/predictions?status=failed`, "status"],
   [() => `/api/projects/${projectId}/predictions?hidden=1`, "hidden"],
+  [() => `/api/webhooks/${webhookId}/deliveries?status=failed`, "status"],
   [() => FRAME, "projectId"],
   [() => `${FRAME}?predictionId=${ID}`, "projectId"],
   [() => `${FRAME}?projectId=${projectId}&project_id=${projectId}`, "project_id"],
@@ -320,8 +362,18 @@ test.each<[path: () => string, name: string]>([
   expect(await refused(path(), {})).toEqual([400, "invalid_request", [name]]);
 });
 
-test.each([
+test.each<[what: string, fields: object, path: string]>([
   ["an event without subscriptions", { eventTypes: ["webhook.test"] }, "eventTypes.0"],
+  ["a pattern of events", { eventTypes: ["project.*"] }, "eventTypes.0"],
+  ["no list of events", { eventTypes: "project.created" }, "eventTypes"],
+  ["a text as switch", { enabled: "yes" }, "enabled"],
+  ["a secret of one's choice", { secret: "whsec_mine" }, "secret"],
+  ["a URL of 2049 characters", { url: "https://a.example/".padEnd(2049, "x") }, "url"],
+  ...[0, 9, 1.5].map((maxInFlight): [string, object, string] => [
+    `${maxInFlight} requests at once`,
+    { maxInFlight },
+    "maxInFlight",
+  ]),
   ["another protocol", { url: "ftp://hooks.example.com/" }, "url"],
   ["a description of 501 characters", { description: "🎬".repeat(501) }, "description"],
   ["another user as owner", { ownerId: null }, "ownerId"],

@@ -101,13 +101,3 @@ describe("deletion", () => {
     for (const id of projectIds) expect((await user.call(`/api/projects/${id}`)).status).toBe(404);
   });
 });
-
-const ID = crypto.randomUUID();
-test("an order with a project that never was → 404 that names it; a project for a film that never was → 404", async () => {
-  const { filmId, projectIds } = await filmOf(1);
-  const json = { projectIds: [...projectIds, ID] };
-  const { status, error } = await user.call(`/api/films/${filmId}`, { method: "PATCH", json });
-  expect([status, error?.code, error?.message]).toEqual([404, "not_found", expect.stringContaining(ID)]);
-  const made = await user.post("/api/projects", { title: "t", textPrompt: "p", filmId: ID });
-  expect([made.status, made.error?.message]).toEqual([404, "There is no film of yours with this filmId."]);
-});

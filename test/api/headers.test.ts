@@ -1,7 +1,6 @@
 import { corsHeaders } from "@supabase/supabase-js/cors";
 import { beforeAll, expect, test } from "vitest";
 import { callApi, sendToApi } from "../support/api/call.ts";
-import { expectOpenHeaders, readReply } from "../support/api/envelope.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { places } from "../support/openapi/document.ts";
 
@@ -16,73 +15,29 @@ beforeAll(async () => {
 
 const list = (header: string | null) => (header ?? "").split(/, */).map((name) => name.toLowerCase());
 
-test.each(["/api/projects", "/api/projects/generate/first-frame", "/api/projects/reference-images", "/api/nothing"])(
-  "OPTIONS %s from a browser → 204 without a session: any origin, and every header an app sends",
+test.each(["/api/projects", "/api/projects/reference-images", "/api/nothing"])(
+  "OPTIONS %s from a browser → 204 without a session: every header an app sends, and no credentials",
   async (path) => {
     const ofSupabase = list(corsHeaders["Access-Control-Allow-Headers"] ?? null);
-    const own = "idempotency-key,if-match,if-none-match,prefer,x-region,x-request-id";
-    const wanted = [...new Set([...own.split(","), ...ofSupabase])].sort().join(",");
-    const response = await sendToApi(path, {
-      method: "OPTIONS",
-      headers: {
-        origin: "https://films.example",
-        "access-control-request-method": "POST",
-        "access-control-request-headers": wanted,
-      },
-    });
-    expect([response.status, await response.text()]).toEqual([204, ""]);
-    expectOpenHeaders(response.headers);
-    expect(list(response.headers.get("access-control-allow-headers"))).toEqual(
-      expect.arrayContaining(wanted.split(",")),
-    );
-    expect(list(response.headers.get("access-control-allow-methods"))).toEqual([
-      "get",
-      "head",
-      "post",
-      "patch",
-      "delete",
-    ]);
-    expect(response.headers.get("access-control-max-age")).toBe("86400");
-    expect(response.headers.get("access-control-allow-credentials")).toBeNull();
+    const own = ["idempotency-key", "if-match", "if-none-match", "prefer", "x-region", "x-request-id"];
+    const { status, headers } = await sendToApi(path, { method: "OPTIONS" });
+    expect(status).toBe(204);
+    expect(list(headers.get("access-control-allow-headers"))).toEqual(expect.arrayContaining([...own, ...ofSupabase]));
+    expect(list(headers.get("access-control-allow-methods"))).toEqual(["get", "head", "post", "patch", "delete"]);
+    expect(headers.get("access-control-allow-credentials")).toBeNull();
   },
 );
 
-test("every answer, a refusal too → a page may read the headers that matter", async () => {
-  for (const response of [
-    await sendToApi("/api/health"),
-    await sendToApi("/api/projects", { json: {} }),
-    await sendToApi("/api/nothing"),
-  ]) {
-    const exposed = list(response.headers.get("access-control-expose-headers"));
-    expect(exposed).toEqual(
-      expect.arrayContaining([
-        ...["x-request-id", "retry-after", "location", "etag", "preference-applied"],
-        ...["ratelimit", "ratelimit-policy", "idempotency-replayed"],
-      ]),
-    );
-    await readReply(response);
-  }
-});
-
-test("a proper X-Request-Id → echoed in the header, and in the error", async () => {
-  const headers = { "x-request-id": "film-42_a.B" };
-  expect((await user.post("/api/projects", { title: "a", textPrompt: "b" }, headers)).headers.get("x-request-id")).toBe(
-    "film-42_a.B",
-  );
-  expect((await callApi("/api/nothing", { headers })).error?.requestId).toBe("film-42_a.B");
-});
-
-test.each(["", "a b", "a/b", "<script>", "x".repeat(129), 'a","code":"x', "é"])(
-  "the X-Request-Id %j → a UUID in its place",
-  async (given) => {
-    const { error } = await callApi("/api/nothing", { headers: { "x-request-id": given } });
-    expect(error?.requestId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  },
-);
-
-test("no X-Request-Id → a new one for each request", async () => {
-  const ids = await Promise.all([1, 2].map(async () => (await callApi("/api/health")).headers.get("x-request-id")));
-  expect(new Set(ids).size).toBe(2);
+test("a proper X-Request-Id → echoed; another one, or none → a new UUID for each request", async () => {
+  const idOf = async (given: Record<string, string>) =>
+    (await callApi("/api/nothing", { headers: given })).error?.requestId;
+  expect(await idOf({ "x-request-id": "film-42_a.B" })).toBe("film-42_a.B");
+  const refused = ["", "a b", "a/b", "<script>", "x".repeat(129), 'a","code":"x', "é"].map((id) => ({
+    "x-request-id": id,
+  }));
+  const made = await Promise.all([...refused, {}, {}].map(idOf));
+  for (const id of made) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+  expect(new Set(made).size).toBe(made.length);
 });
 
 test("HEAD → the status and headers of GET, and no body", async () => {
@@ -99,23 +54,7 @@ test("HEAD → the status and headers of GET, and no body", async () => {
   ] as const) {
     const response = await sendToApi(path, { method: "HEAD", token: user.token });
     expect([path, response.status, await response.text()]).toEqual([path, status, ""]);
-    expectOpenHeaders(response.headers);
   }
-});
-
-test.each([
-  "/api",
-  "/api/",
-  "/api/projects/",
-  "/api//projects",
-  "/api/projects/generate/first-frame/",
-  "/api/%ff",
-  "/api/../api/none",
-  "/api/health/",
-  "/api/projects/reference-images/x",
-])("GET and POST %s → 404 not_found in the envelope", async (path) => {
-  expect((await callApi(path, { token: user.token })).error?.code).toBe("not_found");
-  expect((await user.post(path, { title: "a", textPrompt: "b" })).error?.code).toBe("not_found");
 });
 
 test("every path of the document with every method that it has not → 405 with those it has in Allow", async () => {

@@ -1,10 +1,8 @@
 import { expect, inject, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
-import { createApiApp } from "../support/api/app.ts";
-import { type CallOptions, callApi, requestInit, sendToApi } from "../support/api/call.ts";
+import { callApi, sendToApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { expectOpenHeaders, readReply } from "../support/api/envelope.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { useUser } from "../support/api/user.ts";
 import { until } from "../support/until.ts";
@@ -57,7 +55,6 @@ test("metrics with the secret key → the text format, every sample once under i
   const response = await sendToApi(METRICS, { token: key() });
   const type = "text/plain; version=0.0.4; charset=utf-8";
   expect([response.status, response.headers.get("content-type")]).toEqual([200, type]);
-  expectOpenHeaders(response.headers);
   const text = await response.text();
   expect(text.endsWith("\n")).toBe(true);
   const seen: Record<"HELP" | "TYPE" | "sample", Set<string>> = { HELP: new Set(), TYPE: new Set(), sample: new Set() };
@@ -77,9 +74,9 @@ test("metrics with the secret key → the text format, every sample once under i
   expect(text).toContain(`keyframe_cron_scheduled{job="prune"} ${Number(prune.scheduled)}\n`);
 });
 
-// Which keys are the right one: test/unit/api-project-key.test.ts.
-test("a session, a wrong key → deep and metrics 401 in the envelope, no figures; health without deep is open to all", async () => {
-  for (const options of [{ token: user.token, ...withKey() }, { headers: { apikey: `${key().slice(0, -1)}~` } }]) {
+// Which keys are the right one: test/security/acting-servers.test.ts.
+test("a session, a wrong key, none → deep and metrics 401 in the envelope, no figures; health without deep is open to all", async () => {
+  for (const options of [{ token: user.token, ...withKey() }, { headers: { apikey: `${key().slice(0, -1)}~` } }, {}]) {
     for (const path of [DEEP, METRICS]) {
       const { status, error, data } = await callApi(path, options);
       expect([status, error?.code, data]).toEqual([401, "unauthorized", null]);
@@ -88,35 +85,3 @@ test("a session, a wrong key → deep and metrics 401 in the envelope, no figure
     expect([status, data]).toEqual([200, { status: "ok", database: "ok", schemaVersion: SCHEMA_VERSION }]);
   }
 });
-
-const FIGURES = "POST /rest/v1/rpc/service_figures";
-test.each([
-  [DEEP, [FIGURES, "POST /rest/v1/rpc/health"]], // the second one for the version
-  [METRICS, [FIGURES]],
-])(
-  "%s, with the key as apikey or bearer token → %j, for the service role; refused without any; database away → 503",
-  async (path, needed) => {
-    const calls: string[] = [];
-    let answer = (request: Request): Promise<Response> => fetch(request);
-    const app = createApiApp({
-      fetcher: (input, init) => {
-        const request = new Request(input, init);
-        calls.push(`${request.method} ${new URL(request.url).pathname}`);
-        return answer(request);
-      },
-    });
-    const ask = (options: CallOptions) => app.fetch(new Request(`http://api.test${path}`, requestInit(options)));
-    for (const [options, expected] of [
-      [withKey(), 200],
-      [{ token: key() }, 200],
-      [{}, 401],
-      [{ token: user.token }, 401],
-    ] as const) {
-      const { status } = await ask(options);
-      const asked = expected === 200 ? needed : [];
-      expect([status, calls.splice(0)]).toEqual([expected, asked]);
-    }
-    answer = async () => Response.json({ code: "PGRST000" }, { status: 503 });
-    expect((await readReply(await ask(withKey()))).error?.code).toBe("unavailable");
-  },
-);

@@ -116,34 +116,3 @@ test("a prediction of another project of the caller, or of another step → 404:
     expect((await read(step, { projectId, predictionId: finishedId })).status).toBe(404);
   }
 });
-
-test.each(["", "1", "null", "../", "' or 1=1 --", "00000000-0000-0000-0000-00000000000g", "{}"])(
-  "the identifier %j → 400 that names projectId in a query or a body, 404 in a path",
-  async (given) => {
-    for (const one of RESOURCES.filter((each) => OPERATIONS[each].caller === "session")) {
-      const inPath = isInPath(one);
-      if (inPath && given === "") continue; // another path
-      const projectId = inPath ? encodeURIComponent(given) : given;
-      const about = { ...owned, projectId, filmId: projectId };
-      const { path, options } = REQUESTS[one];
-      const { method } = OPERATIONS[one];
-      const { status, error } = await owned.user.call(path(about), { method, ...(await options?.(about)) });
-      expect([one, status, error?.details?.[0]?.path]).toEqual([
-        one,
-        ...(inPath ? [404, undefined] : [400, "projectId"]),
-      ]);
-    }
-  },
-);
-
-test.each(["third-frame", "First-Frame", "first_frame", "all", "first-frame%20", "..%2fcancel", "constructor"])(
-  "the step %s → 404 for GET and POST, and nothing changed",
-  async (step) => {
-    const { user, projectId } = owned;
-    const before = await footprint(sql, user.id);
-    const path = `/api/projects/generate/${step}`;
-    expect((await user.call(`${path}?projectId=${projectId}`)).error?.code).toBe("not_found");
-    expect((await user.post(path, { projectId })).error?.code).toBe("not_found");
-    expect(await footprint(sql, user.id)).toEqual(before);
-  },
-);

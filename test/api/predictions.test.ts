@@ -2,10 +2,9 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { output as outputSchema, type Prediction, prediction } from "../../shared/contract/predictions.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { listPredictions } from "../support/api/projects.ts";
-import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { signUp, type User } from "../support/api/user.ts";
-import { drawImage } from "../support/media/images.ts";
 import { download } from "../support/film/ending.ts";
 import { until } from "../support/until.ts";
 
@@ -23,57 +22,19 @@ const pathOf = ({ step, projectId, predictionId }: Prediction) =>
 const cancel = (by: User, { projectId, predictionId }: Prediction) =>
   by.post("/api/projects/generate/cancel", { projectId, predictionId });
 describe("starting and reading", () => {
-  test("POST first-frame → 202 with a queued prediction, and how soon to poll", async () => {
-    const { status, headers, data } = await user.post("/api/projects/generate/first-frame", { projectId });
-    expect([status, headers.get("retry-after")]).toEqual([202, "1"]);
-    const started = prediction.parse(data);
-    expect(started).toMatchObject({ projectId, step: "first-frame", status: "queued" });
-    expect(started).toMatchObject({ progress: null, queuePosition: 0, attempt: 0, startedAt: null, completedAt: null });
-    expect(started).toMatchObject({ output: null, error: null });
-  });
-
-  // Their files: test/e2e/film.test.ts.
-  test("a video without named frames → of the frames that succeeded last, and polled less often", async () => {
-    const own = await user.createProject();
-    const first = await user.finish(await user.start("first-frame", { projectId: own }));
-    const last = await user.finish(await user.start("last-frame", { projectId: own, prompt: uniquePrompt("Night") }));
-    const prompt = uniquePrompt("[[fault:failed]]");
-    const { headers, data } = await user.post("/api/projects/generate/video", { projectId: own, prompt });
-    expect(headers.get("retry-after")).toBe("2");
-    expect(prediction.parse(data).input).toMatchObject({
-      firstFramePredictionId: first.predictionId,
-      lastFramePredictionId: last.predictionId,
+  test("POST first-frame, and a video, which takes longer → 202 with a queued prediction, and how soon to poll", async () => {
+    const first = await user.post("/api/projects/generate/first-frame", { projectId });
+    expect([first.status, first.headers.get("retry-after")]).toEqual([202, "1"]);
+    expect(first.data).toMatchObject({
+      projectId,
+      step: "first-frame",
+      status: "queued",
+      queuePosition: 0,
+      attempt: 0,
     });
-  });
-
-  test("a shot that starts on the last frame of the one before, and one from an uploaded picture → videos of these frames", async () => {
-    const [before, next] = [await user.createProject(), await user.createProject()];
-    await user.finish(await user.start("first-frame", { projectId: before }));
-    const last = await user.finish(await user.start("last-frame", { projectId: before }));
-    const path = await user.upload(await drawImage());
-    for (const frame of [{ firstFramePredictionId: last.predictionId }, { firstFrameImagePath: path }]) {
-      const prompt = uniquePrompt();
-      const video = await user.finish(await user.start("video", { projectId: next, prompt, ...frame }));
-      expect(video).toMatchObject({ status: "succeeded", projectId: next, input: frame, outdated: false });
-      const [run] = await providerRuns(prompt);
-      expect(run?.input.start_image).toEqual(expect.stringMatching(/^http/));
-    }
-  });
-
-  test("a frame that is not there, of another ratio or of two kinds → 404, 422, 400, before any charge", async () => {
-    const own = await user.createProject();
-    const refused = async (body: object) => {
-      const { status, error } = await user.post("/api/projects/generate/video", { projectId: own, ...body });
-      return [status, error?.code];
-    };
-    const firstFrameImagePath = await user.upload(await drawImage());
-    expect(await refused({ firstFrameImagePath: `projects/${crypto.randomUUID()}.png` })).toEqual([404, "not_found"]);
-    expect(await refused({ firstFrameImagePath, aspectRatio: "9:16" })).toEqual([422, "unsupported_input"]);
-    const firstFramePredictionId = crypto.randomUUID();
-    expect(await refused({ firstFrameImagePath, firstFramePredictionId })).toEqual([400, "invalid_request"]);
-    const name = `${crypto.randomUUID()}.png`;
-    await user.supabase.storage.from("projects").upload(name, await drawImage(), { contentType: "image/png" });
-    expect(await refused({ firstFrameImagePath: `projects/${name}` })).toEqual([422, "unsupported_input"]);
+    await user.finish(prediction.parse(first.data));
+    const video = await user.post("/api/projects/generate/video", { projectId, prompt: "[[fault:rejected]]" });
+    expect([video.status, video.headers.get("retry-after")]).toEqual([202, "2"]);
   });
 
   test("reads in a row → the same signed address, valid for an hour at first; an altered one is refused", async () => {

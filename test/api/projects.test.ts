@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { type Prediction, prediction } from "../../shared/contract/predictions.ts";
 import { openDatabase } from "../support/api/database.ts";
 import {
@@ -8,7 +8,7 @@ import {
   listProjectsWithPredictions,
   readProject,
 } from "../support/api/projects.ts";
-import { providerRuns, uniquePrompt } from "../support/api/provider.ts";
+import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { dataOf } from "../support/api/envelope.ts";
 import { signUp, useUser } from "../support/api/user.ts";
@@ -21,7 +21,7 @@ const user = useUser();
 
 const takePath = ({ step, projectId, predictionId }: Prediction) =>
   `/api/projects/generate/${step}?${new URLSearchParams({ projectId, predictionId })}`;
-const FIELDS = { title: "Harbour", textPrompt: "Fog, 🚤", description: "As in the reference" };
+const FIELDS = { title: "Harbour", textPrompt: "Fog, 🚤", description: "As in the reference", aspectRatio: "1:1" };
 const NONE_OF_EACH_STEP = { "first-frame": null, "last-frame": null, video: null };
 const fails = () => uniquePrompt("[[fault:failed]]");
 
@@ -33,7 +33,6 @@ describe("reading", () => {
       projectId,
       ...FIELDS,
       referenceImagePath: null,
-      aspectRatio: "16:9",
       filmId: null,
       selected: NONE_OF_EACH_STEP,
       predictions: NONE_OF_EACH_STEP,
@@ -106,6 +105,7 @@ describe("changing", () => {
     ["title", { title: "Lighthouse" }],
     ["textPrompt", { textPrompt: "A lighthouse, 🌊" }],
     ["description, to nothing", { description: "" }],
+    ["aspectRatio", { aspectRatio: "9:16" }],
     ["all three", { title: "t".repeat(200), textPrompt: "p".repeat(4000), description: "d".repeat(4000) }],
   ])("PATCH %s → 200 with that changed and the rest as it was; updatedAt moves", async (_what, change) => {
     const projectId = await user.createProject(FIELDS);
@@ -114,31 +114,6 @@ describe("changing", () => {
     expect(changed).toEqual({ ...before, ...change, updatedAt: changed.updatedAt });
     expect(changed.updatedAt > before.updatedAt).toBe(true);
     expect(await readProject(user, projectId)).toMatchObject(changed);
-  });
-
-  test("PATCH of the prompt while a prediction runs → that one keeps its prompt; the next one takes the new one", async () => {
-    const [old, next] = [uniquePrompt("[[fault:failed]]"), fails()];
-    const projectId = await user.createProject({ textPrompt: old });
-    const waiting = await user.start("first-frame", { projectId });
-    await changeProject(user, projectId, { textPrompt: next });
-    const started = await user.start("first-frame", { projectId });
-    for (const [run, prompt] of [
-      [waiting, old],
-      [started, next],
-    ] as const) {
-      expect((await user.finish(run)).input.prompt).toBe(prompt);
-      expect(await providerRuns(prompt)).toHaveLength(1);
-    }
-  });
-
-  test("30 changes at once → each answer has its own, and the last one stays", async () => {
-    const projectId = await user.createProject();
-    const titles = Array.from({ length: 30 }, (_, number) => `take ${number}`);
-    const told = await Promise.all(titles.map((title) => changeProject(user, projectId, { title })));
-    expect(told.map(({ title }) => title)).toEqual(titles);
-    const latest = told.reduce((one, other) => (other.updatedAt > one.updatedAt ? other : one));
-    const left = await readProject(user, projectId);
-    expect([titles.includes(left.title), left.updatedAt >= latest.updatedAt]).toEqual([true, true]);
   });
 });
 
@@ -208,66 +183,11 @@ describe("versions", () => {
   });
 });
 
-describe("what its predictions are made of", () => {
-  let projectId: string;
-  let older: Prediction;
-  let newer: Prediction;
-  beforeAll(async () => {
-    projectId = await user.createProject();
-    older = await user.finish(await user.start("first-frame", { projectId }));
-    newer = await user.finish(await user.start("first-frame", { projectId }));
-  });
-  const frames = { firstFramePredictionId: null, lastFramePredictionId: null };
-
-  test("a first frame → its input is the prompt and the image that it was made with", async () => {
-    const referenceImagePath = await user.upload(await drawImage());
-    const prompt = fails();
-    const started = await user.start("first-frame", { projectId, referenceImagePath, prompt });
-    expect(started.input).toMatchObject({ ...frames, prompt, referenceImagePath, durationSeconds: null });
-  });
-
-  test("a video of the latest first frame, and of an older one that it names → each says which it was made from", async () => {
-    const latest = await user.start("video", { projectId, prompt: fails() });
-    const { predictionId } = older;
-    const own = { prompt: fails(), durationSeconds: 5, firstFramePredictionId: predictionId };
-    const named = await user.start("video", { projectId, ...own });
-    expect(latest.input).toMatchObject({ ...frames, firstFramePredictionId: newer.predictionId });
-    expect(named.input).toMatchObject({ ...frames, ...own });
-    const listed = (await listPredictions(user, projectId, { step: "video" })).predictions;
-    expect(listed.map(({ input }) => input)).toEqual([named.input, latest.input]);
-    await Promise.all([user.finish(latest), user.finish(named)]);
-  });
-
-  test("PATCH selected → the project has it, the next video is made of it; null → the latest again", async () => {
-    const frameOfNextVideo = async () =>
-      (await user.finish(await user.start("video", { projectId, prompt: fails() }))).input.firstFramePredictionId;
-    const selected = { "first-frame": older.predictionId };
-    expect((await changeProject(user, projectId, { selected })).selected).toEqual({
-      ...NONE_OF_EACH_STEP,
-      ...selected,
-    });
-    expect(await frameOfNextVideo()).toBe(older.predictionId);
-    await changeProject(user, projectId, { selected: { "first-frame": null } });
-    expect((await readProject(user, projectId)).selected).toEqual(NONE_OF_EACH_STEP);
-    expect(await frameOfNextVideo()).toBe(newer.predictionId);
-  });
-
-  test("PATCH selected last frame, and a newer one that a video names → each video has its own", async () => {
-    const frames = [];
-    for (const _ of ["older", "newer"]) {
-      frames.push((await user.finish(await user.start("last-frame", { projectId }))).predictionId);
-    }
-    const [older = "", lastFramePredictionId = ""] = frames;
-    await changeProject(user, projectId, { selected: { "last-frame": older } });
-    expect((await readProject(user, projectId)).selected).toEqual({ ...NONE_OF_EACH_STEP, "last-frame": older });
-    const video = async (body = {}) => (await user.start("video", { projectId, prompt: fails(), ...body })).input;
-    expect((await video()).lastFramePredictionId).toBe(older);
-    expect((await video({ lastFramePredictionId })).lastFramePredictionId).toBe(lastFramePredictionId);
-  });
-
-  test("PATCH selected video → stands for its step, and its frames are current; another frame is selected → it is outdated", async () => {
+describe("takes", () => {
+  test("PATCH selected video → stands for its step, and its frames are current; another frame is made → it is outdated; null → the latest", async () => {
     const own = await user.createProject();
     const frame = await user.finish(await user.start("first-frame", { projectId: own }));
+    const last = await user.finish(await user.start("last-frame", { projectId: own }));
     const video = async () => await user.finish(await user.start("video", { projectId: own }));
     const older = await video();
     const { predictionId: newer } = await video();
@@ -283,9 +203,13 @@ describe("what its predictions are made of", () => {
       outdated: true,
     });
     const tag = (await user.call(takePath(older))).headers.get("etag") ?? "";
-    await changeProject(user, own, { selected: { "first-frame": frame.predictionId } });
+    const selected = { "first-frame": frame.predictionId, "last-frame": last.predictionId };
+    const changed = await changeProject(user, own, { selected });
+    expect(changed.selected).toEqual({ ...selected, video: older.predictionId });
     const { data } = await user.call(takePath(older), { headers: { "if-none-match": tag } });
     expect(data).toMatchObject({ outdated: false });
+    await changeProject(user, own, { selected: { video: null } });
+    expect((await readProject(user, own)).takes.video?.predictionId).toBe(newer);
   });
 
   test("PATCH and DELETE of a take → hidden from lists and shown again; deleted with its file, and the video keeps its input", async () => {
@@ -324,6 +248,7 @@ describe("what its predictions are made of", () => {
   });
 
   test("PATCH referenceImagePath → kept with the project until null", async () => {
+    const projectId = await user.createProject();
     const referenceImagePath = await user.upload(await drawImage());
     expect((await changeProject(user, projectId, { referenceImagePath })).referenceImagePath).toBe(referenceImagePath);
     expect((await readProject(user, projectId)).referenceImagePath).toBe(referenceImagePath);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, inject, test } from "vitest";
 import { z } from "zod";
 import { fillBuckets } from "../support/api/buckets.ts";
-import { type CallOptions, callApi } from "../support/api/call.ts";
+import { type CallOptions, callApi, sendToApi } from "../support/api/call.ts";
 import { footprint, openDatabase } from "../support/api/database.ts";
 import { forgeToken } from "../support/api/tokens.ts";
 import { signUp, type User } from "../support/api/user.ts";
@@ -73,6 +73,8 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
     ["a pattern", "%"],
     ["SQL", "' or '1'='1"],
     ["a part of an id", "00000000-0000"],
+    ["an id in braces", "{5f0c9c0e-6f0e-4c55-9b3c-0a9d9f5d3c11}"],
+    ["an id without its dashes", "5f0c9c0e6f0e4c559b3c0a9d9f5d3c11"],
   ])("%s → 400", async (_what, given) => {
     await expectRefused({ apikey: secretKey, "keyframe-user": given }, 400, "invalid_request");
   });
@@ -95,6 +97,48 @@ describe("the secret key and a Keyframe-User that is no user → refused before 
       const { status, body } = await rawExchange(`${url}/functions/v1/api/projects`, "GET", lines);
       expect([status, JSON.parse(body).error.code]).toEqual([400, "invalid_request"]);
     }
+  });
+});
+
+test("the id in capitals, the key as bearer token → the same user", async () => {
+  const headers = { authorization: `Bearer ${secretKey}`, "keyframe-user": victim.id.toUpperCase() };
+  expect((await callApi(`/api/projects/${projectId}`, { headers })).status).toBe(200);
+});
+
+describe("the secret key at the webhook paths and at the figures: a wrong one never counts as none, and a session decides", () => {
+  const session = () => `Bearer ${attacker.token}`;
+  const bearer = `Bearer ${secretKey}`;
+  const [project, user, refused] = [
+    [200, 200],
+    [200, 401],
+    [401, 401],
+  ];
+  test.each<[what: string, given: () => Record<string, string>, statuses: number[] | undefined]>([
+    ["the key as apikey", () => ({ apikey: secretKey }), project],
+    ["as bearer token", () => ({ authorization: bearer }), project],
+    ["as both, written otherwise", () => ({ authorization: `bearer  ${secretKey}`, apikey: secretKey }), project],
+    ["beside the publishable key", () => ({ authorization: bearer, apikey: publishableKey }), project],
+    ["a session beside it", () => ({ authorization: session(), apikey: secretKey }), user],
+    ["a guess", () => ({ apikey: "sb_secret_guess" }), refused],
+    ["the key with more behind it", () => ({ apikey: `${secretKey}x` }), refused],
+    ["its beginning", () => ({ apikey: "sb_secret_" }), refused],
+    ["the key twice", () => ({ apikey: `${secretKey}, ${secretKey}` }), refused],
+    ["a guess beside it", () => ({ apikey: secretKey, authorization: "Bearer sb_secret_guess" }), refused],
+    ["a guess before it", () => ({ apikey: "sb_secret_guess", authorization: bearer }), refused],
+    ["a guess beside a session", () => ({ apikey: "sb_secret_guess", authorization: session() }), refused],
+    ["no session beside it", () => ({ apikey: secretKey, authorization: "Bearer x.y.z" }), refused],
+    [
+      "the publishable key as session",
+      () => ({ apikey: secretKey, authorization: `Bearer ${publishableKey}` }),
+      refused,
+    ],
+    ["another scheme", () => ({ apikey: secretKey, authorization: `Basic ${secretKey}` }), refused],
+    ["an empty Authorization", () => ({ apikey: secretKey, authorization: "" }), refused],
+  ])("%s", async (_what, given, statuses) => {
+    const sent = { headers: given() };
+    const replies = [await sendToApi("/api/webhooks", sent), await sendToApi("/api/metrics", sent)];
+    for (const { body } of replies) await body?.cancel();
+    expect(replies.map(({ status }) => status)).toEqual(statuses);
   });
 });
 

@@ -3,19 +3,21 @@ import { createLog } from "../../shared/platform/log.ts";
 import { createAttempt } from "../../supabase/functions/keyframe-deliver/send/attempt.ts";
 import { createCheckedLookup, type Resolve } from "../../supabase/functions/keyframe-deliver/send/dial.ts";
 import { createPost } from "../../supabase/functions/keyframe-deliver/send/post.ts";
+import { checkAddress, checkUrl } from "../../shared/webhooks/check-url.ts";
 import { parseOutputHosts } from "../../shared/platform/environment.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { signUp } from "../support/api/user.ts";
 
-// Which addresses are refused as text: test/unit/address-urls.test.ts. Here each kind of them is followed to the socket.
+// Each kind of address that is refused, followed to the socket.
 
 const sql = openDatabase();
 const words = (text: string) => text.trim().split(/\s+/);
+const atHosts = (text: string) => words(text).map((host) => `https://${host}/`);
 
 /** Loopback in IPv4 and IPv6, by name, and without https: what a stack on this machine permits. */
 const LOOPBACK = words(`
   https://127.0.0.1:8443/ https://127.1:8443/ https://2130706433:8443/ https://0x7f.1:8443/ https://0177.0.0.01:8443/ https://127.0.0.1.:8443/
-  https://１２７.0.0.1:8443/ https://127。0。0。1:8443/ https://①②⑦.0.0.①:8443/ https://127%2e0%2e0%2e1:8443/ https://[::1]:8443/
+  https://１２７.0.0.1:8443/ https://127。0。0。1:8443/ https://①②⑦.0.0.①:8443/ https://127%2e0%2e0%2e1:8443/ https://%31%32%37.0.0.1:8443/ https://[::1]:8443/
   https://[0:0:0:0:0:0:0:1]:8443/ https://localhost:8443/ https://LOCALHOST:8443/ https://a.localhost:8443/ https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ:8443/
   https://loc%61lhost:8443/ http://127.0.0.1:8443/ HTTP://localhost:8443/`);
 
@@ -42,6 +44,28 @@ const INSIDE = [
     "https://127.0.0.1\u00ad:8443/",
     " https://127.0.0.1:8443/",
   ],
+  ...atHosts(`
+    172.31.255.255 100.64.0.1 100.127.255.255 192.0.2.1 198.51.100.1 203.0.113.1 192.88.99.1 239.255.255.250 240.0.0.1
+    [::ffff:8.8.8.8] [2002:a00:1::1] [64:ff9b::169.254.169.254] [2606:4700:4700::1111%25eth0] [fe80::1%eth0] [2001:db8::1] [3fff::1]
+    [2001:2::1] [4000::1] [1::1] [127.0.0.1]`),
+  "https://[::1/",
+];
+
+/** What leads to no public name or port, or has another meaning for another reader. */
+const MISREAD = [
+  ...words(String.raw`
+    example.com //example.com/ ftp://example.com/ javascript:alert(1) https:example.com https:/example.com https:///example.com https://
+    https://?x https://user:password@example.com/ https://user@example.com/ https://@example.com/ https://example.com/#there
+    https://example.com/# https://127.0.0.1\.example.com/ https:\\example.com/`),
+  ...atHosts(`
+    example.com:22 example.com:25 example.com:80 example.com:1023 example.com:0 example.com:65536 example.com:-1 example.com:443x
+    localhost.. anything.local printer.local. db.internal metadata.google.internal. nas.home wiki.intranet intranet metadata example.com.
+    example..com .example.com -a.example.com example.c*m exa%00mple.com exa%20mple.com xn--a.example.com xn--127.0.0.1 example.123
+    1.2.3.4.5 999.1.1.1 ${"a".repeat(64)}.example.com ${"a.".repeat(130)}com`),
+  ...["https://example.com/ ", "https://example.com:4 43/", "https://exam\tple.com/", "https://exa\u200bmple.com/"],
+  "https://example.com/\r\nX-Injected: 1",
+  ..."\u0000\u007f\u0085\u00a0\u2028\u202e\ufeff\ud800".split("").map((sign) => `https://example.com/${sign}`),
+  `https://example.com/${"a".repeat(2029)}`,
 ];
 
 /** What a resolver may answer for a public name, each a list. One forbidden address refuses the name. */
@@ -49,7 +73,8 @@ const ANSWERS = [
   ...words(`
     127.0.0.1 203.0.114.1,127.0.0.1 127.0.0.1,203.0.114.1 203.0.114.1,fd00::1 ::1 ::ffff:127.0.0.1 ::ffff:7f00:1 ::127.0.0.1 64:ff9b::7f00:1
     64:ff9b:1::7f00:1 2002:7f00:1::1 2001:0:7f00:1::1 0.0.0.0 :: 169.254.169.254 168.63.129.16 10.0.0.5 100.64.0.1 fe80::1%lo 224.0.0.1
-    localhost 2130706433 0177.0.0.1 0x7f000001 127.1 203.0.114.1:22`),
+    localhost 2130706433 0177.0.0.1 0x7f000001 127.1 203.0.114.1:22 ::ffff:8.8.8.8 ::8.8.8.8 4000::1 2606:4700::1111%eth0 example.com [::1]
+    8.8.8.8/24`),
   "",
   [...Array.from({ length: 49 }, (_, at) => `203.0.114.${at + 1}`), "192.168.0.1"].join(),
 ];
@@ -93,7 +118,7 @@ const resolving =
   async () =>
     addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
 
-test.each([...LOOPBACK, ...INSIDE])(
+test.each([...LOOPBACK, ...INSIDE, ...MISREAD, "http://example.com/"])(
   "a URL that leads inside, in the row of an endpoint: %j → an attempt that failed for its address; nothing was dialled",
   async (url) => {
     const dials = watchDials();
@@ -106,11 +131,36 @@ test.each([...LOOPBACK, ...INSIDE])(
 
 test("the API of the running stack, asked to register what leads inside → 400 for each, and no endpoint", async () => {
   const user = await signUp();
-  for (const url of INSIDE) {
+  for (const url of [...INSIDE, ...MISREAD]) {
     const { status, error } = await user.post("/api/webhooks", { url });
     expect([url, status, error?.code]).toEqual([url, 400, "invalid_request"]);
   }
   expect(await sql`select url from keyframe.webhook_endpoints where owner_id = ${user.id}`).toEqual([]);
+});
+
+test.each([
+  ...words(`
+    https://example.com https://hooks.example.com/keyframe?tenant=4&x=%40me https://hooks.example.com:443/ https://hooks.example.com:1024/
+    https://EXAMPLE.com/Case https://bücher.example/hook https://xn--bcher-kva.example/hook https://a_b.example.com/
+    https://localhost.example.com/ https://internal.example.com/ https://8.8.8.8/ https://[2606:4700:4700::1111]:8443/hook`),
+  `https://example.com/${"a".repeat(2028)}`,
+])("%s → may be registered", (url) => {
+  expect(checkUrl(url)).toBeNull();
+});
+
+test("beside the local stack → loopback without https too, by any port; nothing else inside", () => {
+  const isTaken = (url: string) => checkUrl(url, { allowLocal: true }) === null;
+  const taken = words(`
+    http://localhost:3000/hook http://127.0.0.1/hook http://[::1]:3000/ https://receiver.localhost:8443/ http://example.com/ https://example.com/`);
+  const refused = words(`
+    ftp://127.0.0.1/ http://user@127.0.0.1/ http://127.0.0.1/#x http://127.0.0.1:22/ http://127.0.0.1:80@10.0.0.1/ http://10.0.0.1:3000/
+    http://169.254.169.254/ http://0.0.0.0:3000/ http://[::ffff:127.0.0.1]:3000/ http://localhost./ http://printer.local/`);
+  expect([taken.filter((url) => !isTaken(url)), refused.filter(isTaken)]).toEqual([[], []]);
+  const check = (ip: string) => checkAddress(ip, { allowLocal: true });
+  expect(["127.0.0.1", "127.0.0.53", "::1", "8.8.8.8", "2a00:1450:4001:81b::200e"].map(check)).toEqual([
+    ...[null, null, null, null, null],
+  ]);
+  expect(["10.0.0.1", "169.254.169.254", "::ffff:127.0.0.1", "0.0.0.0"].map(check)).not.toContain(null);
 });
 
 const NAMED = "https://hooks.example.com:8443/";

@@ -1,6 +1,6 @@
-import { afterAll, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
+import { afterAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { createDatabase, createDeadlines, createPlatformClient } from "../../supabase/functions/api/rows/database.ts";
+import { createDatabase, createPlatformClient } from "../../supabase/functions/api/rows/database.ts";
 import { PREDICTION, PROJECT, predictionRow, rate, signedFiles, startApi, succeededFields } from "./api-fixture.ts";
 import { serveKeptAlive } from "./generate-fixture.ts";
 
@@ -47,19 +47,6 @@ test.each([
     await expect(database(name, {}, "token-a", z.unknown())).rejects.toMatchObject({ code: "unavailable" });
   }
   expect(server.requests.filter((request) => request.startsWith(`POST /rest/v1/rpc/${name} `))).toHaveLength(5 * most);
-});
-
-test("calls of the same tenth of the patience → one signal, which leaves the last of them all its patience; a later one → another", () => {
-  const timeout = vi.spyOn(AbortSignal, "timeout");
-  onTestFinished(() => timeout.mockRestore());
-  let at = 0;
-  const deadline = createDeadlines(10_000, () => at);
-  const signals = [0, 1000, 1001, 2001].map((now) => {
-    at = now;
-    return deadline();
-  });
-  expect(signals.map((signal) => signals.indexOf(signal))).toEqual([0, 0, 2, 2]);
-  expect(timeout.mock.calls).toEqual([[11_000], [11_000]]);
 });
 
 describe("connections to the platform", async () => {

@@ -1,6 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { answerHeaders } from "../../supabase/functions/api/http/respond.ts";
-import { answerBase } from "../../supabase/functions/api/rows/database.ts";
 import { failedBody, PREDICTION, PROJECT, predictionRow, rate, startApi, succeededFields } from "./api-fixture.ts";
 
 // Every code of PostgREST and Storage. That each route answers so, and what happens with no platform at all: test/api/outage.test.ts.
@@ -57,14 +56,6 @@ describe("errors we raise in SQL keep their code and sentence", () => {
     const { headers } = await start();
     expect([headers.get("retry-after"), headers.get("ratelimit")]).toEqual(["1", '"generate";r=0;t=1']);
   });
-  test.each(["", "7", "my prompt", refusedBy('a";q=9', 7), refusedBy("a\r\nset-cookie: x", 7)])(
-    "rate_limited with the hint %j, which SQL never gives → 500 in the envelope",
-    async (hint) => {
-      postgrest(400, "KEYFR", "rate_limited", "Wait.", hint);
-      const response = await start();
-      expect([response.status, (await failedBody(response)).error.code]).toEqual([500, "internal"]);
-    },
-  );
   test("a code that is not in the table → 500 internal, without its words", async () => {
     postgrest(400, "KEYFR", "no_such_code", "my prompt");
     await expectError(await start(), 500, "internal");
@@ -129,6 +120,7 @@ test("a row with one field of another kind, or without how the limit stands → 
   for (const [body, field] of [
     [{ prediction, rate }, "prediction.attempt"],
     [{ prediction: predictionRow() }, "rate"],
+    ["words of the database", ""],
   ] as const) {
     upstream = { status: 200, body };
     await expectError(await start(), 500, "internal");
@@ -156,12 +148,9 @@ describe("Storage, when a read signs its output", () => {
   });
 });
 
-test("RateLimit has what remains and when it is full again, never below nothing; a class that would break the header is refused", () => {
+test("RateLimit has what remains and when it is full again, never below nothing", () => {
   expect(answerHeaders({ rate: { ...rate, remaining: -3, reset_seconds: -1 } })).toEqual({
     "RateLimit-Policy": '"generate";q=60;w=60',
     RateLimit: '"generate";r=0;t=0',
   });
-  for (const policy of ["", 'a"', "a;b", "a b", "a\r\nb", "Ä", "A"]) {
-    expect(answerBase.safeParse({ rate: { ...rate, policy } }).success).toBe(false);
-  }
 });

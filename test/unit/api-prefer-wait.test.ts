@@ -168,6 +168,13 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     expect(clock.pauses).toEqual([]);
   });
 
+  test("the status has changed since its tag → 200 at once", async () => {
+    const tag = (await read({})).headers.get("etag") ?? "";
+    rowAt = () => predictionRow(running);
+    const response = await read({ prefer: "wait=25", "if-none-match": tag });
+    expect([response.status, await statusOf(response), clock.pauses]).toEqual([200, "processing", []]);
+  });
+
   test("HEAD → held as GET is, and no body", async () => {
     rowAt = (elapsed) => predictionRow(elapsed < 3000 ? {} : running);
     const response = await read({ prefer: "wait=25" }, { method: "HEAD" });

@@ -105,8 +105,20 @@ describe("Idempotency-Key", () => {
 const CANARY = "canary";
 
 test.each([
-  "/",
-  "/projects",
+  ...[
+    "/",
+    "/projects",
+    "/api",
+    "/api/",
+    "/api//projects",
+    "/api/projects/",
+    "/api/%ff",
+    "/api/../api/none",
+    "/api/health/",
+  ],
+  ...["third-frame", "First-Frame", "first_frame", "first-frame%20", "..%2fcancel", "constructor"].map(
+    (step) => `/api/projects/generate/${step}`,
+  ),
   "/api/projects/generate/first-frame/x",
   "/api/projects/1",
   `/api/projects/${ID}x`,

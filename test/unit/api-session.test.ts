@@ -32,12 +32,6 @@ async function refusal(authorization: string | null, verifier = verify): Promise
   return error.message;
 }
 
-test("a token of Auth → its owner", async () => {
-  const token = await sessionToken(ISSUER);
-  expect(await verify(`Bearer ${token}`)).toEqual({ ownerId: OWNER, token, expiresAt: new Date(claims.exp * 1000) });
-  expect(await verify(`bearer ${token}`)).toMatchObject({ ownerId: OWNER });
-});
-
 test("an RS256 token of a key in the JWKS → its owner", async () => {
   const rsa = await generateKeyPair("RS256", { extractable: true });
   const jwk = { ...(await crypto.subtle.exportKey("jwk", rsa.publicKey)), kid: "rsa", kty: "RSA", key_ops: ["verify"] };

@@ -1,175 +1,103 @@
-import type { LastKick, ServiceFigures, WorkerFigures } from "../../../../shared/contract/service.ts";
+import type { z } from "zod";
+import { type ServiceFigures, serviceFigures } from "../../../../shared/contract/service.ts";
 import type { Deps } from "../call.ts";
 import { kickWorks, readFigures } from "./health.ts";
-import { type Metric, prometheusText, type Sample } from "../http/prometheus-text.ts";
 
 /** GET /api/metrics: the figures of health?deep=1 in the text format of Prometheus. Throws ApiError, as that does. */
 export async function readMetrics(headers: Headers, deps: Deps): Promise<string> {
-  return prometheusText(metricsOf(await readFigures(headers, deps)));
+  return metricsText(await readFigures(headers, deps));
 }
 
-/** All are gauges. A missing age is 0 where that means the same (nothing waits); other missing values are left out. */
-export function metricsOf(figures: ServiceFigures): Metric[] {
-  const { predictions, deliveries, events, kicks, lastKicks, workers, transactions, sweep, prune, fileRemovals } =
-    figures;
-  const { unavailableModels, costs } = figures;
+export function metricsText(figures: ServiceFigures): string {
+  const { shape } = serviceFigures;
+  const { predictions, deliveries, events, kicks, lastKicks, workers, transactions, fileRemovals, costs } = figures;
   const { queued, starting, processing, storing, waiting } = predictions;
-  const jobs = { sweep, prune };
+  const { due, sending, pending, held } = deliveries;
+  const { accepted, refused, failed } = kicks;
+  const jobs = { sweep: figures.sweep, prune: figures.prune };
   const periods = { day: costs.today, month: costs.month };
+  const isOk = (name: keyof typeof lastKicks) => kickWorks(lastKicks[name], workers[name]);
+  const byUtc = "by UTC, in micro-dollars; held and unknown: at most.";
   return [
-    by("predictions", "Predictions that have not ended; waiting: for a slot of their owner.", "status", {
-      waiting,
-      queued,
-      starting,
-      processing,
-      storing,
+    gauge("predictions", "Predictions that have not ended; waiting: for a slot of their owner.", "status", {
+      ...{ waiting, queued, starting, processing, storing },
     }),
-    one("predictions_due", "Predictions with a task that is due.", predictions.due),
-    one(
-      "predictions_oldest_due_seconds",
-      "How long the oldest of them has been due.",
-      predictions.oldestDueSeconds ?? 0,
-    ),
-    one(
-      "predictions_oldest_waiting_seconds",
-      "How long the first of them has waited for a slot.",
-      predictions.oldestWaitingSeconds ?? 0,
-    ),
-    one("predictions_retrying", "Predictions whose present task failed and is tried again.", predictions.retrying),
-    one("provider_runs_to_cancel", "Provider runs that are not canceled yet.", predictions.runsToCancel),
-    by(
+    gauge(
       "deliveries",
       "Webhook deliveries that have not ended; pending: at enabled endpoints, due and sending included; held: at others.",
       "state",
-      {
-        due: deliveries.due,
-        sending: deliveries.sending,
-        pending: deliveries.pending,
-        held: deliveries.held,
-      },
+      { due, sending, pending, held },
     ),
-    one(
-      "deliveries_oldest_due_seconds",
-      "How long the oldest delivery has been due.",
-      deliveries.oldestDueSeconds ?? 0,
-    ),
-    one("webhook_endpoints_failing", "Enabled endpoints that only fail.", deliveries.failingEndpoints),
-    one(
-      "webhook_endpoints_oldest_failing_seconds",
-      "How long the first of them has been failing; at webhook_disable_after it is disabled.",
-      deliveries.oldestFailingSeconds ?? 0,
-    ),
-    one(
-      "webhook_endpoints_switched_off",
-      "Endpoints that the service disabled in the last day.",
-      deliveries.endpointsSwitchedOff,
-    ),
-    by("events_5m", "Events of the last five minutes.", "type", {
+    gauge("events_5m", "Events of the last five minutes.", "type", {
       "project.created": events.projectCreated,
       "generation.succeeded": events.generationSucceeded,
       "generation.failed": events.generationFailed,
     }),
-    one("kicks_unsent", "Kicks that pg_net has not sent yet.", kicks.unsent),
-    one("pg_net_others_unsent", "Requests of other senders that pg_net has not finished.", kicks.othersUnsent),
-    one("kicks_oldest_unsent_seconds", "How long the oldest of them has been there.", kicks.oldestUnsentSeconds ?? 0),
-    by(
-      "kicks_5m",
-      "Requests of pg_net in the last five minutes by outcome; failed: also those of other senders.",
-      "outcome",
-      {
-        accepted: kicks.accepted,
-        refused: kicks.refused,
-        failed: kicks.failed,
-      },
-    ),
-    one(
-      "kicks_last_accepted_seconds",
-      "Time since a kick was accepted; absent: not in the last hour.",
-      kicks.lastAcceptedSeconds,
-    ),
-    perKick(
-      "last_kick_ok",
-      "1 when the last kick was acknowledged or accepted; absent: not known.",
-      lastKicks,
-      (kick, name) => {
-        const works = kickWorks(kick, workers[name]);
-        return works === null ? null : Number(works);
-      },
-    ),
-    perKick("last_kick_status", "The HTTP status that it was answered with.", lastKicks, (kick) => kick.status),
-    perKick("last_kick_made_seconds", "Time since it was made.", lastKicks, (kick) => kick.madeSeconds),
-    perKick(
-      "last_kick_acknowledged_after_seconds",
-      "How long after that the function claimed work: hundredths of a second, more when pg_net is busy or it starts.",
-      lastKicks,
-      (kick) => kick.acknowledgedAfterSeconds,
-    ),
-    perWorker("worker_claimed_seconds", "Since the worker last claimed work.", workers, (of) => of.claimedSeconds),
-    perWorker(
-      "worker_oldest_kick_seconds",
-      "Since the first kick that it has not acknowledged by a claim. Over 20: it does not work.",
-      workers,
-      (of) => of.oldestKickSeconds ?? 0,
-    ),
-    perWorker(
-      "worker_slowest_kick_seconds",
-      "The longest time from a kick of the last five minutes until it claimed.",
-      workers,
-      (of) => of.slowestKickSeconds,
-    ),
-    perWorker("worker_call_seconds", "How long its last call of the database took.", workers, (of) => of.callSeconds),
-    perWorker(
-      "worker_slow_requests",
-      "Requests to receivers that have been open for over three seconds.",
-      workers,
-      (of) => of.slowRequests,
-    ),
-    one(
-      "webhook_endpoints_unsigned",
-      "Endpoints whose last attempt could not be signed.",
-      deliveries.unsignedEndpoints,
-    ),
-    one(
-      "oldest_transaction_seconds",
-      "How long a transaction over 20 s old has held rows or tables of Keyframe.",
-      transactions.oldestSeconds ?? 0,
-    ),
-    perJob("cron_scheduled", "1 when pg_cron has the job, switched on.", jobs, (job) => Number(job.scheduled)),
-    perJob("cron_last_run_seconds", "Since the job began; absent: not recently.", jobs, (job) => job.lastRunSeconds),
-    perJob(
-      "cron_last_success_seconds",
-      "Since the job succeeded; absent: not recently.",
-      jobs,
-      (job) => job.lastSuccessSeconds,
-    ),
-    perJob("cron_failures_5m", "Runs of the job that failed in the last five minutes.", jobs, (job) => job.failures),
-    one("file_removals", "Files that are to be removed from Storage.", fileRemovals.pending),
-    one("file_removals_due", "Those that are to be removed now.", fileRemovals.due),
-    one("file_removals_failing", "Those that could not be removed so far.", fileRemovals.failing),
-    one("file_removals_oldest_due_seconds", "How long the oldest has been due.", fileRemovals.oldestDueSeconds ?? 0),
-    one("models_unavailable", "Enabled models that a start cannot use.", unavailableModels.length),
-    by(
-      "costs_today_micros",
-      "What the submits of today cost, by UTC, in micro-dollars; held and unknown: at most.",
-      "state",
-      costsOf(costs.today),
-    ),
-    by(
-      "costs_month_micros",
-      "What those of this month cost, by UTC, in micro-dollars; held and unknown: at most.",
-      "state",
-      costsOf(costs.month),
-    ),
-    perPeriod("budget_micros", "The service's budget; absent: none.", periods, (of) => of.budgetMicros),
-    perPeriod("budget_left_micros", "What is left of it; absent: there is none.", periods, (of) => of.leftMicros),
-    one(
-      "cheapest_start_micros",
-      "What a start with the cheapest default model costs at most; absent: unknown.",
-      costs.cheapestStartMicros,
-    ),
-    one("submits_unknown", "Submits of this month whose cost nobody knows.", costs.unknownSubmits),
-    one("spending_stopped", "1 while new generations are stopped.", Number(costs.spendingStopped)),
-  ];
+    gauge("kicks_5m", "Kicks of the last five minutes by outcome; failed: also requests of others.", "outcome", {
+      ...{ accepted, refused, failed },
+    }),
+    gauge("costs_today_micros", `What the submits of today cost, ${byUtc}`, "state", costsOf(costs.today)),
+    gauge("costs_month_micros", `What those of this month cost, ${byUtc}`, "state", costsOf(costs.month)),
+    gauge("last_kick_ok", "1 when the last kick was acknowledged or accepted; absent: not known.", "function", {
+      generate: isOk("generate"),
+      deliver: isOk("deliver"),
+    }),
+    gauge("models_unavailable", "Enabled models that a start cannot use.", "", alone(figures.unavailableModels.length)),
+    ...gauges(shape.predictions, "", alone(predictions), {
+      due: "predictions_due",
+      oldestDueSeconds: "predictions_oldest_due_seconds",
+      oldestWaitingSeconds: "predictions_oldest_waiting_seconds",
+      retrying: "predictions_retrying",
+      runsToCancel: "provider_runs_to_cancel",
+    }),
+    ...gauges(shape.deliveries, "", alone(deliveries), {
+      oldestDueSeconds: "deliveries_oldest_due_seconds",
+      failingEndpoints: "webhook_endpoints_failing",
+      oldestFailingSeconds: "webhook_endpoints_oldest_failing_seconds",
+      endpointsSwitchedOff: "webhook_endpoints_switched_off",
+      unsignedEndpoints: "webhook_endpoints_unsigned",
+    }),
+    ...gauges(shape.kicks, "", alone(kicks), {
+      unsent: "kicks_unsent",
+      othersUnsent: "pg_net_others_unsent",
+      oldestUnsentSeconds: "kicks_oldest_unsent_seconds",
+      lastAcceptedSeconds: "kicks_last_accepted_seconds",
+    }),
+    ...gauges(shape.lastKicks.shape.generate, "function", lastKicks, {
+      status: "last_kick_status",
+      madeSeconds: "last_kick_made_seconds",
+      acknowledgedAfterSeconds: "last_kick_acknowledged_after_seconds",
+    }),
+    ...gauges(shape.workers.shape.generate, "function", workers, {
+      claimedSeconds: "worker_claimed_seconds",
+      oldestKickSeconds: "worker_oldest_kick_seconds",
+      slowestKickSeconds: "worker_slowest_kick_seconds",
+      callSeconds: "worker_call_seconds",
+      slowRequests: "worker_slow_requests",
+    }),
+    ...gauges(shape.transactions, "", alone(transactions), { oldestSeconds: "oldest_transaction_seconds" }),
+    ...gauges(shape.sweep, "job", jobs, {
+      scheduled: "cron_scheduled",
+      lastRunSeconds: "cron_last_run_seconds",
+      lastSuccessSeconds: "cron_last_success_seconds",
+      failures: "cron_failures_5m",
+    }),
+    ...gauges(shape.fileRemovals, "", alone(fileRemovals), {
+      pending: "file_removals",
+      due: "file_removals_due",
+      failing: "file_removals_failing",
+      oldestDueSeconds: "file_removals_oldest_due_seconds",
+    }),
+    ...gauges(shape.costs.shape.today, "period", periods, {
+      budgetMicros: "budget_micros",
+      leftMicros: "budget_left_micros",
+    }),
+    ...gauges(shape.costs, "", alone(costs), {
+      cheapestStartMicros: "cheapest_start_micros",
+      unknownSubmits: "submits_unknown",
+      spendingStopped: "spending_stopped",
+    }),
+  ].join("");
 }
 
 const costsOf = ({ settledMicros, heldMicros, unknownMicros }: ServiceFigures["costs"]["today"]) => ({
@@ -178,25 +106,38 @@ const costsOf = ({ settledMicros, heldMicros, unknownMicros }: ServiceFigures["c
   unknown: unknownMicros,
 });
 
-const metric = (name: string, help: string, samples: Sample[]): Metric => ({ name: `keyframe_${name}`, help, samples });
+/**
+ * A metric for each of these figures, by its name here; the help is the figure's description in the contract. `groups` are named by the
+ * label. What is oldest is 0 where nothing waits; other missing values are left out.
+ */
+function gauges<Group extends object>(
+  { shape }: z.ZodObject,
+  label: string,
+  groups: Record<string, Group>,
+  names: Partial<Record<keyof Group, string>>,
+): string[] {
+  return Object.entries<string>(names as Record<string, string>).map(([field, name]) => {
+    const values = Object.entries(groups).map(([key, group]) => {
+      const value = Reflect.get(group, field) as Value | undefined; // all that have names here are
+      return [key, value ?? (field.startsWith("oldest") ? 0 : null)] as const;
+    });
+    return gauge(name, shape[field]?.meta()?.description ?? "", label, Object.fromEntries(values));
+  });
+}
 
-const one = (name: string, help: string, value: number | null) => metric(name, help, [{ value }]);
+/** The one thing that has no label. */
+const alone = <Of>(of: Of): Record<string, Of> => ({ "": of });
 
-/** A sample for each entry of a record, whose key is the value of a label. */
-const per =
-  <Of>(label: string) =>
-  <Key extends string>(name: string, help: string, all: Record<Key, Of>, pick: (of: Of, key: Key) => number | null) =>
-    metric(
-      name,
-      help,
-      // The type of Object.entries forgets the keys.
-      (Object.entries(all) as [Key, Of][]).map(([key, of]) => ({ labels: { [label]: key }, value: pick(of, key) })),
-    );
+type Value = number | boolean | null;
 
-const by = (name: string, help: string, label: string, values: Record<string, number>) =>
-  per<number>(label)(name, help, values, (value) => value);
-
-const perKick = per<LastKick>("function");
-const perWorker = per<WorkerFigures>("function");
-const perPeriod = per<ServiceFigures["costs"]["today"]>("period");
-const perJob = per<ServiceFigures["sweep"]>("job");
+/**
+ * One metric: https://prometheus.io/docs/instrumenting/exposition_formats. The keys of `values` are the values of its label, or "" without
+ * one. Nothing is escaped: names, helps and labels are all written here and in the contract.
+ */
+function gauge(name: string, help: string, label: string, values: Record<string, Value>): string {
+  const samples = Object.entries(values).flatMap(([key, value]) =>
+    value === null ? [] : `keyframe_${name}${key === "" ? "" : `{${label}="${key}"}`} ${Number(value)}\n`,
+  );
+  if (samples.length === 0) return "";
+  return `# HELP keyframe_${name} ${help}\n# TYPE keyframe_${name} gauge\n${samples.join("")}`;
+}

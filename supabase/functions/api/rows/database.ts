@@ -7,13 +7,10 @@ import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailu
 import { type Credential, isServer } from "../auth/verify-session.ts";
 import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
 
-/** A class of requests, as named in the RateLimit headers. */
-const policyName = z.string().regex(/^[a-z0-9_-]+$/);
-
 /** The caller's token bucket, from keyframe_private.rate_state; null for a class without a limit. */
 const rateState = z
   .object({
-    policy: policyName,
+    policy: z.string(),
     limit: z.int(),
     remaining: z.int(),
     reset_seconds: z.int(),
@@ -102,7 +99,7 @@ function databaseError(name: string, failure: Failure): ApiError {
 }
 
 /** The hint of keyframe_private.take_token. */
-const refusal = z.object({ policy: policyName, limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
+const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
 /** `r` is 0 and `t` the seconds until the next request is admitted. */
 function rateLimited(hint: string | null | undefined): Record<string, string> {
@@ -115,7 +112,7 @@ function rateLimited(hint: string | null | undefined): Record<string, string> {
   };
 }
 
-/** Shorter than the timeouts of callers. A call may take up to a tenth longer (createDeadlines). */
+/** Shorter than the timeouts of callers. */
 const TIMEOUT_MS = 10_000;
 
 /** `reads` is for calls that only read: it repeats them when the connection breaks. */
@@ -133,9 +130,8 @@ export function createPlatformClient(
   fetcher: typeof fetch,
   timeoutMs = TIMEOUT_MS,
 ): PlatformClient {
-  const deadline = createDeadlines(timeoutMs, () => performance.now());
   // The signal also bounds the reading of the body.
-  const bounded: typeof fetch = (input, init) => fetcher(input, { ...init, signal: deadline() });
+  const bounded: typeof fetch = (input, init) => fetcher(input, { ...init, signal: AbortSignal.timeout(timeoutMs) });
   const once: typeof fetch = (input, init) => bounded(input, { ...init, ...unrepeatableBody(init?.body) });
   const headers = { apikey: publishableKey, authorization: `Bearer ${publishableKey}` };
   return {
@@ -159,26 +155,4 @@ export function setCredential<Request extends { setHeader(name: string, value: s
   // A key is not a JWT: the platform accepts it in Authorization only when apikey is the same.
   if (key?.startsWith("sb_secret_")) request.setHeader("apikey", key);
   return request;
-}
-
-/** By how much a deadline may exceed the timeout. */
-const SHARE = 1 / 10;
-
-/**
- * Signals that abort after `timeoutMs`, or up to a tenth later. Calls that begin within a tenth share a signal: one per call would cost
- * a timer and an error with its stack long after the call has ended.
- *
- * @param elapsed milliseconds of a monotonic clock
- */
-export function createDeadlines(timeoutMs: number, elapsed: () => number): () => AbortSignal {
-  let signal: AbortSignal | undefined;
-  let sharedUntil = 0;
-  return () => {
-    const now = elapsed();
-    if (signal === undefined || now > sharedUntil) {
-      signal = AbortSignal.timeout(timeoutMs * (1 + SHARE));
-      sharedUntil = now + timeoutMs * SHARE;
-    }
-    return signal;
-  };
 }
