@@ -255,6 +255,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
   await openStudio(other, projectId);
   const image = other.getByRole("region", { name: "Reference image" }).getByRole("img", { name: "Reference" });
   await until("the image", () => image.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
+  const address = await image.getAttribute("src");
   await stepCard(other, "First frame").getByRole("button", { name: "Generate" }).click();
   const frame = await until("a first frame", async () => {
     const { predictions, referenceImagePath } = await person.keyframe.readProject(projectId);
@@ -263,6 +264,8 @@ test("a reference image is chosen in one browser → it is the project's in anot
   });
   expect(frame.used).toBe(frame.referenceImagePath);
   expect(frame.used).not.toBeNull();
+  await stepCard(other, "First frame").getByText("Done").waitFor();
+  expect(await image.getAttribute("src")).toBe(address); // it is not loaded again
   await other.getByRole("button", { name: "Remove" }).click();
   await other.getByRole("button", { name: "Choose image" }).waitFor();
   await page.reload();
