@@ -8,8 +8,6 @@ export type Clock = {
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
 };
 
-/** Timers stop while a laptop sleeps. A long sleep is therefore made of short ones. */
-const SLICE_MS = 5_000;
 /** About 24 days. A longer timer fires at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -19,30 +17,20 @@ export const systemClock: Clock = {
     const timer = setTimeout(call, Math.min(ms, LONGEST_TIMER_MS));
     return () => clearTimeout(timer);
   },
-  async sleep(ms, signal) {
-    for (let left = ms; left > 0; ) {
-      const slice = Math.min(left, SLICE_MS);
-      const began = Date.now();
-      await nap(slice, signal);
-      left -= Math.max(slice, Date.now() - began);
-    }
-  },
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const wake = () => {
+        cancel();
+        reject(signal?.reason);
+      };
+      const cancel = systemClock.after(ms, () => {
+        signal?.removeEventListener("abort", wake);
+        resolve();
+      });
+      signal?.addEventListener("abort", wake, { once: true });
+    }),
 };
-
-function nap(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    signal?.throwIfAborted();
-    const wake = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", wake);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", wake, { once: true });
-  });
-}
 
 /**
  * Rejects as soon as the caller's signal aborts (with its reason) or the time is over (with `timeoutError`), even when the work ignores

@@ -23,43 +23,36 @@ function createStore(client: KeyframeClient) {
     show(await client.usage(JSON.parse(query), { signal })),
   );
 
-  const films = new SharedReads<string, FilmWithShots>(
-    async (filmId, show, signal) => show(await client.films.read(filmId, { signal })),
-    ({ shots }) => shots.flatMap(({ takes }) => Object.values(takes)),
+  const films = new SharedReads<string, FilmWithShots>(async (filmId, show, signal) =>
+    show(await client.films.read(filmId, { signal })),
   );
 
-  const predictions = new SharedReads<PredictionRef, Prediction>(
-    async (ref, show, signal) => {
-      const known = await client.readPrediction(ref, { signal });
-      const inProject = projects.get(ref.projectId)?.state.data?.predictions[ref.step];
-      const wasRunning = [known, inProject].some((one) => one?.predictionId === ref.predictionId && !hasEnded(one));
-      const ended = await client.waitFor(known, { signal, onProgress: (seen) => show(seen) });
-      if (wasRunning) readContextAgain(ended);
-    },
-    (prediction) => [prediction],
-  );
+  const predictions = new SharedReads<PredictionRef, Prediction>(async (ref, show, signal) => {
+    const known = await client.readPrediction(ref, { signal });
+    const inProject = projects.get(ref.projectId)?.state.data?.predictions[ref.step];
+    const wasRunning = [known, inProject].some((one) => one?.predictionId === ref.predictionId && !hasEnded(one));
+    const ended = await client.waitFor(known, { signal, onProgress: (seen) => show(seen) });
+    if (wasRunning) readContextAgain(ended);
+  });
 
   /** Follows what runs. An end reads the project again (`readContextAgain`), because it changes its takes. */
-  const projects = new SharedReads<string, ProjectWithPredictions>(
-    async (projectId, show, signal) => {
-      let project = await client.readProject(projectId, { signal });
-      signal.throwIfAborted();
-      show(project);
-      for (const one of Object.values(project.predictions)) {
-        if (one === null || hasEnded(one)) continue;
-        const leave = predictions.subscribe(one, () => {
-          const { data, error } = predictions.get(one)?.state ?? {};
-          if (data) project = withPrediction(project, data);
-          show(project, error);
-        });
-        signal.addEventListener("abort", leave);
-        // Another component has it, and its poll has failed or ended since.
+  const projects = new SharedReads<string, ProjectWithPredictions>(async (projectId, show, signal) => {
+    let project = await client.readProject(projectId, { signal });
+    signal.throwIfAborted();
+    show(project);
+    for (const one of Object.values(project.predictions)) {
+      if (one === null || hasEnded(one)) continue;
+      const leave = predictions.subscribe(one, () => {
         const { data, error } = predictions.get(one)?.state ?? {};
-        if (error || (data && hasEnded(data))) predictions.get(one)?.readAgain();
-      }
-    },
-    (project) => [...Object.values(project.predictions), ...Object.values(project.takes)],
-  );
+        if (data) project = withPrediction(project, data);
+        show(project, error);
+      });
+      signal.addEventListener("abort", leave);
+      // Another component has it, and its poll has failed or ended since.
+      const { data, error } = predictions.get(one)?.state ?? {};
+      if (error || (data && hasEnded(data))) predictions.get(one)?.readAgain();
+    }
+  });
 
   function readContextAgain(changed: Film | Project | Prediction): void {
     if ("projectId" in changed) projects.get(changed.projectId)?.readAgain();

@@ -1,5 +1,6 @@
 import { KeyframeError } from "./error.ts";
-import type { Output, Prediction } from "./types.ts";
+import { keepUrls } from "./keep-urls.ts";
+import type { Output } from "./types.ts";
 import type { PredictionRef } from "./wait-for.ts";
 
 /** What a hook knows of one resource. */
@@ -19,9 +20,6 @@ type Reader<Ref, Data> = (ref: Ref, show: Show<Data>, signal: AbortSignal) => Pr
 export const IDLE = { status: "idle", data: undefined, error: undefined } as const;
 export const LOADING = { status: "loading", data: undefined, error: undefined } as const;
 
-/** A signed URL that is valid for less than this is replaced. */
-const LEAST_LEFT_MS = 10 * 60_000;
-
 const isPageHidden = () => typeof document !== "undefined" && document.visibilityState === "hidden";
 
 /** One resource: read once and followed once, however many components show it, and forgotten when none does. */
@@ -33,7 +31,6 @@ class SharedRead<Data> {
 
   constructor(
     readonly read: (show: Show<Data>, signal: AbortSignal) => Promise<unknown>,
-    readonly predictionsOf: (data: Data) => (Prediction | null)[],
     readonly forget: () => void,
   ) {}
 
@@ -77,7 +74,7 @@ class SharedRead<Data> {
     const { signal } = this.#run;
     const show: Show<Data> = (data, error) => {
       if (signal.aborted) return;
-      if (data !== undefined) this.#keepUrls(data);
+      keepUrls(data, this.#outputs);
       this.#set({ status: error ? "failed" : "ready", data, error });
     };
     this.read(show, signal).catch((error: unknown) => show(this.state.data, asKeyframeError(error)));
@@ -86,18 +83,6 @@ class SharedRead<Data> {
   #stop(): void {
     this.#run?.abort();
     this.#run = undefined;
-  }
-
-  /** Each read signs URLs anew. An unchanged file keeps its URL while that is valid: with another, a video would start over. */
-  #keepUrls(data: Data): void {
-    for (const prediction of this.predictionsOf(data)) {
-      if (!prediction?.output) continue;
-      const { path, sha256 } = prediction.output;
-      const before = this.#outputs.get(path);
-      const isGood = before?.sha256 === sha256 && Date.parse(before.expiresAt) - Date.now() > LEAST_LEFT_MS;
-      if (isGood) Object.assign(prediction.output, before);
-      else this.#outputs.set(path, prediction.output);
-    }
   }
 
   #set(state: Read<Data>): void {
@@ -114,10 +99,7 @@ const asKeyframeError = (error: unknown): KeyframeError =>
 export class SharedReads<Ref extends string | PredictionRef, Data> {
   readonly #reads = new Map<string, SharedRead<Data>>();
 
-  constructor(
-    readonly read: Reader<Ref, Data>,
-    readonly predictionsOf: (data: Data) => (Prediction | null)[] = () => [],
-  ) {}
+  constructor(readonly read: Reader<Ref, Data>) {}
 
   /** Undefined when nothing shows it. */
   get(ref: Ref): SharedRead<Data> | undefined {
@@ -134,7 +116,6 @@ export class SharedReads<Ref extends string | PredictionRef, Data> {
     if (known) return known.subscribe(listener);
     const made: SharedRead<Data> = new SharedRead<Data>(
       (show, signal) => this.read(ref, show, signal),
-      this.predictionsOf,
       () => this.#reads.get(key) === made && this.#reads.delete(key),
     );
     this.#reads.set(key, made);

@@ -78,34 +78,33 @@ export const useKeyframe = (): KeyframeClient => useServices().keyframe;
 
 type Once = { idempotencyKey: string };
 
-/** A request that creates or sends something. A retry repeats nothing: its key is of `asked`, which must hold all that may change. */
+/**
+ * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats
+ * nothing. `asked` must hold all that may change.
+ */
 export function useOnce<Asked, Answer>(
   send: (keyframe: KeyframeClient, asked: Asked, once: Once) => Promise<Answer>,
   onDone: (answer: Answer) => unknown = () => undefined,
 ) {
   const keyframe = useKeyframe();
-  const { keyFor, forget } = useRepeatKey();
+  const sent = useRef<{ body: string; key: string } | null>(null);
   return useMutation({
-    mutationFn: (asked: Asked) => send(keyframe, asked, { idempotencyKey: keyFor(asked ?? null) }),
+    mutationFn: (asked: Asked) => {
+      const body = JSON.stringify(asked ?? null);
+      if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
+      return send(keyframe, asked, { idempotencyKey: sent.current.key });
+    },
     gcTime: 0, // a secret in the answer is dropped when it is no longer shown
     onSuccess: (answer) => {
-      forget();
+      sent.current = null;
       onDone(answer);
+    },
+    onError: (error) => {
+      if (isRefused(error)) sent.current = null;
     },
   });
 }
 
-/** One Idempotency-Key per request body until it is answered: a retry after a lost answer repeats nothing. */
-export function useRepeatKey() {
-  const sent = useRef<{ body: string; key: string } | null>(null);
-  const keyFor = (request: unknown): string => {
-    const body = JSON.stringify(request);
-    if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
-    return sent.current.key;
-  };
-  /** To call after an answer: the same request sent again is then a new one. */
-  const forget = () => {
-    sent.current = null;
-  };
-  return { keyFor, forget };
-}
+/** Whether the service answered that it did not do it. */
+export const isRefused = (error: unknown): boolean =>
+  error instanceof KeyframeError && error.status !== null && error.status < 500;

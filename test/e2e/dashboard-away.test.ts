@@ -129,3 +129,16 @@ test("offline → a banner, and what was read stays; online again → it goes, a
   await gone(page, OFFLINE);
   await page.getByRole("heading", { level: 1, name: "Harbour" }).waitFor();
 });
+
+test("a database that lacks migrations → a banner that says what to do, and no talk of the connection", async () => {
+  const message = "The database lacks migrations that this version of the functions needs. Apply them.";
+  const { page, watch } = await visit({ session: (await newPerson()).session });
+  watch.allow(/Failed to load resource/);
+  await page.route(API, (route) => {
+    const error = { code: "schema_outdated", message, requestId: "r" };
+    return route.fulfill({ status: 503, json: { success: false, data: null, error } });
+  });
+  await page.goto("/#/projects");
+  await page.getByRole("status").getByText(message).waitFor();
+  expect(await page.getByText("Cannot reach the service").count()).toBe(0);
+});

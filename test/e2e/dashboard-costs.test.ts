@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { openDatabase } from "../support/api/database.ts";
-import { visitDashboard } from "../support/dashboard/browser.ts";
+import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { stepCard } from "../support/dashboard/film.ts";
 import { newPerson, type Person } from "../support/dashboard/person.ts";
 
@@ -48,6 +48,8 @@ test("another resolution is chosen → the estimate follows; the step is done �
   await page.keyboard.press("Escape");
 
   await page.getByRole("button", { name: "Account and theme" }).click();
+  await page.getByRole("menuitem", { name: "This month $0.101" }).waitFor();
+  await expectGoodLooks(page);
   await page.getByRole("menuitem", { name: "This month $0.101" }).click();
   await page.getByRole("heading", { name: "This month $0.101" }).waitFor();
   await page.getByText("You have no budget of your own.").waitFor();
@@ -80,6 +82,7 @@ test("a start over the budget → said before it, refused with what is left; a c
   const refusal = card.getByRole("alert").filter({ hasText: "Could not start" });
   await refusal.getByText("Your budget for this month has $0.10 of $0.10 left; this start can cost $0.101.").waitFor();
   expect(await card.getByText("Your budget").and(page.locator(":visible")).count()).toBe(1); // not said twice
+  await expectGoodLooks(page);
   await choose(page, "First frame", "Resolution", "1K");
   await refusal.waitFor({ state: "detached" });
   await card.getByText("Your budget has").waitFor({ state: "hidden" });
@@ -90,6 +93,7 @@ test("a start over the budget → said before it, refused with what is left; a c
   await page.getByRole("heading", { name: "This month $0.067 of $0.10" }).waitFor();
   await page.getByText("Your budget for this month has $0.033 of $0.10 left.").waitFor();
   expect(await page.getByRole("progressbar").getAttribute("aria-valuenow")).toBe("67");
+  await expectGoodLooks(page);
 });
 
 test("a video of unknown price under a budget → said before it, and refused with what to do", async () => {

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
+import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { furnish, newPerson } from "../support/dashboard/person.ts";
 import { openDatabase } from "../support/api/database.ts";
 import type { Step } from "../../shared/contract/fields.ts";
@@ -79,11 +79,7 @@ test("the API reference → every operation and event of openapi.json under its 
   await page.goto("/#/docs?operation=readDelivery");
   await page.getByText(`/deliveries/${deliveryId}/attempts`).waitFor();
   await page.getByText("Fields of 200").click();
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    await page.locator(`html[data-mantine-color-scheme=${colorScheme}]`).waitFor({ state: "attached" });
-    expect(await axeFindings(page), colorScheme).toEqual([]);
-  }
+  await expectGoodLooks(page);
 });
 
 test("a guide that the API reference names → its text, without another server; an unknown one → said so", async () => {

@@ -7,7 +7,7 @@ import { openDatabase } from "../support/api/database.ts";
 import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { signUp, type User } from "../support/api/user.ts";
-import { visitDashboard } from "../support/dashboard/browser.ts";
+import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { photoFile, runStep, stepCard } from "../support/dashboard/film.ts";
 import { fillCredentials, newPerson } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
@@ -76,20 +76,22 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   await startStuck(sql, user, "first-frame", projectId);
   const { data } = await user.supabase.auth.getSession();
   const { page } = await visit({ session: data.session });
-  // The list as it was before the run is canceled arrives after that.
-  const canceled = Promise.withResolvers<void>();
-  const holdList = async (route: Route) => {
-    const response = await route.fetch();
-    await canceled.promise;
-    await route.fulfill({ response });
-  };
-  await page.route(`**/projects/${projectId}/predictions?*`, holdList, { times: 1 });
   await page.goto(`/#/projects/${projectId}`);
   const card = stepCard(page, "First frame");
   const runAgain = card.getByRole("button", { name: "Generate again" });
 
   await card.getByText("Starting").first().waitFor();
   expect(await runAgain.getAttribute("aria-disabled")).toBe("true");
+  // The project as it was before the run is canceled arrives after that.
+  const [asked, canceled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holdProject = async (route: Route) => {
+    const response = await route.fetch();
+    asked.resolve();
+    await canceled.promise;
+    await route.fulfill({ response }).catch(() => undefined); // nobody waits for it any more
+  };
+  await page.route(`**/projects/${projectId}`, holdProject, { times: 1 });
+  await asked.promise;
   await card.getByRole("button", { name: "Cancel" }).click();
   await card.getByText("Canceled").first().waitFor();
   canceled.resolve();
@@ -101,6 +103,7 @@ test("a run is canceled, one fails, others succeed → each in its card; the his
   await runAgain.click();
   await card.getByText("Failed").first().waitFor();
   await card.getByRole("alert").filter({ hasText: "The sea was too rough.Try again.provider_failed" }).waitFor();
+  await expectGoodLooks(page);
   await prompt.fill(uniquePrompt("[[fault:rejected]]"));
   await runAgain.click();
   await card.getByRole("alert").getByText("Input rejected").waitFor();
@@ -247,9 +250,12 @@ test("a film → the next shot is made from this one's last frame, without a fir
   await row("Open sea").getByAltText("Last frame that Open sea starts on").waitFor();
   await page.getByLabel("Shot 2: Open sea").waitFor();
   await page.getByRole("button", { name: "Actions for the film" }).press("Enter");
+  await page.getByRole("menuitem", { name: "Download" }).waitFor();
+  await expectGoodLooks(page);
   await page.getByRole("menuitem", { name: "Download" }).press("Enter");
   const missing = "No video yet: shot 1, “The boat leaves”. Generate it, or take the shot out of the film.";
   await page.getByRole("dialog", { name: "Download film" }).getByText(missing).waitFor();
+  await expectGoodLooks(page);
   await page.getByRole("button", { name: "Cancel" }).press("Enter");
 
   const up = page.getByRole("button", { name: "Move Open sea up" });
@@ -297,6 +303,7 @@ test("a film → the next shot is made from this one's last frame, without a fir
     const choosing = page.getByRole("dialog", { name: "Film of this shot" });
     await choosing.getByRole("option", { name: "The sea" }).waitFor({ state: "attached" }); // the films are read
     await choosing.getByLabel("Film").selectOption(choice);
+    await expectGoodLooks(page);
     await choosing.getByRole("button", { name: "Save" }).press("Enter");
     await choosing.waitFor({ state: "detached" });
   };
@@ -310,6 +317,8 @@ test("a film → the next shot is made from this one's last frame, without a fir
   await page.goto(`/#/films/${film?.filmId}`);
   await page.getByRole("button", { name: "Actions for the film" }).click();
   await page.getByRole("menuitem", { name: "Delete" }).click();
+  await page.getByText("Keep film").waitFor();
+  await expectGoodLooks(page);
   await page.getByRole("dialog").getByRole("button", { name: "Delete film" }).click();
   await page.getByRole("heading", { name: "No films yet" }).waitFor();
   expect((await keyframe.listProjects()).projects.map(({ filmId }) => filmId)).toEqual([null, null]);
@@ -394,6 +403,7 @@ test("a film of videos → plays one after the other, and downloads as one MP4 w
   const refused =
     "Could not download shot 2, “Night”: Storage answered with status 404. Try again: the others are kept.";
   await form.getByRole("alert").getByText(refused, { exact: true }).waitFor();
+  await expectGoodLooks(page);
   expect(await form.getByRole("alert").evaluate((alert) => alert.scrollWidth - alert.clientWidth)).toBe(0);
   const held = Promise.withResolvers<Route>();
   await page.route(nightAddress, held.resolve, { times: 1 });

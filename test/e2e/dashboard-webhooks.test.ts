@@ -2,7 +2,7 @@ import type { Locator } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { toLocalTime } from "../../dashboard/src/webhooks/deliveries/delivery.ts";
 import { openDatabase } from "../support/api/database.ts";
-import { axeFindings, visitDashboard } from "../support/dashboard/browser.ts";
+import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { newPerson } from "../support/dashboard/person.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { answers } from "../support/receiver/habits.ts";
@@ -37,6 +37,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await adding.getByRole("button", { name: "Add endpoint" }).click();
   const hasFocus = (field: Locator) => until("the focus", () => field.evaluate((it) => it === document.activeElement));
   await hasFocus(adding.getByLabel("URL"));
+  await expectGoodLooks(page);
   await adding.getByLabel("URL").fill(receiver.url);
   await adding.getByLabel("Description").fill("The edit suite");
   await adding.getByRole("button", { name: "Add endpoint" }).click();
@@ -44,6 +45,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   const secret = (await page.getByText(/^whsec_/).textContent()) ?? "";
   const opening = page.getByRole("link", { name: "Open endpoint" });
   await hasFocus(opening);
+  await expectGoodLooks(page);
 
   await page.getByRole("button", { name: "Send test" }).click();
   const testing = page.getByRole("dialog", { name: "Test event" });
@@ -61,6 +63,7 @@ test("endpoint → test received and verified → rotated → sent again with bo
   await page.getByRole("button", { name: "Rotate…" }).click();
   await page.getByLabel("Overlap in hours").fill("2");
   await page.getByText("Give your server the new secret before then, and no event is lost.").waitFor();
+  await expectGoodLooks(page);
   await page.getByRole("button", { name: "Rotate", exact: true }).click();
   const rotated = page.getByRole("dialog", { name: "New secret" });
   const newSecret = (await rotated.getByText(/^whsec_/).textContent()) ?? "";
@@ -144,7 +147,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   await newer.waitFor();
   expect(await place()).toBeCloseTo(before);
   expect(await rows.count()).toBe(1);
-  expect(await axeFindings(page)).toEqual([]);
+  await expectGoodLooks(page);
   await newer.click();
   await list.getByRole("button", { name: /Delivered.*webhook\.test/s }).waitFor();
   expect(await rows.count()).toBe(2);
@@ -159,6 +162,7 @@ test("deliveries by status; a list that is read stands still, newer ones wait; w
   const recovering = page.getByRole("dialog", { name: "Recover deliveries" });
   await recovering.getByRole("button", { name: "Recover", exact: true }).click();
   await recovering.getByText("Nothing to recover since then.").waitFor();
+  await expectGoodLooks(page);
   await recovering.getByRole("button", { name: "Close" }).last().click();
 
   await keyframe.webhooks.change(webhookId, { enabled: false });
@@ -210,7 +214,7 @@ test("an open page follows what happens; a delivery shows its project, body and 
     expect(shown).not.toContain(sent?.headers["webhook-signature"] ?? "v1,");
     await list.getByText(sent?.body ?? "", { exact: true }).waitFor();
     expect(deliveries[0]?.body).toBe(sent?.body);
-    expect(await axeFindings(page)).toEqual([]);
+    await expectGoodLooks(page);
 
     await list.getByLabel("Filter by event").selectOption("webhook.test");
     await list.getByText("Only deliveries of webhook.test are shown.").waitFor();

@@ -1,11 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { Output, Prediction, ProjectWithPredictions } from "../../client/index.ts";
-import {
-  laterPrediction,
-  selectionOf,
-  steadyPrediction,
-  withPrediction,
-} from "../../dashboard/src/projects/prediction-cache.ts";
+import type { Prediction } from "../../client/index.ts";
+import { selectionOf } from "../../dashboard/src/projects/project-queries.ts";
 import {
   failureTitle,
   outdatedWords,
@@ -14,87 +9,41 @@ import {
   stepWords,
   timedOf,
 } from "../../dashboard/src/projects/status-words.ts";
-import { SAMPLE_PREDICTION, SAMPLE_PROJECT } from "../../shared/contract/samples.ts";
-
-const { output: SAMPLE_OUTPUT } = SAMPLE_PREDICTION;
+import { createQueryClient, forgetUrl } from "../../dashboard/src/app/query-client.ts";
+import { SAMPLE_PREDICTION } from "../../shared/contract/samples.ts";
 
 /** A prediction of the minute that its name says. */
 const at = (minute: number, status: Prediction["status"], more: Partial<Prediction> = {}): Prediction => ({
   ...SAMPLE_PREDICTION,
   step: "first-frame",
   status,
-  output: status === "succeeded" ? SAMPLE_OUTPUT : null,
+  output: status === "succeeded" ? SAMPLE_PREDICTION.output : null,
   predictionId: `of minute ${minute}`,
   createdAt: `2026-03-01T10:0${minute}:00.000Z`,
   ...more,
 });
 
-test.each<[why: string, known: Prediction | null, read: Prediction | null, shown: "known" | "read"]>([
-  ["a run went on", at(1, "queued"), at(1, "processing"), "read"],
-  ["an answer was overtaken", at(1, "processing"), at(1, "starting"), "known"],
-  ["an end was overtaken", at(1, "succeeded"), at(1, "processing"), "known"],
-  ["a cancel was overtaken", at(1, "canceled"), at(1, "queued"), "known"],
-  ["a failure was overtaken", at(1, "failed"), at(1, "starting"), "known"],
-  ["progress", at(1, "processing", { progress: 0.4 }), at(1, "processing", { progress: 0.6 }), "read"],
-  ["the next run began", at(1, "succeeded"), at(2, "queued"), "read"],
-  ["a start was overtaken", at(2, "queued"), at(1, "succeeded"), "known"],
-  ["the first run", null, at(1, "queued"), "read"],
-  ["a read from before the first run", at(1, "queued"), null, "known"],
-])("%s → the state that is later shows", (_, known, read, shown) => {
-  expect(laterPrediction(known, read)).toBe(shown === "known" ? known : read);
+test("an output that is read again → keeps its signed URL, until it fails to load", () => {
+  const queries = createQueryClient(() => undefined);
+  const read = (url: string) => {
+    const output = { ...SAMPLE_PREDICTION.output, url, expiresAt: new Date(Date.now() + 1_800_000).toISOString() };
+    queries.setQueryData(["project"], { takes: [at(1, "succeeded", { output })] });
+    return [queries.getQueryData(["project"]), () => forgetUrl(output)] as const;
+  };
+  const withUrl = (url: string) => expect.objectContaining({ output: expect.objectContaining({ url }) });
+  expect(read("first")[0]).toEqual({ takes: [withUrl("first")] });
+  const [second, forget] = read("second");
+  expect(second).toEqual({ takes: [withUrl("first")] });
+  forget();
+  expect(read("third")[0]).toEqual({ takes: [withUrl("third")] });
 });
 
-describe("the signed URL of an output that is read again", () => {
-  const inMinutes = (minutes: number) => new Date(Date.now() + minutes * 60_000).toISOString();
-  const output = (url: string, more: Partial<Output> = {}): Output => ({
-    ...SAMPLE_OUTPUT,
-    url,
-    expiresAt: inMinutes(60),
-    ...more,
-  });
-
-  test.each<[what: string, first: Partial<Output>, second: Partial<Output>, url: "first" | "second"]>([
-    ["valid for long → the same, so that the picture is not loaded again", { expiresAt: inMinutes(30) }, {}, "first"],
-    ["about to expire → the new one", { expiresAt: inMinutes(9) }, {}, "second"],
-    ["expired → the new one", { expiresAt: inMinutes(-1) }, {}, "second"],
-    ["of another file → the new one", {}, { sha256: "0".repeat(64) }, "second"],
-  ])("%s", (_, first, second, url) => {
-    const path = `${crypto.randomUUID()}.png`;
-    const read = (name: string, more: Partial<Output>) =>
-      steadyPrediction(at(1, "succeeded", { output: output(name, { path, ...more }) })).output?.url;
-    expect(read("first", first)).toBe("first");
-    expect(read("second", second)).toBe(url);
-  });
-});
-
-describe("the take that stands for a step", () => {
-  const project = (selectedId: string | null, take: Prediction): ProjectWithPredictions => ({
-    ...SAMPLE_PROJECT,
-    selected: { "first-frame": selectedId, "last-frame": null, video: null },
-    predictions: { "first-frame": take, "last-frame": null, video: null },
-    takes: { "first-frame": take, "last-frame": null, video: null },
-  });
-  const take = at(1, "succeeded");
-  const [next, failed] = [at(2, "succeeded"), at(2, "failed")];
-  const renewed = at(1, "succeeded", { output: { ...SAMPLE_OUTPUT, url: "https://renewed" } });
-
-  test.each([
-    ["a new take, none selected", null, next, next],
-    ["a new take, an earlier one selected", take.predictionId, next, take],
-    ["a run that failed", null, failed, take],
-    ["a new take that is hidden", null, { ...next, hidden: true }, take],
-    ["the selected take, read again for a new URL", take.predictionId, renewed, renewed],
-  ])("%s → the right one, and the run is the latest", (_, selectedId, run, shown) => {
-    const { takes, predictions } = withPrediction(project(selectedId, take), run);
-    expect([takes["first-frame"], predictions["first-frame"]]).toEqual([shown, run]);
-  });
-
-  test("the latest run is chosen → none is selected; another, or a hidden one → that one", () => {
-    const latest = withPrediction(project(null, take), next);
-    expect(selectionOf(latest, next)).toEqual({ "first-frame": null });
-    expect(selectionOf(latest, take)).toEqual({ "first-frame": take.predictionId });
-    expect(selectionOf(latest, { ...next, hidden: true })).toEqual({ "first-frame": next.predictionId });
-  });
+test("the latest run is chosen → none is selected; another, or a hidden one → that one", () => {
+  const [take, latest] = [at(1, "succeeded"), at(2, "succeeded")];
+  const project = { predictions: { "first-frame": latest, "last-frame": null, video: null } };
+  expect(selectionOf(project, latest)).toEqual({ "first-frame": null });
+  expect(selectionOf(project, take)).toEqual({ "first-frame": take.predictionId });
+  expect(selectionOf(project, { ...latest, hidden: true })).toEqual({ "first-frame": latest.predictionId });
 });
 
 test.each<[Partial<Prediction>, words: string]>([

@@ -1,27 +1,53 @@
-import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
-import { KeyframeError } from "../../../client/index.ts";
+import { MutationCache, QueryCache, QueryClient, replaceEqualDeep } from "@tanstack/react-query";
+import { KeyframeError, type Output } from "../../../client/index.ts";
+import { keepUrls } from "../../../client/keep-urls.ts";
+import { isRefused } from "../services.ts";
 
 /** Errors that pass by themselves: no answer, a gateway's error, or "come back later". Queries repeat them. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof KeyframeError &&
   (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
 
-/** Queries repeat while the service is away; mutations fail once. `onUnauthorized` runs when a session is refused. */
+/**
+ * Queries repeat while the service is away; mutations fail once. `onUnauthorized` runs when a session is refused. After a change, and after
+ * a refusal, all that is shown is read again before the mutation ends. A read under way starts anew, so none shows what was before.
+ */
 export function createQueryClient(onUnauthorized: () => void): QueryClient {
   const watch = (error: unknown) => {
     if (error instanceof KeyframeError && error.code === "unauthorized") onUnauthorized();
   };
-  return new QueryClient({
+  const queries = new QueryClient({
     queryCache: new QueryCache({ onError: watch }),
-    mutationCache: new MutationCache({ onError: watch }),
+    mutationCache: new MutationCache({
+      onError: watch,
+      onSettled: (_data, error) =>
+        error === null || (isRefused(error) && !isPassing(error)) ? queries.invalidateQueries() : undefined,
+    }),
     defaultOptions: {
       queries: {
         retry: (_failures, error) => isPassing(error),
         retryDelay: (failures) => Math.min(1000 * 2 ** failures, 15_000),
         staleTime: 5_000,
+        structuralSharing: shareData,
       },
       // Fails at once without a network, instead of waiting silently.
       mutations: { retry: false, networkMode: "always" },
     },
   });
+  return queries;
 }
+
+/** After a deletion: what was deleted is not read again, and no list that was read before shows it. */
+export const forget = (queries: QueryClient, id: string): void =>
+  queries.removeQueries({ predicate: (query) => !query.isActive() || query.queryKey.includes(id) });
+
+const kept = new Map<string, Output>();
+
+/** What a query has read. An unchanged file keeps its URL, and what is equal its identity. */
+function shareData(before: unknown, now: unknown): unknown {
+  keepUrls(now, kept);
+  return replaceEqualDeep(before, now);
+}
+
+/** For a URL that failed to load: the next read replaces it. */
+export const forgetUrl = ({ path }: Output): void => void kept.delete(path);

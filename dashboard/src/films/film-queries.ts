@@ -1,16 +1,18 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
-import { filmKeys, projectKeys, steadyTakes } from "../projects/prediction-cache.ts";
+import { forget } from "../app/query-client.ts";
 import { isGone } from "../ui/errors.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 
 const A_PAGE = 30;
 const LOOK_MS = 10_000;
 
+const filmKey = (filmId: string | null) => ["film", filmId] as const;
+
 export function useFilms() {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
-    queryKey: filmKeys.list,
+    queryKey: ["films"],
     queryFn: ({ pageParam: cursor, signal }) => keyframe.films.list({ limit: A_PAGE, cursor }, { signal }),
     initialPageParam: undefined as string | undefined, // the first page has no cursor
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
@@ -21,7 +23,7 @@ export function useFilms() {
 export function useFilmChoice(enabled: boolean) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: filmKeys.choice,
+    queryKey: ["all films"],
     queryFn: ({ signal }) => Array.fromAsync(keyframe.films.each({ limit: 100 }, { signal })),
     enabled,
   });
@@ -31,11 +33,8 @@ export function useFilmChoice(enabled: boolean) {
 export function useFilm(filmId: string | null) {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: filmKeys.one(filmId),
-    queryFn: async ({ signal }): Promise<FilmWithShots> => {
-      const film = await keyframe.films.read(filmId ?? "", { signal });
-      return { ...film, shots: film.shots.map((shot) => ({ ...shot, takes: steadyTakes(shot.takes) })) };
-    },
+    queryKey: filmKey(filmId),
+    queryFn: ({ signal }) => keyframe.films.read(filmId ?? "", { signal }),
     enabled: filmId !== null,
     refetchInterval: ({ state }) => (isGone(state.error) ? false : LOOK_MS),
   });
@@ -49,48 +48,32 @@ export function useFrameBefore({ filmId, projectId }: ProjectWithPredictions): P
   return data?.shots[place - 1]?.takes["last-frame"] ?? null;
 }
 
-export function useCreateFilm(onCreated: (film: Film) => void) {
-  const queries = useQueryClient();
-  return useOnce(
-    (keyframe, title: string, once) => keyframe.films.create({ title }, once),
-    (film) => {
-      void queries.invalidateQueries({ queryKey: filmKeys.list });
-      onCreated(film);
-    },
-  );
-}
+export const useCreateFilm = (onCreated: (film: Film) => void) =>
+  useOnce((keyframe, title: string, once) => keyframe.films.create({ title }, once), onCreated);
 
-/** Changes a film as it was read. An order is shown at once; a change that is refused is read again. */
+/** Changes a film as it was read. An order is shown at once. */
 export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
-  const queryKey = filmKeys.one(film.filmId);
-  const show = async (change: Partial<Film>) => {
-    await queries.cancelQueries({ queryKey });
-    const before = queries.getQueryData<FilmWithShots>(queryKey);
-    queries.setQueryData(queryKey, before && withChange(before, change));
-    return before;
-  };
+  const queryKey = filmKey(film.filmId);
   return useMutation({
     mutationFn: (change: Parameters<KeyframeClient["films"]["change"]>[1]) =>
       keyframe.films.change(film.filmId, change, { unchangedSince: film }),
-    onMutate: ({ projectIds }) => show(projectIds ? { projectIds } : {}),
-    onSuccess: async (changed) => {
-      await show(changed);
-      void queries.invalidateQueries({ queryKey: filmKeys.list });
+    onMutate: async ({ projectIds }) => {
+      await queries.cancelQueries({ queryKey });
+      const before = queries.getQueryData<FilmWithShots>(queryKey);
+      if (before && projectIds) queries.setQueryData(queryKey, inOrder(before, projectIds));
+      return before;
     },
-    onError: (_error, _change, before) => {
-      queries.setQueryData(queryKey, before);
-      void queries.invalidateQueries({ queryKey });
-    },
+    onError: (_error, _change, before) => queries.setQueryData(queryKey, before),
   });
 }
 
-function withChange(known: FilmWithShots, change: Partial<Film>): FilmWithShots {
-  const film = { ...known, ...change };
-  const shots = film.projectIds.flatMap((id) => known.shots.find(({ projectId }) => projectId === id) ?? []);
-  return { ...film, shots };
-}
+const inOrder = (film: FilmWithShots, projectIds: string[]): FilmWithShots => ({
+  ...film,
+  projectIds,
+  shots: projectIds.flatMap((id) => film.shots.find(({ projectId }) => projectId === id) ?? []),
+});
 
 /** Deletes a film; its projects stay. */
 export function useDeleteFilm(film: Film, onDeleted: () => void) {
@@ -100,9 +83,7 @@ export function useDeleteFilm(film: Film, onDeleted: () => void) {
     mutationFn: () => keyframe.films.delete(film.filmId),
     onSuccess: () => {
       onDeleted();
-      queries.removeQueries({ queryKey: filmKeys.one(film.filmId) });
-      void queries.invalidateQueries({ queryKey: filmKeys.list });
-      void queries.invalidateQueries({ queryKey: projectKeys.lists });
+      forget(queries, film.filmId);
     },
   });
 }

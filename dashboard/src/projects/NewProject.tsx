@@ -1,11 +1,9 @@
 import { TextInput } from "@mantine/core";
-import { type InfiniteData, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useNavigate } from "react-router";
-import type { KeyframeClient, Project, ProjectPage } from "../../../client/index.ts";
+import type { KeyframeClient, Project } from "../../../client/index.ts";
 import { useOnce } from "../services.ts";
 import { useDraft } from "../session/use-draft.ts";
-import { eachStep, filmKeys, projectKeys } from "./prediction-cache.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { unless } from "../ui/errors.ts";
 import { FormWindow } from "../ui/windows.tsx";
@@ -28,7 +26,6 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
   const navigate = useNavigate();
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
   const [isTried, setTried] = useState(false);
-  const queries = useQueryClient();
   const create = useOnce(
     async (keyframe, asked: ProjectTexts & { filmId?: string }, once) => {
       const project = await keyframe.createProject(asked, once);
@@ -36,14 +33,6 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
       return project;
     },
     (project) => {
-      queries.setQueryData<InfiniteData<ProjectPage>>(projectKeys.list(""), (list) => {
-        const [first, ...others] = list?.pages ?? [];
-        const none = eachStep(() => null);
-        const projects = [{ ...project, predictions: none, takes: none }, ...(first?.projects ?? [])];
-        return list && first && { ...list, pages: [{ ...first, projects }, ...others] };
-      });
-      void queries.invalidateQueries({ queryKey: projectKeys.lists });
-      void queries.invalidateQueries({ queryKey: filmKeys.all });
       setTyped(() => NO_TEXTS);
       void navigate(`/projects/${project.projectId}`);
     },

@@ -3,11 +3,12 @@ import { IconMovie, IconPencil, IconPlayerPlay, IconTrash } from "@tabler/icons-
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { hasEnded, type KeyframeClient, type ListedProject, type Project } from "../../../client/index.ts";
+import { forget } from "../app/query-client.ts";
 import { useFilmChoice } from "../films/film-queries.ts";
 import { useKeyframe } from "../services.ts";
 import { ActionsMenu, DeleteWindow, FormWindow, TitleWindow, type WindowProps } from "../ui/windows.tsx";
-import { runningOf } from "./prediction-cache.ts";
-import { editLists, useChangeProject } from "./project-queries.ts";
+import { useChangeProject } from "./project-queries.ts";
+import { runningOf } from "./status-words.ts";
 import { isRefusal, unless, unlessGone } from "../ui/errors.ts";
 
 type Props = { project: ListedProject; onDeleted: () => void };
@@ -98,8 +99,8 @@ function DeleteProject({ project, isOpen, onClose, onDeleted }: WindowProps & Pr
       await keyframe.deleteProject(projectId).catch(unlessGone);
     },
     onSuccess: () => {
-      editLists(queries, (projects) => projects.filter((one) => one.projectId !== projectId));
       onDeleted();
+      forget(queries, projectId);
     },
   });
   const isRefused = isRefusal(remove.error, "generation_in_progress");

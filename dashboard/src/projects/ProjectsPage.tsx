@@ -11,7 +11,7 @@ import { NewButton } from "../ui/buttons.tsx";
 import { ProjectCard } from "./ProjectCard.tsx";
 import { NewProject } from "./NewProject.tsx";
 import classes from "./projects.module.css";
-import { projectKeys, runningOf, steadyProject } from "./prediction-cache.ts";
+import { runningOf } from "./status-words.ts";
 
 export function Component() {
   const [address, setAddress] = useSearchParams();
@@ -112,11 +112,10 @@ const OTHERWISE_MS = 60_000;
 function useProjects(search: string) {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
-    queryKey: projectKeys.list(search),
-    queryFn: async ({ pageParam: cursor, signal }) => {
+    queryKey: ["projects", search],
+    queryFn: ({ pageParam: cursor, signal }) => {
       const query = { include: "predictions", limit: A_PAGE, cursor, search: search || undefined } as const;
-      const page = await keyframe.listProjects(query, { signal });
-      return { ...page, projects: page.projects.map(steadyProject) };
+      return keyframe.listProjects(query, { signal });
     },
     placeholderData: keepPreviousData, // while another search is read
     initialPageParam: undefined as string | undefined, // the first page has no cursor

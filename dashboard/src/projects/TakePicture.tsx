@@ -1,8 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
-import { useKeyframe } from "../services.ts";
-import { forgetOutput, storePrediction } from "./prediction-cache.ts";
+import { forgetUrl } from "../app/query-client.ts";
 
 type Props = {
   prediction: Prediction;
@@ -36,21 +35,14 @@ export function TakePicture({ prediction, alt, broken, ...given }: Props) {
   );
 }
 
-/** For a file that fails to load: its URL may have expired, so it is read once more. `isBroken`: that failed too. */
+/** For a file that fails to load: its URL may have expired, so all is read once more. `isBroken`: that failed too. */
 export function useRenewOutput(prediction: Prediction) {
-  const keyframe = useKeyframe();
   const queries = useQueryClient();
   const [failures, setFailures] = useState(0);
   const [round, setRound] = useState(0);
   const renew = () => {
-    if (prediction.output !== null) forgetOutput(prediction.output);
-    keyframe.readPrediction(prediction).then(
-      (fresh) => {
-        storePrediction(queries, fresh);
-        setRound((before) => before + 1);
-      },
-      () => setFailures(2),
-    );
+    if (prediction.output !== null) forgetUrl(prediction.output);
+    void queries.invalidateQueries().then(() => setRound((before) => before + 1));
   };
   return {
     /** React key: forces a reload even when the new URL equals the old one (signed in the same second). */

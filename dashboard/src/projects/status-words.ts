@@ -1,5 +1,17 @@
-import type { Prediction, PredictionStatus, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { isRunning } from "./prediction-cache.ts";
+import {
+  hasEnded,
+  type ListedProject,
+  type Prediction,
+  type PredictionStatus,
+  type ProjectWithPredictions,
+  type Step,
+} from "../../../client/index.ts";
+
+export const isRunning = (prediction: Prediction | null | undefined): prediction is Prediction =>
+  prediction != null && !hasEnded(prediction);
+
+export const runningOf = ({ predictions }: Pick<ListedProject, "predictions">): Prediction[] =>
+  Object.values(predictions ?? {}).filter(isRunning);
 
 /** In the order of the film. */
 export const FILM_ORDER = ["first-frame", "video", "last-frame"] as const satisfies Step[];

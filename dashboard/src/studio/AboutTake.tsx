@@ -1,10 +1,8 @@
 import { Group, Stack, Text, VisuallyHidden } from "@mantine/core";
 import { IconCheck, IconRestore } from "@tabler/icons-react";
-import { useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { hasEnded, type Prediction, type ProjectWithPredictions } from "../../../client/index.ts";
-import { projectKeys, selectionOf } from "../projects/prediction-cache.ts";
-import type { useChangeProject } from "../projects/project-queries.ts";
+import { selectionOf, type useChangeProject } from "../projects/project-queries.ts";
 import { PredictionState } from "../projects/status.tsx";
 import { nounOf, USE } from "../projects/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
@@ -35,13 +33,10 @@ type Props = TakesProps & {
 
 /** What a prediction was made with and what became of it. A take can be selected, hidden and deleted, and its inputs used again. */
 export function AboutTake({ project, prediction, other, lines, select, onReuse, children }: Props) {
-  const queries = useQueryClient();
   const { step, predictionId, output, error, createdAt } = prediction;
   const isChosen = predictionId === (project.selected[step] ?? project.takes[step]?.predictionId);
   const choose = () => {
-    if (isChosen) return;
-    queries.setQueryData(projectKeys.prediction(predictionId), prediction); // shown without another read
-    select.mutate({ change: { selected: selectionOf(project, prediction) } });
+    if (!isChosen) select.mutate({ change: { selected: selectionOf(project, prediction) } });
   };
   const others = other && factsOf(other);
   const facts: Record<string, ReactNode> = {};

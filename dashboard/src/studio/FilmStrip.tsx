@@ -4,9 +4,8 @@ import { lazy, Suspense } from "react";
 import { useSearchParams } from "react-router";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { useFrameBefore } from "../films/film-queries.ts";
-import { isRunning, projectKeys, selectionOf } from "../projects/prediction-cache.ts";
-import { useChangeProject } from "../projects/project-queries.ts";
-import { FILM_ORDER, nounOf, STEP_NAME } from "../projects/status-words.ts";
+import { selectionOf, useChangeProject } from "../projects/project-queries.ts";
+import { FILM_ORDER, isRunning, nounOf, STEP_NAME } from "../projects/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { useServices } from "../services.ts";
 import { useReferenceAddress } from "./reference-image.ts";
@@ -25,7 +24,7 @@ import {
 } from "./step-options.ts";
 import classes from "./strip.module.css";
 import { useModels } from "./use-models.ts";
-import { predictionQuery, type Take, usePrediction, useTake } from "./use-predictions.ts";
+import { predictionKey, predictionQuery, type Take, usePrediction, useTake } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
 import { useLast } from "../ui/window-focus.ts";
@@ -59,7 +58,7 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
   const [history, enlarged] = [address.get("history"), address.get("take")];
   const wasOpened = useLast(history ?? enlarged) !== null;
   const enlarge = (...shown: Prediction[]) => {
-    for (const take of shown) queries.setQueryData(projectKeys.prediction(take.predictionId), take); // without another read
+    for (const take of shown) queries.setQueryData(predictionKey(take.predictionId), take); // without another read
     look({ take: shown.map(({ predictionId }) => predictionId).join() });
   };
   const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });

@@ -1,25 +1,16 @@
 import { Group, Text } from "@mantine/core";
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react";
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
 import { useRef } from "react";
-import {
-  type Estimate,
-  KeyframeError,
-  type Prediction,
-  type ProjectWithPredictions,
-  type Step,
-  type StepBody,
-} from "../../../client/index.ts";
+import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import type { Choices } from "./step-options.ts";
-import { isRunning, projectKeys, storePrediction } from "../projects/prediction-cache.ts";
-import { MODELS_KEY } from "./use-models.ts";
-import { useKeyframe, useRepeatKey } from "../services.ts";
+import { isRunning } from "../projects/status-words.ts";
+import { useKeyframe, useOnce } from "../services.ts";
 import { estimateWords, overBudgetWords } from "../ui/money.ts";
-import { MONEY_KEY } from "../usage/use-usage.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
-import { isRefusal } from "../ui/errors.ts";
+import { unless } from "../ui/errors.ts";
 import { movesFocus } from "../ui/window-focus.ts";
 
 type Props = {
@@ -103,7 +94,7 @@ function useEstimate(
   ]);
   const [settled] = useDebouncedValue(asked, AFTER_TYPING_MS);
   const { data, isError } = useQuery({
-    queryKey: [...MONEY_KEY, "estimate", projectId, step, asked],
+    queryKey: ["estimate", projectId, step, asked],
     queryFn: ({ signal }) => keyframe.estimate<Step>(step, { projectId, ...choices } as StepBody[Step], { signal }), // as in a start
     enabled: isWanted && isSeen && settled === asked,
     retry: false,
@@ -113,58 +104,30 @@ function useEstimate(
   return isWanted && !isError ? (data ?? null) : null;
 }
 
-/**
- * Saves unsaved texts, then starts a step: people expect what they see to be generated. A second click meanwhile does nothing. After a lost answer the same choices keep their idempotency key, so
- * that a prediction is not started and paid for twice.
- */
-export function useStartStep(projectId: string, step: Step, { texts, save }: TextsState) {
-  const keyframe = useKeyframe();
-  const queries = useQueryClient();
-  const { keyFor, forget } = useRepeatKey();
-  const mutationKey = ["start", projectId, step];
-  const mutation = useMutation({
-    mutationKey,
-    mutationFn: async (choices: Choices) => {
+/** Saves unsaved texts, then starts a step: people expect what they see to be generated. */
+export function useStartStep(projectId: string, step: Step, { texts: { textPrompt }, save }: TextsState) {
+  const { mutate, isPending, error, reset } = useOnce(
+    async (keyframe, { choices }: { choices: Choices; textPrompt: string }, once) => {
       await save();
-      const idempotencyKey = keyFor([choices, texts.textPrompt]);
       // The fields come from the model's own row, so they fit its step; the service checks them.
-      const body = { projectId, ...choices } as StepBody[Step];
-      return keyframe.generate<Step>(step, body, { idempotencyKey });
+      return keyframe.generate<Step>(step, { projectId, ...choices } as StepBody[Step], once);
     },
-    onSuccess: (prediction) => {
-      forget();
-      storePrediction(queries, prediction);
-      void queries.invalidateQueries({ queryKey: MONEY_KEY });
-    },
-    onError: (error) => {
-      const isRefused = error instanceof KeyframeError && error.status !== null && error.status < 500;
-      if (isRefused) forget();
-      if (isRefusal(error, "model_unavailable")) void queries.invalidateQueries({ queryKey: MODELS_KEY });
-    },
-  });
+  );
   return {
-    start: (choices: Choices) => {
-      if (queries.isMutating({ mutationKey }) === 0) mutation.mutate(choices);
-    },
-    isStarting: mutation.isPending,
-    error: mutation.error,
+    start: (choices: Choices) => mutate({ choices, textPrompt }),
+    isStarting: isPending,
+    error,
     /** Other settings may be accepted. */
-    forgive: () => mutation.error !== null && mutation.reset(),
+    forgive: () => error !== null && reset(),
   };
 }
 
-/** Cancels a prediction. If it has just ended, shows how instead of an error. */
-export function useCancelPrediction(projectId: string) {
+/** Cancels a prediction. One that has just ended shows how. */
+export function useCancelPrediction() {
   const keyframe = useKeyframe();
-  const queries = useQueryClient();
   return useMutation({
     mutationFn: async (prediction: Prediction) => {
-      try {
-        storePrediction(queries, await keyframe.cancel(prediction));
-      } catch (error) {
-        if (!isRefusal(error, "generation_ended")) throw error;
-        await queries.invalidateQueries({ queryKey: projectKeys.one(projectId) });
-      }
+      await keyframe.cancel(prediction).catch(unless("generation_ended"));
     },
   });
 }

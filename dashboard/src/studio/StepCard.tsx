@@ -9,9 +9,8 @@ import {
 } from "@tabler/icons-react";
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Model, Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { isRunning } from "../projects/prediction-cache.ts";
 import { textProblem } from "../projects/project-fields.tsx";
-import { failureTitle, isEarlier, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
+import { failureTitle, isEarlier, isRunning, nounOf, remedyFor, STEP_NAME } from "../projects/status-words.ts";
 import { PredictionState } from "../projects/status.tsx";
 import { MadeFrom, Thumb } from "./Sources.tsx";
 import screen from "./screen.module.css";
@@ -54,7 +53,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
   const latest = predictions[step];
   const shown = take.prediction;
   const starting = useStartStep(projectId, step, texts);
-  const cancel = useCancelPrediction(projectId);
+  const cancel = useCancelPrediction();
   const isCanceling = cancel.isPending && isRunning(latest);
   const model = modelOf(models, options);
   // A video takes its look from its frames, unless somebody says otherwise.

@@ -1,15 +1,13 @@
 import { Box, Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
-import { useDisclosure, useId } from "@mantine/hooks";
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useDidUpdate, useDisclosure, useId } from "@mantine/hooks";
+import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { useNavigate, useParams } from "react-router";
-import type { Prediction, Project, ProjectWithPredictions } from "../../../client/index.ts";
+import type { Project, ProjectWithPredictions } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
-import { projectKeys, runningOf, storePrediction } from "../projects/prediction-cache.ts";
 import { useChangeProject, useProject } from "../projects/project-queries.ts";
-import { FILM_ORDER, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts";
-import { useKeyframe } from "../services.ts";
+import { FILM_ORDER, runningOf, STATUS_WORD, STEP_NAME } from "../projects/status-words.ts";
 import { errorSentence, isGone } from "../ui/errors.ts";
 import { BackLink, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
@@ -18,9 +16,8 @@ import { ImageField } from "./ImageField.tsx";
 import screen from "./screen.module.css";
 import classes from "./studio.module.css";
 import { TextsPanel } from "./texts/TextsPanel.tsx";
-import { MONEY_KEY } from "../usage/use-usage.ts";
 import { useTexts } from "./texts/use-texts.ts";
-import { MODELS_KEY, useModels } from "./use-models.ts";
+import { useModels } from "./use-models.ts";
 
 export function Component() {
   const { projectId = "" } = useParams();
@@ -42,6 +39,10 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
   const [isNext, next] = useDisclosure(false);
   const navigate = useNavigate();
   const texts = useTexts(project);
+  const queries = useQueryClient();
+  // The end of a run changes more than the project: sums, histories, films, the models that are offered.
+  const running = runningOf(project).map(({ predictionId }) => predictionId);
+  useDidUpdate(() => void queries.invalidateQueries(), [running.join()]);
   return (
     <>
       <div className={classes.head}>
@@ -74,9 +75,6 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
       <FilmStrip project={project} texts={texts} />
       {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} after={projectId} />}
       <StatusAnnouncer predictions={predictions} />
-      {runningOf(project).map((one) => (
-        <Watch key={one.predictionId} prediction={one} />
-      ))}
     </>
   );
 }
@@ -120,31 +118,6 @@ function StatusAnnouncer({ predictions }: Pick<ProjectWithPredictions, "predicti
     if (changed.length > 0) setText(changed.join(" "));
   }, [all]);
   return <VisuallyHidden role="status">{text}</VisuallyHidden>;
-}
-
-/**
- * Follows a running prediction, wherever it was started. It is a query, so it stops with the page and is repeated while the
- * service is away.
- */
-function Watch({ prediction: { projectId, step, predictionId } }: { prediction: Prediction }) {
-  const keyframe = useKeyframe();
-  const queries = useQueryClient();
-  useQuery({
-    queryKey: projectKeys.watch(predictionId),
-    queryFn: async ({ signal }) => {
-      const onProgress = (prediction: Prediction) => storePrediction(queries, prediction);
-      const ended = await keyframe.waitFor({ projectId, step, predictionId }, { signal, onProgress });
-      void queries.invalidateQueries({ queryKey: MONEY_KEY });
-      const isModelGone = ended.requestedModel !== null || ended.error?.code === "model_unavailable";
-      if (isModelGone) void queries.invalidateQueries({ queryKey: MODELS_KEY });
-      return null;
-    },
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: 0,
-    refetchOnWindowFocus: false,
-    refetchOnReconnect: false,
-  });
-  return null;
 }
 
 /** The aspect ratio of all steps of a project: a choice of those that its models take. */

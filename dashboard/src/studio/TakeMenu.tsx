@@ -1,8 +1,6 @@
 import { IconDownload, IconEye, IconEyeOff, IconTrash } from "@tabler/icons-react";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import type { Prediction } from "../../../client/index.ts";
-import { projectKeys, storePrediction } from "../projects/prediction-cache.ts";
-import { readTakesAgain } from "../projects/project-queries.ts";
 import { unlessGone } from "../ui/errors.ts";
 import { nounOf } from "../projects/status-words.ts";
 import { useKeyframe } from "../services.ts";
@@ -51,27 +49,17 @@ export function TakeMenu({ prediction, title }: { prediction: Prediction; title:
 
 function useHide() {
   const keyframe = useKeyframe();
-  const queries = useQueryClient();
   return useMutation({
     mutationFn: (prediction: Prediction) => keyframe.hidePrediction(prediction, !prediction.hidden),
-    onSuccess: (changed) => {
-      storePrediction(queries, changed);
-      readTakesAgain(queries, changed.projectId);
-    },
   });
 }
 
 function DeleteTake({ prediction, isOpen, onClose }: WindowProps & { prediction: Prediction }) {
   const { step, output } = prediction;
   const keyframe = useKeyframe();
-  const queries = useQueryClient();
   const remove = useMutation({
     mutationFn: () => keyframe.deletePrediction(prediction).catch(unlessGone),
-    onSuccess: () => {
-      onClose();
-      queries.setQueryData(projectKeys.prediction(prediction.predictionId), null);
-      readTakesAgain(queries, prediction.projectId);
-    },
+    onSuccess: onClose,
   });
   const noun = output === null ? "run" : nounOf(step);
   return (

@@ -17,7 +17,7 @@ export function useReferenceAddress(path: string | null) {
       const answer = (await sign.catch(() => null)) as { signedURL: string } | null;
       return answer === null ? null : `${config.supabaseUrl}/storage/v1${answer.signedURL}`;
     },
-    staleTime: (LIFE_S / 2) * 1000,
+    staleTime: "static", // a change of something else needs no other URL, with which the picture would be loaded again
     refetchInterval: (LIFE_S / 2) * 1000,
     retry: false,
   });

@@ -4,15 +4,13 @@ import { useKeyframe } from "../services.ts";
 
 const CHANGES_SELDOM_MS = 5 * 60_000;
 
-export const MODELS_KEY = ["models"];
-
 export type ModelsOfSteps = Partial<Record<Step, Model[]>>;
 
 /** The models that each step offers. Empty while loading: settings that depend on them are hidden. */
 export function useModels(): ModelsOfSteps {
   const keyframe = useKeyframe();
   const { data } = useQuery({
-    queryKey: MODELS_KEY,
+    queryKey: ["models"],
     queryFn: async ({ signal }): Promise<ModelsOfSteps> => {
       const { steps } = await keyframe.models({ signal });
       return Object.fromEntries(steps.map(({ step, models }) => [step, models.filter(({ available }) => available)]));

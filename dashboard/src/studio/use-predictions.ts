@@ -1,6 +1,7 @@
 import { queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import type { Prediction, ProjectWithPredictions, Step } from "../../../client/index.ts";
-import { projectKeys, steadyPrediction } from "../projects/prediction-cache.ts";
+import { WHILE_RUNNING_MS } from "../projects/project-queries.ts";
+import { isRunning } from "../projects/status-words.ts";
 import { type Services, useKeyframe, useServices } from "../services.ts";
 
 const A_PAGE = 10;
@@ -9,31 +10,34 @@ const A_PAGE = 10;
 export function usePredictions(projectId: string, step: Step, enabled: boolean, withHidden = false) {
   const keyframe = useKeyframe();
   return useInfiniteQuery({
-    queryKey: [...projectKeys.predictions(projectId, step), withHidden],
-    queryFn: async ({ pageParam: cursor, signal }) => {
+    queryKey: ["predictions", projectId, step, withHidden],
+    queryFn: ({ pageParam: cursor, signal }) => {
       const query = { step, limit: A_PAGE, cursor, ...(withHidden ? { hidden: "true" as const } : {}) };
-      const page = await keyframe.listPredictions(projectId, query, { signal });
-      return { ...page, predictions: page.predictions.map(steadyPrediction) };
+      return keyframe.listPredictions(projectId, query, { signal });
     },
     initialPageParam: undefined as string | undefined, // the first page has no cursor
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
     enabled,
-    staleTime: 0, // read at each opening: a state that is written into the list makes all of it look new
+    staleTime: 0, // another tab may have changed it
+    refetchInterval: ({ state }) =>
+      state.data?.pages.some(({ predictions }) => predictions.some(isRunning)) ? WHILE_RUNNING_MS : false,
   });
 }
 
 /** Half the life of a signed URL. */
 const RENEW_MS = 30 * 60_000;
 
+export const predictionKey = (predictionId: string) => ["prediction", predictionId] as const;
+
 /** Any prediction of this user, wherever it is: a frame may be of another project. Null when it is deleted. */
 export const predictionQuery = ({ keyframe, callPlatform }: Services, predictionId: string) =>
   queryOptions({
-    queryKey: projectKeys.prediction(predictionId),
+    queryKey: predictionKey(predictionId),
     queryFn: async ({ signal }): Promise<Prediction | null> => {
       const where = `/rest/v1/predictions?select=projectId:project_id,step&id=eq.${predictionId}`;
       const [found] = (await callPlatform(where, { signal })) as Pick<Prediction, "projectId" | "step">[];
       if (found === undefined) return null;
-      return steadyPrediction(await keyframe.readPrediction({ ...found, predictionId }, { signal }));
+      return await keyframe.readPrediction({ ...found, predictionId }, { signal });
     },
     staleTime: RENEW_MS,
   });
@@ -69,14 +73,14 @@ export function useTake(project: ProjectWithPredictions, step: Step): Take {
   const { projectId, predictions, takes } = project;
   const latest = predictions[step];
   const selectedId = project.selected[step];
-  const selected = usePrediction(project, selectedId) ?? null;
+  const shown = takes[step];
   const isTake = latest !== null && latest.output !== null && !latest.hidden;
   const { data } = usePredictions(projectId, step, selectedId !== null && latest !== null && !isTake);
   if (selectedId === null) {
-    return { prediction: takes[step], isSelected: false, isNone: takes[step] === null, newer: null };
+    return { prediction: shown, isSelected: false, isNone: shown === null, newer: null };
   }
   const earlier = data?.pages.flatMap((page) => page.predictions).find(({ output }) => output !== null);
   const newest = isTake ? latest : (earlier ?? null);
-  const isNewer = newest !== null && selected !== null && newest.createdAt > selected.createdAt;
-  return { prediction: selected, isSelected: true, isNone: false, newer: isNewer ? newest : null };
+  const isNewer = newest !== null && shown !== null && newest.createdAt > shown.createdAt;
+  return { prediction: shown, isSelected: true, isNone: false, newer: isNewer ? newest : null };
 }

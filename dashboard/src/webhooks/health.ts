@@ -1,6 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
 import { useServices } from "../services.ts";
-import { webhookKeys } from "./webhook-queries.ts";
 
 const REFRESH_MS = 15_000;
 
@@ -8,7 +7,7 @@ const REFRESH_MS = 15_000;
 export function useHealth(webhookId: string | null) {
   const { callPlatform } = useServices();
   return useQuery({
-    queryKey: webhookKeys.health(webhookId),
+    queryKey: ["webhook-health", webhookId],
     queryFn: async ({ signal }) => {
       const json = webhookId === null ? {} : { endpoint_id: webhookId };
       return (await callPlatform("/rest/v1/rpc/webhook_health", { json, signal })) as Health; // the function is tested to answer so

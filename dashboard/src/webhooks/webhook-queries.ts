@@ -1,34 +1,15 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback } from "react";
-import type { Delivery, KeyframeClient, Webhook } from "../../../client/index.ts";
-import type { QueryOf } from "../../../shared/contract/operations/index.ts";
+import type { KeyframeClient, Webhook } from "../../../client/index.ts";
+import { forget } from "../app/query-client.ts";
 import { unlessGone } from "../ui/errors.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import type { WebhookSettings } from "./webhook-settings.ts";
-
-/** Which deliveries are listed; without a field, all. */
-export type DeliveryFilter = {
-  status?: Delivery["status"] | undefined;
-  eventType?: QueryOf<"listDeliveries">["eventType"] | undefined;
-};
-
-/** Query keys. Keys with the same beginning are invalidated together. */
-export const webhookKeys = {
-  list: ["webhooks"] as const,
-  one: (webhookId: string) => ["webhook", webhookId] as const,
-  /** Null: all endpoints. */
-  health: (webhookId: string | null) => ["webhook-health", webhookId] as const,
-  everyHealth: ["webhook-health"] as const,
-  deliveries: (webhookId: string, filter: DeliveryFilter) => ["deliveries", webhookId, filter] as const,
-  everyDelivery: (webhookId: string) => ["deliveries", webhookId] as const,
-  watch: (deliveryId: string) => ["watch-delivery", deliveryId] as const,
-};
 
 /** The user's endpoints, newest first. The number is limited, so there are no pages. */
 export function useWebhooks() {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: webhookKeys.list,
+    queryKey: ["webhooks"],
     queryFn: async ({ signal }) => (await keyframe.webhooks.list({ signal })).webhooks,
     refetchInterval: 15_000, // the service may disable one
   });
@@ -39,46 +20,24 @@ export function useWebhook(webhookId: string) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useQuery({
-    queryKey: webhookKeys.one(webhookId),
+    queryKey: ["webhook", webhookId],
     queryFn: ({ signal }) => keyframe.webhooks.read(webhookId, { signal }),
     placeholderData: () =>
-      queries.getQueryData<Webhook[]>(webhookKeys.list)?.find((webhook) => webhook.webhookId === webhookId),
+      queries.getQueryData<Webhook[]>(["webhooks"])?.find((webhook) => webhook.webhookId === webhookId),
     refetchInterval: 15_000, // it may begin to fail, or be disabled
   });
 }
 
 /** The answer holds the secret. */
-export function useCreateWebhook() {
-  const queries = useQueryClient();
-  return useOnce(
-    (keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once),
-    () => {
-      void queries.invalidateQueries({ queryKey: webhookKeys.list });
-      void queries.invalidateQueries({ queryKey: webhookKeys.everyHealth });
-    },
-  );
-}
+export const useCreateWebhook = () =>
+  useOnce((keyframe, settings: WebhookSettings, once) => keyframe.webhooks.create(settings, once));
 
 type Change = Parameters<KeyframeClient["webhooks"]["change"]>[1];
 
 /** Enabling an endpoint makes its waiting deliveries due. */
 export function useChangeWebhook(webhookId: string) {
   const keyframe = useKeyframe();
-  const queries = useQueryClient();
-  const refresh = useRefreshWebhook(webhookId);
-  return useMutation({
-    mutationFn: (change: Change) => keyframe.webhooks.change(webhookId, change),
-    onSuccess: async (changed, change) => {
-      const [one, list] = [webhookKeys.one(webhookId), webhookKeys.list];
-      // A read that began before would restore the old one.
-      await Promise.all([queries.cancelQueries({ queryKey: one }), queries.cancelQueries({ queryKey: list })]);
-      queries.setQueryData<Webhook>(one, changed);
-      queries.setQueryData<Webhook[]>(list, (known) =>
-        known?.map((other) => (other.webhookId === webhookId ? changed : other)),
-      );
-      if (change.enabled !== undefined) refresh();
-    },
-  });
+  return useMutation({ mutationFn: (change: Change) => keyframe.webhooks.change(webhookId, change) });
 }
 
 export function useDeleteWebhook(webhookId: string, onDeleted: () => void) {
@@ -89,20 +48,8 @@ export function useDeleteWebhook(webhookId: string, onDeleted: () => void) {
       await keyframe.webhooks.delete(webhookId).catch(unlessGone);
     },
     onSuccess: () => {
-      queries.setQueryData<Webhook[]>(webhookKeys.list, (list) => list?.filter((one) => one.webhookId !== webhookId));
-      void queries.invalidateQueries({ queryKey: webhookKeys.list });
       onDeleted();
+      forget(queries, webhookId);
     },
   });
-}
-
-/** Invalidates what sending changes: deliveries, health and the endpoint's state. */
-export function useRefreshWebhook(webhookId: string) {
-  const queries = useQueryClient();
-  return useCallback(() => {
-    const { everyDelivery, everyHealth, one, list } = webhookKeys;
-    for (const queryKey of [everyDelivery(webhookId), everyHealth, one(webhookId), list]) {
-      void queries.invalidateQueries({ queryKey });
-    }
-  }, [queries, webhookId]);
 }

@@ -93,7 +93,7 @@ function watchPage(page: Page, origin: string): Watch {
 }
 
 /** What axe finds wrong on a page as it stands, by all its rules or these alone: one line for each element. */
-export async function axeFindings(page: Page, rules: string[] = []): Promise<string[]> {
+async function axeFindings(page: Page, rules: string[] = []): Promise<string[]> {
   // Not as a script of the page: the Content-Security-Policy forbids that, as it should.
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(axe.source);
   return await page.evaluate(async (only) => {
@@ -104,6 +104,49 @@ export async function axeFindings(page: Page, rules: string[] = []): Promise<str
       nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary}`),
     );
   }, rules);
+}
+
+const NARROW = { width: 360, height: 780 };
+
+async function untilNothingFades(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const frame = () => new Promise(requestAnimationFrame);
+    const isFading = () => document.getAnimations().some((one) => one instanceof CSSTransition);
+    do await frame();
+    while (isFading());
+  });
+}
+
+/** Labels of buttons that have no room. Some texts are cut on purpose. */
+const cutLabels = (page: Page): Promise<string[]> =>
+  page.$$eval("button *:not([data-truncate])", (parts) =>
+    parts
+      .filter((part) => part.clientWidth > 0 && part.scrollWidth > part.clientWidth + 1)
+      .map((part) => `cut off on a phone: ${part.textContent}`),
+  );
+
+/**
+ * Of a page as it stands, also inside of another test: axe finds nothing in light and in dark, and 360 px are wide enough, for all labels
+ * too. The page is left in the other colour scheme.
+ */
+export async function expectGoodLooks(page: Page): Promise<void> {
+  const scheme = await page.evaluate(() => (matchMedia("(prefers-color-scheme: dark)").matches ? "light" : "dark"));
+  await untilNothingFades(page);
+  const found = await axeFindings(page);
+  await page.emulateMedia({ colorScheme: scheme });
+  await page.locator(`html[data-mantine-color-scheme=${scheme}]`).waitFor({ state: "attached" });
+  await untilNothingFades(page);
+  found.push(...(await axeFindings(page, ["color-contrast"])).map((finding) => `in ${scheme}, ${finding}`));
+  const size = page.viewportSize() ?? DESK.viewport;
+  await page.setViewportSize(NARROW);
+  // An open menu follows the window in one of the next frames.
+  const fits = (most: number) => document.documentElement.scrollWidth <= most;
+  await page.waitForFunction(fits, NARROW.width, { timeout: 2_000 }).catch(() => undefined);
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  if (width > NARROW.width) found.push(`${width} px wide in a window of ${NARROW.width} px`);
+  found.push(...(await cutLabels(page)));
+  await page.setViewportSize(size);
+  expect(found, page.url()).toEqual([]);
 }
 
 /** Where supabase-js keeps the session of a project at this address. */

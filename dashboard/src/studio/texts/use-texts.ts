@@ -2,8 +2,7 @@ import { useWindowEvent } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { ProjectWithPredictions } from "../../../../client/index.ts";
-import { projectKeys } from "../../projects/prediction-cache.ts";
-import { useChangeProject } from "../../projects/project-queries.ts";
+import { projectKey, useChangeProject } from "../../projects/project-queries.ts";
 import { isChangedElsewhere } from "../../ui/errors.ts";
 import { useDraft } from "../../session/use-draft.ts";
 
@@ -32,7 +31,7 @@ export function useTexts(project: ProjectWithPredictions) {
   const send = async (sent: Draft[]) => {
     const texts = textsOf(sent);
     await change.mutateAsync({ change: texts, unchangedSince: project }).catch(async (error: unknown) => {
-      const fresh = queries.getQueryData<ProjectWithPredictions>(projectKeys.one(projectId));
+      const fresh = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
       if (!isChangedElsewhere(error) || fresh === undefined) throw error;
       // The answer to an earlier try was lost, but its save was made.
       if (sent.every(({ field, text }) => fresh[field] === text)) return change.reset();
@@ -40,7 +39,10 @@ export function useTexts(project: ProjectWithPredictions) {
       await change.mutateAsync({ change: texts, unchangedSince: fresh }); // another field changed
     });
     // What was typed meanwhile is based on what is saved now.
-    write((typed) => typed.map((draft) => ({ ...draft, base: texts[draft.field] ?? draft.base })));
+    const isSaved = ({ field, text }: Draft) => text === texts[field];
+    write((typed) =>
+      typed.flatMap((draft) => (isSaved(draft) ? [] : { ...draft, base: texts[draft.field] ?? draft.base })),
+    );
   };
 
   useWindowEvent("beforeunload", (event) => {

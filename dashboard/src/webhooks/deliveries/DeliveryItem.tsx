@@ -71,7 +71,7 @@ type DeliveryDetailsProps = Pick<DeliveryItemProps, "webhook" | "hasLeft"> & { d
 
 /** The button comes first, so that new attempts do not move it. */
 function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
-  const redeliver = useRedeliver(webhook.webhookId);
+  const redeliver = useRedeliver();
   const { deliveryId, eventId, projectId, projectTitle, predictionId, createdAt, nextAttemptAt, attemptLog, body } =
     delivery;
   const send = () =>

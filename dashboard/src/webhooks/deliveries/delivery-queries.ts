@@ -1,9 +1,12 @@
 import { keepPreviousData, useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import type { Delivery } from "../../../../client/index.ts";
+import type { QueryOf } from "../../../../shared/contract/operations/index.ts";
 import { useKeyframe, useOnce } from "../../services.ts";
-import { type DeliveryFilter, useRefreshWebhook, webhookKeys } from "../webhook-queries.ts";
 import { isSoon } from "./delivery.ts";
+
+/** Which deliveries are listed; without a field, all. */
+export type DeliveryFilter = Pick<QueryOf<"listDeliveries">, "status" | "eventType">;
 
 const A_PAGE = 20;
 /** While the page is open and seen. Per page of the list, because each refresh reads all of them. */
@@ -14,7 +17,7 @@ export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const query = useInfiniteQuery({
-    queryKey: webhookKeys.deliveries(webhookId, filter),
+    queryKey: ["deliveries", webhookId, filter],
     queryFn: ({ pageParam: cursor, signal }) =>
       keyframe.webhooks.deliveries(webhookId, { limit: A_PAGE, ...filter, cursor }, { signal }),
     initialPageParam: undefined as string | undefined, // the first page has no cursor
@@ -26,8 +29,8 @@ export function useDeliveries(webhookId: string, filter: DeliveryFilter) {
   const shown = useRef(data);
   useEffect(() => {
     if (shown.current !== undefined && shown.current !== data) {
-      void queries.invalidateQueries({ queryKey: webhookKeys.everyHealth });
-      void queries.invalidateQueries({ queryKey: webhookKeys.one(webhookId) });
+      void queries.invalidateQueries({ queryKey: ["webhook-health"] });
+      void queries.invalidateQueries({ queryKey: ["webhook", webhookId] });
     }
     shown.current = data;
   }, [data, queries, webhookId]);
@@ -40,8 +43,9 @@ const SOON_EVERY_MS = 1_000;
 /** A delivery as it is now, while `isWatched`; each new attempt refreshes its endpoint. */
 export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
   const keyframe = useKeyframe();
+  const queries = useQueryClient();
   const { data } = useQuery({
-    queryKey: webhookKeys.watch(given.deliveryId),
+    queryKey: ["delivery", given.deliveryId],
     queryFn: ({ signal }) => keyframe.webhooks.readDelivery(given.deliveryId, { signal }),
     initialData: given,
     initialDataUpdatedAt: 0,
@@ -50,33 +54,27 @@ export function useWatchDelivery(given: Delivery, isWatched = true): Delivery {
     refetchInterval: ({ state: { data: delivery = given } }) =>
       isSoon(delivery, Date.now()) && !isGone(delivery) ? SOON_EVERY_MS : FOLLOW_MS,
   });
-  const refresh = useRefreshWebhook(given.webhookId);
   const attempts = useRef(given.attempts);
   useEffect(() => {
     if (data.attempts === attempts.current) return;
     attempts.current = data.attempts;
-    refresh();
-  }, [data.attempts, refresh]);
+    void queries.invalidateQueries();
+  }, [data.attempts, queries]);
   return isWatched ? data : given;
 }
 
 /** After this answer the endpoint is disabled, and its deliveries wait. */
 export const isGone = ({ lastStatusCode }: Delivery): boolean => lastStatusCode === 410;
 
-export function useRedeliver(webhookId: string) {
-  const queries = useQueryClient();
-  return useOnce(async (keyframe, deliveryId: string, once) => {
-    const delivery = await keyframe.webhooks.redeliver(deliveryId, once);
-    queries.setQueryData(webhookKeys.watch(deliveryId), delivery);
-  }, useRefreshWebhook(webhookId));
-}
+export const useRedeliver = () =>
+  useOnce((keyframe, deliveryId: string, once) => keyframe.webhooks.redeliver(deliveryId, once));
 
 /** Returns how many deliveries are sent again. `since`: ISO 8601. */
 export const useRecover = (webhookId: string) =>
   useOnce(async (keyframe, since: string, once) => {
     return (await keyframe.webhooks.recover(webhookId, { since }, once)).recovered;
-  }, useRefreshWebhook(webhookId));
+  });
 
 /** Returns the delivery to watch. */
 export const useSendTest = (webhookId: string) =>
-  useOnce<void, Delivery>((keyframe, _, once) => keyframe.webhooks.test(webhookId, once), useRefreshWebhook(webhookId));
+  useOnce<void, Delivery>((keyframe, _, once) => keyframe.webhooks.test(webhookId, once));

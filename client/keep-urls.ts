@@ -1,0 +1,21 @@
+import type { Output } from "./types.ts";
+
+/** A signed URL that is valid for less than this is replaced. */
+const LEAST_LEFT_MS = 10 * 60_000;
+
+/**
+ * Each read signs URLs anew. An unchanged file gets back the URL that `kept` has, while that is valid: with another, a video would start
+ * over. `data`: what was read; it is changed.
+ */
+export function keepUrls(data: unknown, kept: Map<string, Output>): void {
+  if (typeof data !== "object" || data === null) return;
+  if (!("sha256" in data)) {
+    for (const part of Object.values(data)) keepUrls(part, kept);
+    return;
+  }
+  const output = data as Output; // nothing else that is read has a hash
+  const before = kept.get(output.path);
+  const isGood = before?.sha256 === output.sha256 && Date.parse(before.expiresAt) - Date.now() > LEAST_LEFT_MS;
+  if (isGood) Object.assign(output, before);
+  else kept.set(output.path, { ...output });
+}
