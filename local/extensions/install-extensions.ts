@@ -85,19 +85,9 @@ async function installEach(session: postgres.ReservedSql, useReal: boolean): Pro
 
 async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): Promise<string | undefined> {
   const { schema, preloaded, database } = extensions[name];
-  const [found] = await sql<
-    {
-      available: boolean;
-      version: string | null;
-      created: boolean;
-      schema: boolean;
-      libraries: string;
-      setting: string | null;
-      here: string;
-    }[]
-  >`
+  type Found = Record<"version" | "setting", string | null> & Record<"libraries" | "here", string>;
+  const [found] = await sql<(Found & Record<"created" | "schema", boolean>)[]>`
     select
-      exists (select from pg_available_extensions where name = ${name}) as available,
       (select default_version from pg_available_extensions where name = ${name}) as version,
       exists (select from pg_extension where extname = ${name}) as created,
       to_regnamespace(${schema}) is not null as schema,
@@ -112,7 +102,7 @@ async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): P
     throw new Error(`${name} is installed in the database ${found.here}, and does nothing for it, as ${elsewhere}.`);
   }
   if (found?.created) return undefined;
-  if (!found?.available) return NOT_AVAILABLE;
+  if (!found?.version) return NOT_AVAILABLE;
   if (preloaded && !found.libraries.split(/[\s,"]+/).includes(preloaded)) {
     return "its library is not in shared_preload_libraries";
   }
@@ -125,8 +115,8 @@ async function obstacleToReal(sql: postgres.ReservedSql, name: ExtensionName): P
 }
 
 /** `version` looks like 1.4-1. */
-function isAtLeast(version: string | null, [major, minor]: readonly [number, number]): boolean {
-  const [has = 0, hasMinor = 0] = (version ?? "").split(/\D/).map(Number);
+function isAtLeast(version: string, [major, minor]: readonly [number, number]): boolean {
+  const [has = 0, hasMinor = 0] = version.split(/\D/).map(Number);
   return has > major || (has === major && hasMinor >= minor);
 }
 

@@ -9,12 +9,8 @@ const GRACE_MS = 5_000;
 /** How long the rollback of the batch may take before the process exits. */
 const ROLLBACK_MS = 1_000;
 
-const flag = z.enum(["0", "1"]).default("1");
-const settings = z.object({
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/ }),
-  RUN_PG_NET: flag,
-  RUN_PG_CRON: flag,
-});
+const flag = z.enum(["0", "1"]);
+const settings = z.object({ DATABASE_URL: z.string(), RUN_PG_NET: flag, RUN_PG_CRON: flag });
 
 /** The scheduler: the workers of those extensions that have a stand-in on this database. */
 async function main(): Promise<void> {

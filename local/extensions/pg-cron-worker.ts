@@ -167,7 +167,7 @@ async function recordStart(recorder: postgres.Sql, job: CronJob): Promise<string
     insert into cron.job_run_details (jobid, database, username, command, status, start_time)
     values (${job.jobid}, ${job.database}, ${job.username}, ${job.command}, 'running', clock_timestamp())
     returning runid`;
-  return z.object({ runid: z.string() }).parse(row).runid;
+  return row?.runid ?? "";
 }
 
 type Result = postgres.RowList<postgres.Row[]>;
@@ -182,9 +182,5 @@ function describe(results: Result | Result[]): string {
 }
 
 /** As psql shows an error, which is the extension's form. */
-function failureMessage(error: unknown): string {
-  if (!(error instanceof postgres.PostgresError)) return error instanceof Error ? error.message : String(error);
-  const more = { DETAIL: error.detail, HINT: error.hint, CONTEXT: error.where };
-  const lines = Object.entries(more).flatMap(([name, text]) => (text ? [`${name}:  ${text}`] : []));
-  return [`${error.severity}:  ${error.message}`, ...lines, ""].join("\n");
-}
+const failureMessage = (error: unknown): string =>
+  error instanceof postgres.PostgresError ? `${error.severity}:  ${error.message}\n` : String(error);

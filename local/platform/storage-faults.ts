@@ -1,12 +1,7 @@
-import { z } from "zod";
 import { pause } from "../../shared/platform/pause.ts";
 
-const faultSchema = z.strictObject({
-  /** refuses: answers 503 to everything. slow: everything takes `ms` longer. full: reads uploads and answers 500. */
-  fault: z.enum(["refuses", "slow", "full"]),
-  ms: z.int().min(0).max(60_000).default(0),
-});
-export type StorageFault = z.input<typeof faultSchema>;
+/** refuses: answers 503 to everything. slow: everything takes `ms` longer. full: reads uploads and answers 500. */
+export type StorageFault = { fault: "refuses" | "slow" | "full"; ms?: number };
 
 const refusal = (status: number, error: string, message: string) =>
   Response.json({ statusCode: String(status), error, message }, { status });
@@ -30,16 +25,16 @@ export async function withStorageFault(
     await request.body?.pipeTo(new WritableStream());
     return refusal(500, "InternalError", "We encountered an internal error. Please try again.");
   }
-  if (fault.fault === "slow") await pause(fault.ms);
+  if (fault.fault === "slow") await pause(fault.ms ?? 0);
   return await answer();
 }
 
 /** Signing and listing are POSTs that write nothing. */
 const isReading = (url: string) => /\/object\/(sign|list)\//.test(new URL(url).pathname);
 
-async function readFault(file: string): Promise<z.infer<typeof faultSchema> | undefined> {
+async function readFault(file: string): Promise<StorageFault | undefined> {
   try {
-    return faultSchema.parse(JSON.parse(await Deno.readTextFile(file)));
+    return JSON.parse(await Deno.readTextFile(file));
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return undefined;
     throw error;

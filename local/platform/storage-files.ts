@@ -101,16 +101,8 @@ export function createStorageFiles(root: string): Adapter {
     const former = await find(bucket, key).catch(() => undefined);
     try {
       const { size, etag } = await writeUpload(join(folder, file), body);
-      const entry: Entry = {
-        bucket,
-        key,
-        file,
-        contentType,
-        cacheControl,
-        size,
-        etag,
-        lastModified: new Date().toISOString(),
-      };
+      const lastModified = new Date().toISOString();
+      const entry: Entry = { bucket, key, file, contentType, cacheControl, size, etag, lastModified };
       const draft = join(folder, `${file}.json`);
       await Deno.writeTextFile(draft, JSON.stringify(entry));
       await Deno.rename(draft, join(folder, "entry.json"));
@@ -139,14 +131,10 @@ export function createStorageFiles(root: string): Adapter {
       const range = parseRange(storageRequest.getStore()?.range ?? null, entry.size);
       if (!range) return { metadata: metadataOf(entry), httpStatusCode: 200, body: file.readable };
       await file.seek(range.start, Deno.SeekMode.Start);
-      const length = range.end - range.start + 1;
-      const metadata = {
-        ...metadataOf(entry),
-        contentLength: length,
-        contentRange: `bytes ${range.start}-${range.end}/${entry.size}`,
-        httpStatusCode: 206,
-      };
-      return { metadata, httpStatusCode: 206, body: file.readable.pipeThrough(firstBytes(length)) };
+      const contentLength = range.end - range.start + 1;
+      const contentRange = `bytes ${range.start}-${range.end}/${entry.size}`;
+      const metadata = { ...metadataOf(entry), contentLength, contentRange, httpStatusCode: 206 };
+      return { metadata, httpStatusCode: 206, body: file.readable.pipeThrough(firstBytes(contentLength)) };
     },
     async headObject(bucket, key) {
       return metadataOf(await find(bucket, key));
@@ -157,9 +145,7 @@ export function createStorageFiles(root: string): Adapter {
       const copy = metadataOf(await save(toBucket, toKey, body, entry.contentType, entry.cacheControl));
       return { httpStatusCode: 200, eTag: copy.eTag, lastModified: copy.lastModified };
     },
-    async deleteObject(bucket, key) {
-      await remove(bucket, key);
-    },
+    deleteObject: remove,
     async deleteObjects(bucket, keys) {
       for (const key of keys) await remove(bucket, key);
     },
@@ -167,16 +153,9 @@ export function createStorageFiles(root: string): Adapter {
   };
 }
 
-function metadataOf(entry: Entry) {
-  return {
-    cacheControl: entry.cacheControl,
-    contentLength: entry.size,
-    size: entry.size,
-    mimetype: entry.contentType,
-    lastModified: new Date(entry.lastModified),
-    eTag: entry.etag,
-    httpStatusCode: 200,
-  };
+function metadataOf({ cacheControl, size, contentType: mimetype, lastModified, etag: eTag }: Entry) {
+  const dated = { lastModified: new Date(lastModified), httpStatusCode: 200 };
+  return { cacheControl, contentLength: size, size, mimetype, eTag, ...dated };
 }
 
 function firstBytes(length: number): TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {

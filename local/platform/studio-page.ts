@@ -76,17 +76,10 @@ async function studioFile(path: string): Promise<Response> {
   const type = TYPES[path.split(".").at(-1) ?? ""];
   if (type === undefined || !/^[\w./-]+$/.test(path) || path.includes("..")) return new Response(null, { status: 404 });
   const headers = { "content-type": type, "cache-control": "public, max-age=31536000, immutable" };
-  try {
-    const file = new URL(path, folder);
-    if (path.endsWith(".js")) return new Response(moveToStudio(await Deno.readTextFile(file)), { headers });
-    if (path.endsWith(".css")) {
-      return new Response((await Deno.readTextFile(file)).replaceAll("url(/static/", "url(/studio/static/"), {
-        headers,
-      });
-    }
-    return new Response(await Deno.readFile(file), { headers });
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return new Response(null, { status: 404 });
-    throw error;
-  }
+  const bytes = await Deno.readFile(new URL(path, folder)).catch(() => null);
+  if (bytes === null) return new Response(null, { status: 404 });
+  const text = () => new TextDecoder().decode(bytes);
+  if (path.endsWith(".js")) return new Response(moveToStudio(text()), { headers });
+  const isStyle = path.endsWith(".css");
+  return new Response(isStyle ? text().replaceAll("url(/static/", "url(/studio/static/") : bytes, { headers });
 }

@@ -39,13 +39,9 @@ async function ownerOf(dataDir: string): Promise<ServerUser> {
 }
 
 async function lookUp(name: string): Promise<ServerUser> {
-  const [uid, gid] = await Promise.all([id("-u", name), id("-g", name)]);
-  return uid && gid !== undefined ? { uid, gid } : undefined;
-}
-
-async function id(flag: string, name: string): Promise<number | undefined> {
-  const { success, stdout } = await new Deno.Command("id", { args: [flag, name], stderr: "null" }).output();
-  return success ? Number(new TextDecoder().decode(stdout)) : undefined;
+  const { stdout } = await new Deno.Command("id", { args: [name], stderr: "null" }).output();
+  const [, uid, gid] = /^uid=(\d+)\S* gid=(\d+)/.exec(new TextDecoder().decode(stdout)) ?? [];
+  return uid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) };
 }
 
 /** Used under root only: an ordinary user can enter its own folders. */

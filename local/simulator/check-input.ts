@@ -66,7 +66,7 @@ function complainOf(name: string, { keyword, params, data, message }: ErrorObjec
     case "maximum":
       return { type: "number_lte", description: `Must be less than or equal to ${params.limit}` };
     case "maxItems":
-      return tooMany(Number(params.limit));
+      return tooMany(params.limit);
     default:
       return { type: keyword, description: `${name} ${message}` };
   }
@@ -77,9 +77,10 @@ function wrongType(name: string, expected: string, value: unknown): Complaint {
   return { type: "invalid_type", description: `Invalid type. Expected: ${expected}, given: ${given} (${name})` };
 }
 
-function tooMany(limit: number): Complaint {
-  return { type: "array_max_items", description: `Array must have at most ${limit} items` };
-}
+const tooMany = (limit: unknown): Complaint => ({
+  type: "array_max_items",
+  description: `Array must have at most ${limit} items`,
+});
 
 function checkCount(rule: Rule, input: Input): InvalidField | null {
   if (rule.rule !== "at most") return null;
@@ -109,17 +110,15 @@ function checkRule(rule: Rule, input: Input): InvalidField | null {
       const value = input[rule.other];
       if (input[rule.field] !== rule.value || value === undefined || value === null) return null;
       if (rule.allowed.some((one) => one === value)) return null;
-      return complain(
-        rule.other,
-        `${rule.other} must be ${rule.allowed.join(" or ")} with ${rule.field} ${rule.value}`,
-      );
+      const allowed = rule.allowed.join(" or ");
+      return complain(rule.other, `${rule.other} must be ${allowed} with ${rule.field} ${rule.value}`);
     }
   }
 }
 
-function complain(field: string, description: string): InvalidField {
+const complain = (field: string, description: string): InvalidField => {
   return { type: "dependency", field: `input.${field}`, description };
-}
+};
 
 // Not strict, because of OpenAPI's own keywords (deprecated, x-order); verbose, so that an error has its value.
 const ajv = new Ajv({ strict: false, allErrors: true, verbose: true });

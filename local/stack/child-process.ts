@@ -1,6 +1,6 @@
 import { readLines, spawnWithParent } from "../spawn-with-parent.ts";
 import { within } from "../within.ts";
-import { type Backoff, createBackoff, LogFile } from "./keep-running.ts";
+import { Backoff, LogFile } from "./keep-running.ts";
 
 const STOP_TIMEOUT_MS = 8_000;
 
@@ -16,7 +16,7 @@ export type SupervisedOptions = ChildOptions & {
 export class ChildProcess {
   readonly #options: SupervisedOptions;
   readonly #stopping = new AbortController();
-  readonly #backoff: Backoff = createBackoff();
+  readonly #backoff = new Backoff();
   #process: Deno.ChildProcess | undefined;
   #supervised: Promise<void> | undefined;
 

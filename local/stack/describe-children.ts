@@ -138,9 +138,6 @@ function portOf(setting: Pick<Setting, "functionPorts">, name: FunctionName): nu
 /** The variables a program needs on any machine; no other is passed on. */
 function machineVariables(): Record<string, string> {
   const names = ["PATH", "HOME", "TMPDIR", "DENO_DIR", "LANG", "TZ", "SYSTEMROOT"];
-  const kept = names.flatMap((name) => {
-    const value = Deno.env.get(name);
-    return value === undefined ? [] : [[name, value] as const];
-  });
+  const kept = Object.entries(Deno.env.toObject()).filter(([name]) => names.includes(name));
   return { ...Object.fromEntries(kept), NO_COLOR: "1", DENO_NO_UPDATE_CHECK: "1" };
 }

@@ -6,29 +6,23 @@ const LONGEST_MS = 10_000;
 /** After serving for this long, pauses are short again. */
 const STEADY_MS = 5_000;
 
-export type Backoff = {
-  /** Waits before the next try: 250 ms at first, doubled by each call, at most 10 s. Ends early when aborted. */
-  pause(signal: AbortSignal): Promise<void>;
-  /** To be called when the process serves again. */
-  served(): void;
-};
-
 /** Growing pauses between the restarts of a process that keeps ending. */
-export function createBackoff(): Backoff {
-  let next = FIRST_MS;
-  let servedAt: number | undefined;
-  return {
-    pause: async (signal) => {
-      if (servedAt !== undefined && performance.now() - servedAt >= STEADY_MS) next = FIRST_MS;
-      servedAt = undefined;
-      const ms = next;
-      next = Math.min(next * 2, LONGEST_MS);
-      await pause(ms, signal);
-    },
-    served: () => {
-      servedAt = performance.now();
-    },
-  };
+export class Backoff {
+  #next = FIRST_MS;
+  #servedAt = Number.POSITIVE_INFINITY;
+
+  /** Waits before the next try: 250 ms at first, doubled by each call, at most 10 s. Ends early when aborted. */
+  async pause(signal: AbortSignal): Promise<void> {
+    const ms = performance.now() - this.#servedAt >= STEADY_MS ? FIRST_MS : this.#next;
+    this.#servedAt = Number.POSITIVE_INFINITY;
+    this.#next = Math.min(ms * 2, LONGEST_MS);
+    await pause(ms, signal);
+  }
+
+  /** To be called when the process serves again. */
+  served(): void {
+    this.#servedAt = performance.now();
+  }
 }
 
 const LARGEST_BYTES = 5_000_000;

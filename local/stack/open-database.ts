@@ -3,7 +3,7 @@ import postgres from "postgres";
 import { PostgresError } from "../postgres/postgres-error.ts";
 import { type RunningPostgres, startPostgres } from "../postgres/start-postgres.ts";
 import { oneLine } from "./command-line.ts";
-import { createBackoff, LogFile } from "./keep-running.ts";
+import { Backoff, LogFile } from "./keep-running.ts";
 import type { StackOptions } from "./stack-settings.ts";
 
 type Database = {
@@ -48,7 +48,7 @@ function keepRunning(
   onProblem: (line: string) => void,
 ): () => Promise<void> {
   const stopping = new AbortController();
-  const backoff = createBackoff();
+  const backoff = new Backoff();
   let server = first;
   const kept = (async () => {
     while (true) {
@@ -105,11 +105,8 @@ export async function checkGivenPostgres(url: string): Promise<{ major: number; 
       throw new PostgresError("given_not_superuser", "The role in KEYFRAME_DATABASE_URL has to be a superuser.");
     }
     if (row.major < OLDEST || row.major > NEWEST) {
-      const wanted = `${OLDEST} to ${NEWEST}`;
-      throw new PostgresError(
-        "given_version",
-        `KEYFRAME_DATABASE_URL is a Postgres ${row.major}; it has to be ${wanted}.`,
-      );
+      const message = `KEYFRAME_DATABASE_URL is a Postgres ${row.major}; it has to be ${OLDEST} to ${NEWEST}.`;
+      throw new PostgresError("given_version", message);
     }
     return { major: row.major, isUsed: row.isUsed };
   } catch (error) {

@@ -73,7 +73,10 @@ test("service_role → reads the view and deletes; inserts itself no more than p
 });
 
 test.each(["anon", "authenticated"] as const)("%s may not even use the schema", async (role) => {
-  for (const statement of ["select from vault.secrets", "select vault.update_secret(gen_random_uuid(), 'x')"]) {
+  for (const statement of [
+    ...["select from vault.decrypted_secrets", "select from vault.secrets", "select vault.create_secret('x')"],
+    "select vault.update_secret(gen_random_uuid(), 'x')",
+  ]) {
     await expect(database.as(role).unsafe(statement)).rejects.toMatchObject({ code: "42501" });
   }
 });

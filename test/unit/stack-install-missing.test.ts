@@ -56,8 +56,8 @@ test("everything there, save programs for other machines → silent, npm is not 
   expect(await run()).toEqual({ code: 0, said: "" });
 });
 
-// Nothing installed yet: test/tools/fresh-clone.test.ts.
 test.each([
+  ["nothing installed yet", async () => undefined],
   ["another version installed", () => install({ film: { version: "0.9.0" }, here })],
   ["the program for this machine not installed", () => install({ film })],
   [
