@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { drawImage, imageOf } from "../support/media/images.ts";
+import { drawImage } from "../support/media/images.ts";
+import { pngChunk } from "../support/media/photos.ts";
 import { openUnfinished } from "../support/security/open-unfinished.ts";
 import { claimPort } from "../../local/network.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
@@ -28,6 +29,12 @@ function serveDatabase(call: (name: string, given: unknown) => unknown): string 
   );
   onTestFinished(() => server.shutdown());
   return `http://127.0.0.1:${server.addr.port}`;
+}
+
+/** A picture of 300 kB, most of it a text between its header and its pixels. */
+async function drawLarge(): Promise<Uint8Array<ArrayBuffer>> {
+  const image = await drawImage();
+  return await new Blob([image.subarray(0, 33), pngChunk("teXt", "x".repeat(300_000)), image.subarray(33)]).bytes();
 }
 
 /** Storage that keeps what was uploaded whole, and a file server beside it. */
@@ -171,7 +178,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   });
 
   test("an output → streamed into Storage byte by byte, hashed on its way", async () => {
-    const picture = await imageOf(300_000);
+    const picture = await drawLarge();
     const { stored, copy } = serveFiles(() => new Response(picture));
     expect(await copy()).toEqual({
       refused: null,
@@ -190,7 +197,7 @@ describe.skipIf(hostedDenoMissing !== undefined)("on the hosted platform's Deno"
   ])(
     "an output that %s halfway → output_unreachable or output_not_usable, and nothing is stored",
     async (_how, ends) => {
-      const half = (await drawImage()).subarray(0, 100);
+      const half = (await drawLarge()).subarray(0, 100_000);
       const silent = () => new ReadableStream({ start: (controller) => controller.enqueue(half) });
       const { stored, copy } = serveFiles(() => new Response(ends ? half : silent()));
       expect(await copy()).toEqual({
