@@ -115,8 +115,8 @@ export function isCurrent(known: KnownTag, row: PredictionRow, now: Date): boole
  * With the status, this decides every field of the answer: all others are set with the status, and a final status is never left.
  * Except for hidden, outdated and the cost, which can change at any time.
  */
-const stateOf = ({ id, attempt, queue_position, progress, hidden, outdated, cost }: PredictionRow) =>
-  `${id}.${attempt}.${queue_position ?? ""}.${progress ?? ""}.${hidden ? "h" : ""}${outdated ? "o" : ""}.${costTag(cost)}`;
+const stateOf = ({ id, attempt, queuePosition, progress, hidden, outdated, cost }: PredictionRow) =>
+  `${id}.${attempt}.${queuePosition ?? ""}.${progress ?? ""}.${hidden ? "h" : ""}${outdated ? "o" : ""}.${costTag(cost)}`;
 
 const costTag = (cost: PredictionRow["cost"]) =>
   cost === null ? "" : `${cost.state}.${cost.amountMicros ?? ""}.${cost.atMostMicros ?? ""}`;

@@ -1,33 +1,20 @@
 import { z } from "zod";
-import type { Film } from "../../../../shared/contract/films.ts";
+import { type Film, film } from "../../../../shared/contract/films.ts";
 import type { Handler } from "../call.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { readVersions, versionOf, type Answer, answerHeaders } from "../http/respond.ts";
 import { answerBase } from "../rows/database.ts";
-import { isoTime, outputPaths, toIso } from "../rows/map-prediction.ts";
-import { mapProject, mapSteps, projectRow, stepRows } from "../rows/map-project.ts";
+import { fromRow, position } from "../rows/from-row.ts";
+import { outputPaths } from "../rows/map-prediction.ts";
+import { mapProject, mapSteps, projectFields, stepRows } from "../rows/map-project.ts";
 
-/** From keyframe_private.film_json. `created_at` keeps the format of Postgres, because a cursor needs its microseconds. */
-const filmRow = z.object({
-  id: z.string(),
-  title: z.string(),
-  description: z.string(),
-  project_ids: z.array(z.string()),
-  created_at: z.iso.datetime({ offset: true }),
-  updated_at: isoTime,
-});
-const mapFilm = (row: z.infer<typeof filmRow>): Film => ({
-  filmId: row.id,
-  title: row.title,
-  description: row.description,
-  projectIds: row.project_ids,
-  createdAt: toIso(row.created_at),
-  updatedAt: row.updated_at,
-});
+/** From keyframe_private.film_json. */
+const filmRow = fromRow(film.omit({ filmId: true }).extend(position));
+const mapFilm = ({ id, created_at, ...fields }: z.infer<typeof filmRow>): Film => ({ filmId: id, ...fields });
 
 const filmAnswer = answerBase.extend({ film: filmRow });
 const filmsAnswer = answerBase.extend({ films: z.array(filmRow) });
-const wholeFilmAnswer = filmAnswer.extend({ shots: z.array(projectRow.extend({ predictions: stepRows })) });
+const wholeFilmAnswer = filmAnswer.extend({ shots: z.array(fromRow(projectFields.extend({ predictions: stepRows }))) });
 
 /** The film with its ETag. */
 function versioned(answer: z.infer<typeof filmAnswer>): Answer<Film> {
@@ -51,7 +38,10 @@ export const readFilm: Handler<"readFilm"> = async (call, { database, storage })
   const answer = await database("read_film", { film_id: call.path("filmId") }, call.token, wholeFilmAnswer);
   const takes = answer.shots.flatMap(({ predictions }) => predictions.filter(({ is_take }) => is_take));
   const files = await storage.signGenerated(outputPaths(takes.map(({ prediction }) => prediction)), call);
-  const shots = answer.shots.map((row) => ({ ...mapProject(row), takes: mapSteps(row.predictions, files).takes }));
+  const shots = answer.shots.map(({ predictions, ...row }) => ({
+    ...mapProject(row),
+    takes: mapSteps(predictions, files).takes,
+  }));
   const data = { ...mapFilm(answer.film), shots };
   return { data, headers: { ...answerHeaders(answer), ETag: versionOf(data) } };
 };

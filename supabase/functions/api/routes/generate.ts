@@ -37,15 +37,15 @@ export const startPrediction =
       throw new ApiError(code, message, { budget });
     }
     const started = answered;
-    const { id, project_id } = started.prediction;
+    const { id, projectId: project } = started.prediction;
     // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
     const fallBackToStarted = (error: unknown) => {
       deps.log.warn("start_answered_early", { predictionId: id, reason: describeError(error) });
       return { answer: started, waited: {} };
     };
-    const hasEnded = ({ prediction }: Read) => prediction.completed_at !== null;
+    const hasEnded = ({ prediction }: Read) => prediction.completedAt !== null;
     const { answer, waited } = await hold(started, call, deps, hasEnded).catch(fallBackToStarted);
-    const query = new URLSearchParams({ projectId: project_id, predictionId: id });
+    const query = new URLSearchParams({ projectId: project, predictionId: id });
     const Location = `${step}?${query}`; // relative to the URL of the start, so that it fits any function name
     // The rate limit and key of this request, not of the reads during the wait.
     const headers = { ...answerHeaders(started), ...waited, Location };
@@ -84,7 +84,7 @@ export const readPrediction =
     // The latest prediction can be another one than the caller's copy.
     const isAnother = known !== undefined && !known.state.startsWith(found.prediction.id);
     const isDone = ({ prediction }: Read) =>
-      isAnother || prediction.completed_at !== null || wireStatus(prediction) !== before;
+      isAnother || prediction.completedAt !== null || wireStatus(prediction) !== before;
     const { answer, waited } = await hold(found, call, deps, isDone);
     return answerWith(answer.prediction, { ...answerHeaders(answer), ...waited }, call, deps, known);
   };
@@ -131,8 +131,9 @@ async function hold(
   const seconds = readWait(call.headers.get("prefer"));
   if (seconds === 0) return { answer: first, waited: {} };
   const { token, signal } = call;
-  const { id, project_id, step } = first.prediction;
-  const readAgain = () => deps.database("read_prediction", { project_id, step, prediction_id: id }, token, read);
+  const { id, projectId, step } = first.prediction;
+  const readAgain = () =>
+    deps.database("read_prediction", { project_id: projectId, step, prediction_id: id }, token, read);
   const answer = await holdAnswer(first, { seconds, readAgain, isDone, signal }, deps);
   return { answer, waited: { "Preference-Applied": `wait=${seconds}` } };
 }
@@ -146,7 +147,7 @@ async function answerWith(
   known?: KnownTag,
 ): Promise<Answer<Prediction>> {
   const poll: Record<string, string> =
-    row.completed_at === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};
+    row.completedAt === null ? { "Retry-After": row.step === "video" ? "2" : "1" } : {};
   if (known && isCurrent(known, row, now())) {
     return { data: undefined, headers: { ...headers, ...poll, ETag: known.tag } };
   }

@@ -5,7 +5,8 @@ import { type Answer, answerHeaders, readVersions, versionOf } from "../http/res
 import { answerBase } from "../rows/database.ts";
 import { cutPage, pageArguments } from "../http/cursor.ts";
 import { mapPrediction, outputPaths, predictionRow } from "../rows/map-prediction.ts";
-import { mapProject, mapSteps, projectRow, stepRows } from "../rows/map-project.ts";
+import { fromRow, position } from "../rows/from-row.ts";
+import { mapProject, mapSteps, projectFields, projectRow, stepRows } from "../rows/map-project.ts";
 
 const projectAnswer = answerBase.extend({ project: projectRow });
 /** The project with its ETag. */
@@ -60,8 +61,8 @@ export const deleteProject: Handler<"deleteProject"> = async ({ path, token, hea
 };
 
 const projectsAnswer = answerBase.extend({
-  projects: z.array(projectRow.extend({ predictions: stepRows.optional() })),
-  searched_until: z.object({ created_at: z.iso.datetime({ offset: true }), id: z.string() }).nullish(),
+  projects: z.array(fromRow(projectFields.extend({ predictions: stepRows.optional() }))),
+  searched_until: z.object(position).nullish(),
 });
 const predictionsAnswer = answerBase.extend({ predictions: z.array(predictionRow) });
 
@@ -73,7 +74,10 @@ export const listProjects: Handler<"listProjects"> = async (call, { database, st
   const { rows, nextCursor } = cutPage(answer.projects, query.limit, answer.searched_until);
   const included = rows.flatMap(({ predictions = [] }) => predictions.map(({ prediction }) => prediction));
   const files = await storage.signGenerated(outputPaths(included), call);
-  const listed = rows.map((row) => ({ ...mapProject(row), ...(row.predictions && mapSteps(row.predictions, files)) }));
+  const listed = rows.map(({ predictions, ...row }) => ({
+    ...mapProject(row),
+    ...(predictions && mapSteps(predictions, files)),
+  }));
   return { data: { projects: listed, nextCursor }, headers: answerHeaders(answer) };
 };
 
