@@ -65,7 +65,7 @@ export function parseProgress(logs: string | null | undefined): number | null {
   return percent === undefined ? null : Math.min(1, Number(percent) / 100);
 }
 
-const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "unproven", "ended", "stale", "given_up"]);
+const outcome = z.enum(["recorded", "unchanged", "unknown", "unproven", "ended", "stale", "given_up"]);
 export type RecordOutcome = z.infer<typeof outcome>;
 
 /**
@@ -78,8 +78,6 @@ export type ProviderStateSource = {
   predictionId: string;
   attempt: number;
   run: ProviderPrediction;
-  /** The `webhook-id` of a callback, by which a replay is detected. */
-  callbackId?: string;
   /** When to poll the provider next; null for the database's own interval. */
   pollAfterSeconds?: number | null;
   found?: Found | undefined;
@@ -91,7 +89,6 @@ export async function recordProviderState(call: CallDatabase, source: ProviderSt
     prediction_id: source.predictionId,
     attempt: source.attempt,
     ...providerState(source.run),
-    callback_id: source.callbackId ?? null,
     poll_after_seconds: source.pollAfterSeconds ?? null,
     found_by: source.found?.by ?? null,
     attempt_without_run: source.found?.attemptWithoutRun ?? null,

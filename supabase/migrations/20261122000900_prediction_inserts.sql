@@ -3,24 +3,7 @@
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
 
--- The latest take of a step that is not hidden, or null.
-create function keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
-returns uuid
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  return (
-    select p.id from keyframe.predictions p
-    where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
-    order by p.created_at desc, p.id desc
-    limit 1
-  );
-end
-$$;
-
--- The take that stands for a step of a project: the selected one, otherwise the latest. Null without one.
+-- The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without one.
 create function keyframe_private.shown_take(project uuid, wanted keyframe.generation_step)
 returns uuid
 language plpgsql
@@ -32,7 +15,10 @@ begin
     (select case wanted
        when 'first-frame' then p.selected_first_frame_id when 'last-frame' then p.selected_last_frame_id else p.selected_video_id end
      from keyframe.projects p where p.id = project),
-    keyframe_private.latest_succeeded(project, wanted));
+    (select p.id from keyframe.predictions p
+     where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     order by p.created_at desc, p.id desc
+     limit 1));
 end
 $$;
 
@@ -71,27 +57,7 @@ begin
 end
 $$;
 
--- Raises unless a newly selected prediction is a take of the project and of the step.
-create function keyframe_private.require_take(take uuid, project uuid, wanted keyframe.generation_step)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  candidate keyframe.predictions;
-begin
-  select p.* into candidate from keyframe.predictions p
-  where p.id = take and p.project_id = project and p.step = wanted
-  for key share; -- it is not deleted before this transaction ends
-  if not found then
-    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, take));
-  end if;
-  perform keyframe_private.require_success(candidate);
-end
-$$;
-
--- A newly selected prediction must be a take of the same project. It stays one until it is deleted: success is final.
+-- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
 create function keyframe_private.require_selected_takes()
 returns trigger
 language plpgsql
@@ -99,16 +65,26 @@ volatile
 security definer
 set search_path = ''
 as $$
+declare
+  selected record;
+  take keyframe.predictions;
 begin
-  if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
-    perform keyframe_private.require_take(new.selected_first_frame_id, new.id, 'first-frame');
-  end if;
-  if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
-    perform keyframe_private.require_take(new.selected_last_frame_id, new.id, 'last-frame');
-  end if;
-  if new.selected_video_id is distinct from old.selected_video_id and new.selected_video_id is not null then
-    perform keyframe_private.require_take(new.selected_video_id, new.id, 'video');
-  end if;
+  for selected in
+    select s.* from (values
+      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
+      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
+      ('video', new.selected_video_id, old.selected_video_id)
+    ) s (step, id, before)
+    where s.id is not null and s.id is distinct from s.before
+  loop
+    select p.* into take from keyframe.predictions p
+    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
+    for key share; -- it is not deleted before this transaction ends
+    if not found then
+      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
+    end if;
+    perform keyframe_private.require_success(take);
+  end loop;
   return new;
 end
 $$;

@@ -144,7 +144,7 @@ test.each(HELD)(
       expect(await Promise.all([ids.dead, ids.deadStoring].map(statusOf))).toEqual(["failed", "failed"]);
 
       const { provider_prediction_id: run } = await readRow(db.sql, ids.running);
-      const says = { id: ids.running, run: String(run), status: "succeeded", callback: crypto.randomUUID() };
+      const says = { id: ids.running, run: String(run), status: "succeeded" };
       expect((await bounded((sql) => providerSays(sql, says))).value).toBe("recorded");
       const { lease_token: lease } = await readRow(db.sql, ids.storing);
       expect((await bounded((sql) => complete(sql, ids.storing, String(lease)))).value).toBe(true);
@@ -222,11 +222,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
       async (sql, { ids }) =>
         sql`select keyframe_worker.record_model_refused(${ids.submit}, ${await leaseOf(ids.submit)}, 'It is gone.', 1)`,
     ],
-    [
-      "record_provider_state",
-      lockPrediction,
-      (sql, { ids }) => providerSays(sql, { id: ids.running, run: "another", callback: "held" }),
-    ],
+    ["record_provider_state", lockPrediction, (sql, { ids }) => providerSays(sql, { id: ids.running, run: "another" })],
     [
       "record_run_not_canceled",
       lockSubmits,
@@ -263,7 +259,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
     await clear();
     const owner = await addOwner();
     const { provider_prediction_id: run } = await readRow(db.sql, owner.ids.running);
-    const says = { id: owner.ids.running, run: String(run), progress: 0.7, callback: crypto.randomUUID() };
+    const says = { id: owner.ids.running, run: String(run), progress: 0.7 };
     await db.sql.begin(async (open) => {
       await lockPrediction(open, owner);
       expect((await bounded((sql) => providerSays(sql, says))).value).toBe("unchanged");

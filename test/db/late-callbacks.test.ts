@@ -1,12 +1,20 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, makeDue, providerSays, readRow, runsToCancel } from "../support/database/calls.ts";
+import {
+  claim,
+  makeDue,
+  providerSays,
+  readRow,
+  runsToCancel,
+  type Saying,
+  submitsOf,
+} from "../support/database/calls.ts";
 import { useWorld, seedPrediction } from "../support/database/predictions.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
 afterEach(async () => {
-  await db.sql`truncate keyframe_private.provider_submits, keyframe_private.provider_callbacks`;
+  await db.sql`truncate keyframe_private.provider_submits`;
 });
 
 const newRun = () => `run-${crypto.randomUUID()}`;
@@ -14,9 +22,7 @@ const newRun = () => `run-${crypto.randomUUID()}`;
 test("a callback that comes before the submit's answer moves the prediction on, and the answer then changes nothing", async () => {
   const { id } = await seedPrediction(db.sql, world, { status: "queued" });
   const run = newRun();
-  expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2, callback: "early" })).toBe(
-    "recorded",
-  );
+  expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2 })).toBe("recorded");
   expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("unchanged");
   expect(await readRow(db.sql, id)).toMatchObject({
     status: "processing",
@@ -36,20 +42,16 @@ test("less progress than known, or none → unchanged; more → recorded", async
   expect((await readRow(db.sql, id)).progress).toBe(0.75);
 });
 
-test("the same callback twice → recorded once, then duplicate", async () => {
+test("the same callback again, 10 times at once and once it has failed → recorded once, then nothing changes", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-  const saying = { id, run: run ?? "", status: "processing", progress: 0.3, callback: "twice" };
-  expect(await providerSays(db.sql, saying)).toBe("recorded");
-  expect(await providerSays(db.sql, saying)).toBe("duplicate");
-  expect(await providerSays(db.sql, { ...saying, status: "failed" })).toBe("duplicate");
-  expect((await readRow(db.sql, id)).status).toBe("processing");
-});
-
-test("the same callback 10 times at once → recorded once, duplicate nine times", async () => {
-  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-  const saying = { id, run: run ?? "", status: "succeeded", callback: "ten-times" };
-  const answers = await Promise.all(Array.from({ length: 10 }, () => providerSays(db.sql, saying)));
-  expect(answers.sort()).toEqual([...Array<string>(9).fill("duplicate"), "recorded"]);
+  const says = (more: Partial<Saying> = {}) => providerSays(db.sql, { id, run: run ?? "", progress: 0.3, ...more });
+  const answers = await Promise.all(Array.from({ length: 10 }, () => says()));
+  expect(answers.sort()).toEqual(["recorded", ...Array<string>(9).fill("unchanged")]);
+  const failed = { status: "failed", metrics: { predict_time: 1 } };
+  expect(await says(failed)).toBe("recorded");
+  const before = [await readRow(db.sql, id), await submitsOf(db.sql, id)];
+  for (const more of [failed, {}]) expect(await says(more)).toBe("ended");
+  expect([await readRow(db.sql, id), await submitsOf(db.sql, id)]).toEqual(before);
 });
 
 describe("a callback that says nothing new", () => {
@@ -65,32 +67,21 @@ describe("a callback that says nothing new", () => {
   ] as const;
   test.each(SAID)("%s, then %j → unchanged: it writes nothing, and waits for no lock", async (status, said) => {
     const { id, run } = await seedPrediction(db.sql, world, { status, columns: { progress: 0.5 } });
-    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
-    const { promise: isHeld, resolve: holds } = Promise.withResolvers<void>();
-    const holder = db.sql.begin(async (sql) => {
-      await sql`select from keyframe.predictions where id = ${id} for update`;
-      holds();
-      await held;
+    await db.sql.begin(async (holder) => {
+      await holder`select from keyframe.predictions where id = ${id} for update`;
+      await db.sql.begin(async (sql) => {
+        expect(await providerSays(sql, { id, run: run ?? "", ...said })).toBe("unchanged");
+        const [row] = await sql`select pg_current_xact_id_if_assigned() is not null as written`;
+        expect(row?.written).toBe(false);
+      });
     });
-    await isHeld;
-    const [answer, written] = await db.sql.begin(async (sql) => {
-      await sql`set local statement_timeout = '20s'`;
-      const answer = await providerSays(sql, { id, run: run ?? "", ...said, callback: "nothing-new" });
-      const [row] = await sql<{ written: boolean }[]>`select pg_current_xact_id_if_assigned() is not null as written`;
-      return [answer, row?.written];
-    });
-    letGo();
-    await holder;
-    expect([answer, written]).toEqual(["unchanged", false]);
   });
 });
 
 describe("a callback about another attempt", () => {
   test("an earlier one, while nothing is followed → its run is adopted, and the later submit's run is stale and cancelled", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "queued", columns: { attempt: 2 } });
-    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-of-1", status: "starting", callback: "of-1" })).toBe(
-      "recorded",
-    );
+    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-of-1", status: "starting" })).toBe("recorded");
     expect((await readRow(db.sql, id)).provider_prediction_id).toBe("run-of-1");
     expect(await providerSays(db.sql, { id, attempt: 2, run: "run-of-2", status: "starting" })).toBe("stale");
     expect(await runsToCancel(db.sql)).toEqual(["run-of-2"]);
@@ -98,7 +89,7 @@ describe("a callback about another attempt", () => {
 
   test("an earlier one, while another run is followed → stale, its run is cancelled, the prediction goes on", async () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { attempt: 2 } });
-    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-old", callback: "old" })).toBe("stale");
+    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-old" })).toBe("stale");
     expect(await runsToCancel(db.sql)).toEqual(["run-old"]);
     expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: run });
   });
@@ -114,13 +105,10 @@ describe("a callback about another attempt", () => {
 
   test.each([0, 2, -1])("attempt %i, which never was → unknown, and nothing is kept of it", async (attempt) => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-    expect(await providerSays(db.sql, { id, attempt, run: "run-never", callback: `never-${attempt}` })).toBe("unknown");
+    expect(await providerSays(db.sql, { id, attempt, run: "run-never" })).toBe("unknown");
     // Nor is what its own run is known to do.
     expect(await providerSays(db.sql, { id, attempt, run: run ?? "", status: "starting" })).toBe("unknown");
-    const [kept] = await db.sql`
-      select (select count(*) from keyframe_private.provider_callbacks)::int as callbacks,
-        (select count(*) from keyframe_private.provider_submits where provider_prediction_id = 'run-never')::int as runs`;
-    expect(kept).toEqual({ callbacks: 0, runs: 0 });
+    expect((await submitsOf(db.sql, id)).map(({ provider_prediction_id }) => provider_prediction_id)).toEqual([run]);
   });
 });
 
@@ -136,7 +124,7 @@ describe("a run that failed because it could not read the images", () => {
   const seedFailed = async () => {
     const seeded = await seedPrediction(db.sql, world, { status: "processing", columns: { progress: 0.5 } });
     const saying = { id: seeded.id, run: seeded.run ?? "" };
-    expect(await providerSays(db.sql, { ...saying, ...unreachable, callback: newRun() })).toBe("recorded");
+    expect(await providerSays(db.sql, { ...saying, ...unreachable })).toBe("recorded");
     return saying;
   };
   const submitAgain = async (id: string) => {
@@ -161,7 +149,7 @@ describe("a run that failed because it could not read the images", () => {
     const before = await readRow(db.sql, saying.id);
     const late = ["starting", "processing", "failed", "succeeded"];
     for (const status of late) {
-      expect(await providerSays(db.sql, { ...saying, status, callback: newRun() })).toBe("given_up");
+      expect(await providerSays(db.sql, { ...saying, status })).toBe("given_up");
     }
     expect(await providerSays(db.sql, { ...saying, ...unreachable, foundBy: "name" })).toBe("given_up");
     expect(await readRow(db.sql, saying.id)).toEqual(before);
@@ -170,7 +158,7 @@ describe("a run that failed because it could not read the images", () => {
     await submitAgain(saying.id);
     const run = newRun();
     expect(await providerSays(db.sql, { id: saying.id, attempt: 2, run, status: "starting" })).toBe("recorded");
-    expect(await providerSays(db.sql, { ...saying, ...unreachable, callback: newRun() })).toBe("stale");
+    expect(await providerSays(db.sql, { ...saying, ...unreachable })).toBe("stale");
     // Its status in the API was processing, and does not go back.
     expect(await readRow(db.sql, saying.id)).toMatchObject({ status: "processing", provider_prediction_id: run });
   });
@@ -178,7 +166,7 @@ describe("a run that failed because it could not read the images", () => {
   test("before the answer to its submit is recorded → that answer changes nothing", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "queued" });
     const run = newRun();
-    expect(await providerSays(db.sql, { id, run, ...unreachable, callback: newRun() })).toBe("recorded");
+    expect(await providerSays(db.sql, { id, run, ...unreachable })).toBe("recorded");
     expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("given_up");
     expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "input_unreachable" });
   });
@@ -258,7 +246,7 @@ describe("after the end", () => {
     const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
     await db.sql`select keyframe_private.mark_canceled(${id})`;
     expect(await runsToCancel(db.sql)).toEqual([run]);
-    expect(await providerSays(db.sql, { id, run: run ?? "", status: "canceled", callback: "over" })).toBe("ended");
+    expect(await providerSays(db.sql, { id, run: run ?? "", status: "canceled" })).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual([]);
   });
 
@@ -321,7 +309,6 @@ describe("asking the provider to cancel a run", () => {
         run: "run-a",
         status: "failed",
         metrics: { predict_time: 9 },
-        callback: newRun(),
       });
       const [submit] =
         await db.sql`select outcome, metrics from keyframe_private.provider_submits where provider_prediction_id = 'run-a'`;

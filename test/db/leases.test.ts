@@ -51,7 +51,7 @@ test.each([
 
 test("a callback moves the prediction on under a poller → the poller comes too late", async () => {
   const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing" });
-  await providerSays(db.sql, { id, run: run ?? "", status: "succeeded", callback: "under-the-poller" });
+  await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
   expect(await pollLater(db.sql, id, lease)).toBe(false);
   expect(await retryLater(db.sql, id, lease)).toBe("too_late");
   expect((await readRow(db.sql, id)).status).toBe("storing");

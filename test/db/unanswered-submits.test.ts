@@ -68,7 +68,7 @@ test("the second submit is refused for good, the first had no answer → the fir
 test("an earlier submit calls back while the second is under way → followed; what the second may have made is searched for", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
-  expect(await providerSays(db.sql, { id, run: "run-1", attempt: 1, callback: "first" })).toBe("recorded");
+  expect(await providerSays(db.sql, { id, run: "run-1", attempt: 1 })).toBe("recorded");
   await makeSearchesDue(db.sql);
   const [search] = (await claim(db.sql)).filter(({ task }) => task === "search");
   expect(search).toMatchObject({ id, attempt: 2 });
@@ -113,7 +113,7 @@ test.for(["failed", "canceled"] as const)(
 test("a lost submit whose run calls back after all → its run is known, and to be cancelled", async () => {
   const { id } = await seedGivenUp("canceled");
   await prune();
-  expect(await providerSays(db.sql, { id, run: "run-late", callback: "late" })).toBe("ended");
+  expect(await providerSays(db.sql, { id, run: "run-late" })).toBe("ended");
   expect(await submitsOf(db.sql, id)).toMatchObject([
     { provider_prediction_id: "run-late", outcome: null, ended_at: null, cancel_due_at: expect.any(Date) },
   ]);

@@ -26,8 +26,7 @@ export function createCallbackHandler(
       throw new ApiError("invalid_request", "The query needs prediction=<uuid> and attempt=<number>.");
     const { prediction: predictionId, attempt } = target.data;
     const run = parseRun(body);
-    const callbackId = request.headers.get("webhook-id") ?? ""; // present, because the signature covers it
-    const outcome = await record(call, { predictionId, attempt, run, callbackId });
+    const outcome = await record(call, { predictionId, attempt, run });
     log.info("callback", { predictionId, attempt, status: run.status, outcome });
     if (outcome === "unknown") throw new ApiError("not_found", "There is no such prediction.");
     return Response.json(succeeded({ outcome }));

@@ -27,7 +27,6 @@ export type Saying = {
   outputUrl?: string | null;
   progress?: number | null;
   error?: string | null;
-  callback?: string | null;
   foundBy?: "name" | "text" | null;
   failure?: "input_unreachable" | "interrupted" | "content_rejected";
   stage?: "input" | "output" | null;
@@ -45,7 +44,6 @@ export async function providerSays(sql: AnySql, saying: Saying): Promise<string>
     outputUrl,
     progress,
     error,
-    callback,
     foundBy,
     failure,
     stage,
@@ -57,8 +55,7 @@ export async function providerSays(sql: AnySql, saying: Saying): Promise<string>
     select keyframe_worker.record_provider_state(
       prediction_id => ${id}, attempt => ${attempt}, provider_prediction_id => ${run}, provider_status => ${status},
       output_url => ${output ?? null}, progress => ${progress ?? null}, error_message => ${error ?? null},
-      callback_id => ${callback ?? null}, found_by => ${foundBy ?? null}, failure => ${failure ?? null},
-      stage => ${stage ?? null}, metrics => ${metrics ? sql.json(metrics) : null},
+      found_by => ${foundBy ?? null}, failure => ${failure ?? null}, stage => ${stage ?? null}, metrics => ${metrics ? sql.json(metrics) : null},
       attempt_without_run => ${attemptWithoutRun ?? null}) as answer`;
   return row?.answer ?? "no answer";
 }
