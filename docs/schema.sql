@@ -307,7 +307,7 @@ grant insert (project_id, step, input, model) on keyframe.predictions to authent
 CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
-CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN (COALESCE(new.input ->> 'firstFramePredictionId'::text, new.input ->> 'firstFrameImagePath'::text, new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
+CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.write_prediction_images();
 CREATE TRIGGER _350_add_first_submit AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.add_first_submit();
 CREATE TRIGGER _380_settle_by_file AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.settle_by_file();
 CREATE TRIGGER _380_settle_deleted AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL) EXECUTE FUNCTION keyframe_private.settle_by_file();
@@ -3758,7 +3758,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project uuid, wanted keyframe.generation_step)
+CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
  RETURNS uuid
  LANGUAGE plpgsql
  STABLE
@@ -3766,11 +3766,11 @@ CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project uuid, wanted keyf
 AS $function$
 begin
   return coalesce(
-    (select case wanted
-       when 'first-frame' then p.selected_first_frame_id when 'last-frame' then p.selected_last_frame_id else p.selected_video_id end
-     from keyframe.projects p where p.id = project),
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
     (select p.id from keyframe.predictions p
-     where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
      order by p.created_at desc, p.id desc
      limit 1));
 end
@@ -3783,8 +3783,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.shown_takes(project uuid)
  SET search_path TO ''
 AS $function$
 begin
-  return array_remove(
-    array(select keyframe_private.shown_take(project, step) from unnest(enum_range(null::keyframe.generation_step)) step), null);
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
 end
 $function$;
 
@@ -4083,7 +4084,8 @@ begin
     perform keyframe_private.require_frame(frame, project.owner_id);
   elsif not input ? id_field then
     loop
-      frame := keyframe_private.shown_take(project.id, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step);
+      select keyframe_private.shown_take(p, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step)
+      into frame from keyframe.projects p where p.id = project.id;
       exit when frame is null;
       perform from keyframe.predictions p where p.id = frame for key share;
       exit when found; -- otherwise it has just been deleted, and another one stands for its step
@@ -4215,10 +4217,8 @@ begin
   select m.* into chosen from keyframe.models m
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
-  if not found and named is not null then
+  if not found then
     perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
-  elsif not found then
-    raise exception 'step_defaults has no enabled model for step %.', wanted;
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -4808,23 +4808,18 @@ CREATE OR REPLACE FUNCTION keyframe_private.try_mark_failed(prediction keyframe.
  SET search_path TO ''
  SET lock_timeout TO '100ms'
 AS $function$
-declare
-  locked bigint[];
 begin
   if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
-  locked := array(
-    select s.id from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update skip locked);
-  if exists (
-    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null and s.id <> all (locked)
-  ) then
-    return false;
-  end if;
+  perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
   return keyframe_private.mark_failed(prediction.id, code, sentence, true);
-exception when others then
-  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
-  return false;
+exception
+  when lock_not_available then
+    return false;
+  when others then
+    raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+    return false;
 end
 $function$;
 
@@ -5555,7 +5550,7 @@ AS $function$
 begin
   return (
     with steps as (
-      select latest.prediction, keyframe_private.shown_take(project.id, wanted.step) as take_id
+      select latest.prediction, keyframe_private.shown_take(project, wanted.step) as take_id
       from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
       cross join lateral (
         select p as prediction from keyframe.predictions p

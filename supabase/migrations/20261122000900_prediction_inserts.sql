@@ -4,7 +4,7 @@
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
 
 -- The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without one.
-create function keyframe_private.shown_take(project uuid, wanted keyframe.generation_step)
+create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid
 language plpgsql
 stable
@@ -12,11 +12,11 @@ set search_path = ''
 as $$
 begin
   return coalesce(
-    (select case wanted
-       when 'first-frame' then p.selected_first_frame_id when 'last-frame' then p.selected_last_frame_id else p.selected_video_id end
-     from keyframe.projects p where p.id = project),
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
     (select p.id from keyframe.predictions p
-     where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
      order by p.created_at desc, p.id desc
      limit 1));
 end
@@ -30,8 +30,9 @@ stable
 set search_path = ''
 as $$
 begin
-  return array_remove(
-    array(select keyframe_private.shown_take(project, step) from unnest(enum_range(null::keyframe.generation_step)) step), null);
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
 end
 $$;
 
@@ -358,7 +359,8 @@ begin
     perform keyframe_private.require_frame(frame, project.owner_id);
   elsif not input ? id_field then
     loop
-      frame := keyframe_private.shown_take(project.id, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step);
+      select keyframe_private.shown_take(p, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step)
+      into frame from keyframe.projects p where p.id = project.id;
       exit when frame is null;
       perform from keyframe.predictions p where p.id = frame for key share;
       exit when found; -- otherwise it has just been deleted, and another one stands for its step
@@ -496,10 +498,8 @@ begin
   select m.* into chosen from keyframe.models m
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
-  if not found and named is not null then
+  if not found then
     perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
-  elsif not found then
-    raise exception 'step_defaults has no enabled model for step %.', wanted;
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,

@@ -14,7 +14,7 @@ as $$
 begin
   return (
     with steps as (
-      select latest.prediction, keyframe_private.shown_take(project.id, wanted.step) as take_id
+      select latest.prediction, keyframe_private.shown_take(project, wanted.step) as take_id
       from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
       cross join lateral (
         select p as prediction from keyframe.predictions p

@@ -121,31 +121,6 @@ test("act_as → takes the user's tokens, and their errors are the user's", asyn
   await db.sql`delete from keyframe_private.rate_buckets where owner_id = ${anna}`;
 });
 
-test("a prediction → says whether a server started it; the owner cannot say so", async () => {
-  const [project] = await db.as({ role: "authenticated", sub: anna }, (sql) => {
-    return sql<
-      { id: string }[]
-    >`insert into keyframe.projects (title, text_prompt) values ('Harbour', 'Dawn') returning id`;
-  });
-  const args = { project_id: project?.id, step: "first-frame" };
-  const start = (sql: postgres.TransactionSql) =>
-    sql`select keyframe.start_prediction(${args.project_id ?? ""}, 'first-frame')`;
-  await db.as(
-    { role: "service_role" },
-    (sql) => sql`select keyframe_worker.act_as(${anna}, 'start_prediction', ${sql.json(args)})`,
-  );
-  await db.as({ role: "authenticated", sub: anna }, start);
-  const rows = await db.sql`
-    select started_by_server from keyframe.predictions where project_id = ${args.project_id ?? ""} order by created_at`;
-  expect(rows.map((row) => row.started_by_server)).toEqual([true, false]);
-  const forged = db.as(
-    { role: "authenticated", sub: anna },
-    (sql) =>
-      sql`insert into keyframe.predictions (project_id, step, started_by_server) values (${args.project_id ?? ""}, 'first-frame', true)`,
-  );
-  expect((await refusalOf(forged)).sqlstate).toBe("42501");
-});
-
 test("assign_upload → nobody's image becomes the user's; another user's, or one that is not there, is refused", async () => {
   const upload = async (owner: string | null) => {
     const name = `${crypto.randomUUID()}.png`;

@@ -31,15 +31,6 @@ const addModel = (model: string, enabled = true) => db.sql`
   insert into keyframe.models (step, model, label, vendor, enabled, controls)
   values ('first-frame', ${model}, 'Test', 'Test', ${enabled}, '{"prompt": {"field": "prompt"}}')`;
 
-test("one update → switches that step alone, for the next start; again is no error", async () => {
-  await use("video", "google/veo-3.1");
-  await use("video", "google/veo-3.1");
-  expect(await defaults()).toEqual({ ...SHIPPED, video: "google/veo-3.1" });
-  await use("first-frame", "bytedance/seedream-4");
-  const { prediction } = await start(db, await addWorld(db));
-  expect(prediction.model).toBe("bytedance/seedream-4");
-});
-
 describe("a step without a default that a start can use", () => {
   const LEAVING: Record<string, [string, string, RegExp]> = {
     "its default taken away": [

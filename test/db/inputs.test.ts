@@ -90,19 +90,6 @@ describe("the stored input is complete", () => {
     expect((await start(db, world, { input: both })).prediction.input.referenceImagePaths).toEqual([one, two]);
     expect(await codeOf(start(db, world, { input: { ...both, referenceImagePath: two } }))).toBe("invalid_request");
   });
-
-  test("an image is used by two predictions, and one is deleted → it stays; with the second it goes", async () => {
-    const path = await addReference(db, world.owner);
-    const queued = () =>
-      db.sql`select from keyframe_private.file_removals where name = ${path.slice("projects/".length)}`;
-    const both = await Promise.all(
-      [0, 1].map(() => seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [path] } })),
-    );
-    await db.sql`delete from keyframe.predictions where id = ${both[0]?.id ?? ""}`;
-    expect(await queued()).toHaveLength(0);
-    await db.sql`delete from keyframe.predictions where id = ${both[1]?.id ?? ""}`;
-    expect(await queued()).toHaveLength(1);
-  });
 });
 
 describe("choices that depend on each other", () => {
@@ -292,17 +279,6 @@ describe("the model of a start", () => {
     for (const model of ["test/video", "google/nano-banana", "nobody/nothing"]) {
       expect([model, await codeOf(start(db, world, { step: "video", model }))]).toEqual([model, "unsupported_input"]);
     }
-  });
-
-  test("through the Data API → resolved in the same way", async () => {
-    await addModel("test/video", { durationSeconds: { field: "duration", values: [5, 10], default: 5 } });
-    const [row] = await db.as(
-      { role: "authenticated", sub: world.owner },
-      (sql) => sql`
-        insert into keyframe.predictions (project_id, step, model, input)
-        values (${world.project}, 'video', 'test/video', '{"durationSeconds": 10}') returning input, model`,
-    );
-    expect(row).toMatchObject({ model: "test/video", input: { durationSeconds: 10, aspectRatio: "16:9" } });
   });
 });
 

@@ -259,16 +259,6 @@ describe("after the end", () => {
 });
 
 describe("a prediction that ends before its run does", () => {
-  test("given up because one worker after the other died over it → the run is cancelled", async () => {
-    const columns = { failures: 7, retry_reason: "lease_ran_out" };
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns });
-    await db.sql`select keyframe_private.sweep()`;
-    // Not handed out to be polled, but to be cancelled at the provider.
-    expect((await claim(db.sql, 100)).filter((task) => task.id === id)).toMatchObject([{ task: "cancel" }]);
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
-    expect(await runsToCancel(db.sql)).toEqual([run]);
-  });
-
   test.each([
     ["failed", "provider_failed"],
     ["canceled", "provider_canceled"],

@@ -160,15 +160,6 @@ describe("a hidden take", () => {
     const after = { before_created_at: row?.at, before_id: ids[0], max_rows: 1 };
     expect(await list({ only_takes: true, ...after })).toEqual([ids[1]]);
   });
-
-  test("through the Data API → no user writes `hidden`", async () => {
-    const id = await take();
-    const patch = db.as(
-      { role: "authenticated", sub: world.owner },
-      (sql) => sql`update keyframe.predictions set hidden = true where id = ${id}`,
-    );
-    expect((await refusalOf(patch)).sqlstate).toBe("42501");
-  });
 });
 
 describe("`outdated`", () => {

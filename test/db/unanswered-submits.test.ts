@@ -16,30 +16,32 @@ const RECENTLY = new Date(Date.now() - 60_000);
 const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
   seedPrediction(db.sql, world, { columns, unanswered });
 
+const sweep = async () => void (await db.sql`select keyframe_private.sweep()`);
 const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
 
-test("past its deadline with a submit unanswered → searched for", async () => {
-  const { id } = await seedUnanswered({ deadline_at: new Date(0), lease_token: null });
-  await db.sql`select keyframe_private.fail_overdue()`;
-  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
-});
-
-test("its workers died too often over a submit → searched for", async () => {
-  const { id } = await seedUnanswered({ failures: 7 });
-  expect(await claim(db.sql)).toEqual([]);
-  await db.sql`select keyframe_private.sweep()`;
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
-  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
-});
-
-test.for([
-  [false, "searched for"],
-  [true, "no search"],
-] as const)("failures used up, the last submit answered: %s → %s", async ([answered]) => {
-  const { id, lease } = await seedUnanswered({ failures: 7 });
-  expect(await retryLater(db.sql, id, lease, { answered })).toBe("failed");
-  expect(await isUnanswered(id)).toBe(!answered);
-  expect(await claim(db.sql)).toHaveLength(answered ? 0 : 1);
+test.each<
+  [how: string, isSearched: boolean, columns: Row, end: (id: string, lease: string | null) => Promise<unknown>]
+>([
+  ["past its deadline", true, { deadline_at: new Date(0), lease_token: null }, sweep],
+  ["its workers died too often", true, { failures: 7 }, sweep],
+  [
+    "its failures are used up",
+    true,
+    { failures: 7 },
+    (id, lease) => retryLater(db.sql, id, lease, { answered: false }),
+  ],
+  [
+    "its failures are used up, and the last was an answer",
+    false,
+    { failures: 7 },
+    (id, lease) => retryLater(db.sql, id, lease),
+  ],
+])("%s → failed, and a submit without an answer is searched for: %s", async (_how, isSearched, columns, end) => {
+  const { id, lease } = await seedUnanswered(columns);
+  await end(id, lease);
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
+  expect(await isUnanswered(id)).toBe(isSearched);
+  expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
 });
 
 test("refused by the provider, which is an answer → no search, also when it was cancelled meanwhile", async () => {
