@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 import { start } from "../support/database/user.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { whileOpen } from "../support/database/waiting.ts";
 
 // What an administrator does in Studio: each statement is a transaction of its own.
 
@@ -82,16 +82,12 @@ describe("a step without a default that a start can use", () => {
 
   test("chosen while another administrator disables it → one of the two is refused", async () => {
     await addModel("test/one");
-    const chosen = await db.sql.begin(async (sql) => {
-      await sql`update keyframe.models set enabled = false where model = 'test/one'`;
-      const outcome = use("first-frame", "test/one").then(
-        () => "chosen",
-        (error) => error.constraint_name,
-      );
-      await Promise.race([outcome, untilSomebodyWaits(db.sql)]);
-      return { outcome };
-    });
-    expect(await chosen.outcome).toBe("default_is_enabled");
+    const refusal = await whileOpen(
+      db.sql,
+      (sql) => sql`update keyframe.models set enabled = false where model = 'test/one'`,
+      () => refusalOf(use("first-frame", "test/one")),
+    );
+    expect(refusal.constraint).toBe("default_is_enabled");
   });
 });
 

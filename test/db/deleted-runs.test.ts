@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, makeSearchesDue, providerSays, readRow, runsToCancel, submitsOf } from "../support/database/calls.ts";
 import { useWorld, type Row, seedPrediction } from "../support/database/predictions.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { whileOpen } from "../support/database/waiting.ts";
 
 // No paid run without a row, also when the prediction goes while a submit of it has no answer.
 const db = useDatabase();
@@ -123,26 +123,23 @@ describe("what the provider says of a deleted prediction with a submit unanswere
 
   test("the answer is being recorded as the deletion comes → the deletion waits, and has the run cancelled", async () => {
     const { id } = await seedUnanswered();
-    let deletion: PromiseLike<unknown> = Promise.resolve();
-    await db.sql.begin(async (sql) => {
-      await providerSays(sql, { id, run: "run-b", status: "starting" });
-      deletion = db.sql`delete from keyframe.projects where id = ${world.project}`.execute();
-      await untilSomebodyWaits(db.sql);
-    });
-    await deletion;
+    await whileOpen(
+      db.sql,
+      (sql) => providerSays(sql, { id, run: "run-b", status: "starting" }),
+      () => db.sql`delete from keyframe.projects where id = ${world.project}`,
+    );
     expect(await runsToCancel(db.sql)).toEqual(["run-b"]);
     expect(await submitsOf(db.sql, id)).toMatchObject([{ search_due_at: null }]);
   });
 
   test("the deletion is under way as the answer comes → the answer waits, and has the run cancelled", async () => {
     const { id } = await seedUnanswered();
-    let answer: Promise<string> = Promise.resolve("");
-    await db.sql.begin(async (sql) => {
-      await sql`delete from keyframe.projects where id = ${world.project}`;
-      answer = says(id, { status: "starting" });
-      await untilSomebodyWaits(db.sql);
-    });
-    expect(await answer).toBe("ended");
+    const answer = await whileOpen(
+      db.sql,
+      (sql) => sql`delete from keyframe.projects where id = ${world.project}`,
+      () => says(id, { status: "starting" }),
+    );
+    expect(answer).toBe("ended");
     expect(await runsToCancel(db.sql)).toEqual(["run-a"]);
   });
 });

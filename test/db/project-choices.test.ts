@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import { addProject, addWorld, useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
 import { addReference, start } from "../support/database/user.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { whileOpen } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
 // What a project keeps: the selected takes and a reference image.
@@ -100,13 +100,12 @@ describe("a selected frame", () => {
 
   test("deleted while somebody selects it → the selection waits and finds none", async () => {
     const id = await frame();
-    const selecting = await db.sql.begin(async (deletion) => {
-      await deletion`delete from keyframe.predictions where id = ${id}`;
-      const waiting = codeOf(change({ selected_first_frame_id: id }));
-      await untilSomebodyWaits(db.sql);
-      return { waiting };
-    });
-    expect(await selecting.waiting).toBe("not_found");
+    const code = await whileOpen(
+      db.sql,
+      (sql) => sql`delete from keyframe.predictions where id = ${id}`,
+      () => codeOf(change({ selected_first_frame_id: id })),
+    );
+    expect(code).toBe("not_found");
   });
 });
 
