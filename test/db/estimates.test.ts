@@ -89,11 +89,3 @@ test("an estimate → leaves nothing but a token of read, and no kick", async ()
       (select array_agg(route_class) from keyframe_private.rate_buckets where owner_id = ${world.owner}) as tokens`;
   expect(left).toEqual({ predictions: 0, images: 0, keys: 0, kicks: 0, tokens: ["read"] });
 });
-
-test("without a user → refused", async () => {
-  const nobody = db.as(
-    { role: "authenticated" },
-    (sql) => sql`select keyframe.estimate_prediction(${world.project}, 'video')`,
-  );
-  expect(await codeOf(nobody)).toBe("unauthorized");
-});

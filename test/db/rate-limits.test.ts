@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import { useWorld } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addServiceScene, makeRequest, REQUESTS, WEBHOOK_REQUESTS } from "../support/database/requests.ts";
-import { create, start } from "../support/database/user.ts";
+import { create } from "../support/database/user.ts";
 
 // How a bucket fills and empties. What each request of the API takes and is told: test/api.
 
@@ -30,25 +30,6 @@ function expectAbout(seconds: number, most: number): void {
 /** As if so much time had gone by. */
 const pass = (interval: string) =>
   db.sql`update keyframe_private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
-
-test("a start with an empty bucket → rate_limited with policy, limit and the seconds to wait as hint, and no row", async () => {
-  for (const remaining of [2, 1, 0]) {
-    expect((await start(db, world)).rate).toMatchObject({
-      policy: "generate",
-      limit: 3,
-      remaining,
-      window_seconds: 3000,
-    });
-  }
-  for (const _ of ["refused", "refused again: a refusal takes no token"]) {
-    const { sqlstate, message, hint } = await refusalOf(start(db, world));
-    expect([sqlstate, message]).toEqual(["KEYFR", "rate_limited"]);
-    const { wait_seconds, ...rest } = JSON.parse(hint ?? "");
-    expect(rest).toEqual({ policy: "generate", limit: 3, window_seconds: 3000 });
-    expectAbout(wait_seconds, 1000);
-  }
-  expect((await db.sql`select from keyframe.predictions where owner_id = ${world.owner}`).count).toBe(3);
-});
 
 test("time passes → tokens come back at per_second, never more than the capacity", async () => {
   for (let i = 0; i < 3; i++) await upload();
