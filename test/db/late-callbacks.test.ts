@@ -14,7 +14,7 @@ import { type Status, useWorld, seedPrediction } from "../support/database/predi
 const db = useDatabase();
 const world = useWorld(db);
 afterEach(async () => {
-  await db.sql`truncate keyframe_private.provider_submits`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`;
 });
 
 const newRun = () => `run-${crypto.randomUUID()}`;
