@@ -6,8 +6,6 @@ import { addWorld, seedPrediction, type World } from "../support/database/predic
 import { start } from "../support/database/user.ts";
 import { whileOpen } from "../support/database/waiting.ts";
 
-// The line as its owner meets it: test/e2e/waiting-line.
-
 const db = useDatabase();
 afterEach(async () => {
   await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
