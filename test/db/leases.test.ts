@@ -106,14 +106,6 @@ describe("putting a task off", () => {
 describe("the search for a run whose submit was never answered", () => {
   const submit = async (id: string) => (await claim(db.sql, 100)).find((task) => task.id === id);
 
-  test("after an answered refusal → nothing to search for", async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-    const first = await submit(id);
-    await retryLater(db.sql, id, first?.lease_token ?? null, { answered: true });
-    await makeDue(db.sql, id);
-    expect(await submit(id)).toMatchObject({ attempt: 2, search_since: null });
-  });
-
   test("after a lost answer → since the first submit without an answer, however many follow", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
     const first = await submit(id);
@@ -133,13 +125,6 @@ describe("the search for a run whose submit was never answered", () => {
     const unanswered = inMinutes(5);
     const { id } = await seedPrediction(db.sql, world, { columns: { lease_token: null }, unanswered });
     expect(new Date(String((await submit(id))?.search_since))).toEqual(unanswered);
-  });
-
-  test("after a worker died in the middle of a submit → since that submit", async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-    await submit(id);
-    await makeDue(db.sql, id);
-    expect(await submit(id)).toMatchObject({ attempt: 2, search_attempt: 1, retry_reason: "lease_ran_out" });
   });
 });
 
