@@ -80,7 +80,7 @@ grant update (title, text_prompt, description, reference_image_path, aspect_rati
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_creations();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_changes();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
-CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_project();
+CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _250_change_film BEFORE UPDATE OF film_id ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS DISTINCT FROM old.film_id AND NOT new.film_position IS DISTINCT FROM old.film_position) EXECUTE FUNCTION keyframe_private.enter_film();
 CREATE TRIGGER _250_enter_film BEFORE INSERT ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS NOT NULL AND new.film_position IS NULL) EXECUTE FUNCTION keyframe_private.enter_film();
 CREATE TRIGGER _300_require_selected_takes BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id, selected_video_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_takes();
@@ -307,7 +307,7 @@ grant insert (project_id, step, input, model) on keyframe.predictions to authent
 CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
-CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW WHEN (COALESCE(new.input ->> 'firstFramePredictionId'::text, new.input ->> 'firstFrameImagePath'::text, new.input #>> '{referenceImagePaths,0}'::text[]) IS NOT NULL) EXECUTE FUNCTION keyframe_private.write_prediction_images();
+CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.write_prediction_images();
 CREATE TRIGGER _350_add_first_submit AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.add_first_submit();
 CREATE TRIGGER _380_settle_by_file AFTER UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL AND new.completed_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.settle_by_file();
 CREATE TRIGGER _380_settle_deleted AFTER DELETE ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NULL) EXECUTE FUNCTION keyframe_private.settle_by_file();
@@ -1625,7 +1625,7 @@ $function$;
 comment on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) is 'Releases a lease and schedules the next poll. False: too late.';
 grant execute on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, callback_id text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text, metrics jsonb DEFAULT NULL::jsonb, attempt_without_run integer DEFAULT NULL::integer)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text, metrics jsonb DEFAULT NULL::jsonb, attempt_without_run integer DEFAULT NULL::integer)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1637,14 +1637,10 @@ declare
   run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
   run_outcome constant text := case when provider_status = 'failed' and failure = 'content_rejected' then 'rejected' else provider_status end;
   row_now keyframe.predictions;
-  follows_run boolean;
   known keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
-    return case
-      when exists (select from keyframe_private.provider_callbacks c where c.callback_id = record_provider_state.callback_id) then 'duplicate'
-      else 'unchanged'
-    end;
+    return 'unchanged';
   end if;
   -- More progress waits for nobody: the next callback or poll says it again.
   if provider_status = 'processing' and exists (
@@ -1665,9 +1661,7 @@ begin
   if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
-  follows_run := coalesce(row_now.provider_prediction_id = run, false);
-  -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
-  -- one would be treated as a duplicate.
+  -- The signature of a callback does not cover its URL, which may name another prediction.
   select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
   if known.prediction_id <> row_now.id then
     return 'unknown';
@@ -1682,12 +1676,6 @@ begin
   -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
   if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
     return 'unproven';
-  end if;
-  if callback_id is not null then
-    insert into keyframe_private.provider_callbacks (callback_id) values (record_provider_state.callback_id) on conflict do nothing;
-    if not found then
-      return 'duplicate';
-    end if;
   end if;
   if known.id is null then
     known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
@@ -1704,7 +1692,7 @@ begin
   if run_is_over then
     perform keyframe_private.end_submit(known.id, run_outcome, metrics);
   end if;
-  if row_now.completed_at is not null or (not follows_run and row_now.provider_prediction_id is not null) then
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run then -- it has ended, or follows another
     update keyframe_private.provider_submits s set cancel_due_at = now()
     where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
@@ -1714,8 +1702,8 @@ begin
     then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text,jsonb,integer) is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
-grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,text,double precision,text,text,text,jsonb,integer) to service_role;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer) is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
  RETURNS text
@@ -2235,15 +2223,6 @@ create table keyframe_private.exhausted_budgets (
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 CREATE TRIGGER _700_emit_exhausted AFTER INSERT ON keyframe_private.exhausted_budgets FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_budget_exhausted();
-
-create table keyframe_private.provider_callbacks (
-  callback_id text not null,
-  received_at timestamp with time zone not null default now(),
-  constraint provider_callbacks_pkey PRIMARY KEY (callback_id)
-);
-comment on table keyframe_private.provider_callbacks is 'The webhook-id of each callback that was not obviously unchanged, kept for a day: a replay changes nothing.';
-CREATE INDEX provider_callbacks_received_at_idx ON keyframe_private.provider_callbacks USING btree (received_at);
-alter table keyframe_private.provider_callbacks enable row level security;
 
 create table keyframe_private.kicks (
   id bigint not null generated always as identity,
@@ -2787,13 +2766,7 @@ begin
       )::text
     );
   end if;
-  return jsonb_build_object(
-    'policy', bucket.route_class,
-    'limit', bucket.capacity,
-    'remaining', floor(bucket.tokens),
-    'reset_seconds', ceil((bucket.capacity - bucket.tokens) / bucket.per_second),
-    'window_seconds', ceil(bucket.capacity / bucket.per_second)
-  );
+  return keyframe_private.rate_state(take_token.route_class);
 end
 $function$;
 grant execute on function keyframe_private.take_token(text) to authenticated;
@@ -2806,22 +2779,18 @@ CREATE OR REPLACE FUNCTION keyframe_private.rate_state(route_class text)
 AS $function$
 declare
   caller uuid := auth.uid();
-  rate keyframe_private.rate_limits;
-  tokens double precision;
 begin
-  select l.* into rate from keyframe_private.rate_limits l where l.route_class = rate_state.route_class and caller is not null;
-  if not found then
-    return null;
-  end if;
-  select b.tokens into tokens from keyframe_private.rate_buckets b where b.owner_id = caller and b.route_class = rate_state.route_class;
-  tokens := coalesce(tokens, rate.capacity);
-  return jsonb_build_object(
-    'policy', rate.route_class,
-    'limit', rate.capacity,
-    'remaining', floor(tokens),
-    'reset_seconds', ceil((rate.capacity - tokens) / rate.per_second),
-    'window_seconds', ceil(rate.capacity / rate.per_second)
-  );
+  return (
+    select jsonb_build_object(
+      'policy', l.route_class,
+      'limit', l.capacity,
+      'remaining', floor(coalesce(b.tokens, l.capacity)),
+      'reset_seconds', ceil((l.capacity - coalesce(b.tokens, l.capacity)) / l.per_second),
+      'window_seconds', ceil(l.capacity / l.per_second)
+    )
+    from keyframe_private.rate_limits l
+    left join keyframe_private.rate_buckets b on b.owner_id = caller and b.route_class = l.route_class
+    where l.route_class = rate_state.route_class and caller is not null);
 end
 $function$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;
@@ -2925,11 +2894,10 @@ CREATE OR REPLACE FUNCTION keyframe_private.stamp_project()
 AS $function$
 begin
   old.film_position := new.film_position; -- the order of a film is the film's
-  if old is not distinct from new then
-    return new;
+  if old is distinct from new then
+    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
+    new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
-  -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
-  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end
 $function$;
@@ -3369,51 +3337,41 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.price_mistakes(price keyframe_private.model_prices)
- RETURNS text
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  if not exists (select from keyframe.models m where m.model = price.model) then
-    return format('model: there is no model %s. Insert it into keyframe.models first.', price.model);
-  elsif not keyframe_private.has_shape(price.applies_to, 'an object') then
-    return 'applies_to must be an object.';
-  end if;
-  return (
-    select string_agg(mistake, ' ' order by mistake collate "C") from (
-      select 'metric must be run, image, output_second, input_megapixel, output_megapixel or hardware_second.'
-      where price.metric not in ('run', 'image', 'output_second', 'input_megapixel', 'output_megapixel', 'hardware_second')
-      union all
-      select case
-        when not exists (
-          select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
-          where m.model = price.model and m.controls ? a.key
-        ) then format('applies_to.%s is no control of %s with values.', a.key, price.model)
-        when not exists (
-          select from keyframe.models m where m.model = price.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
-        ) then format('applies_to.%s: %s does not take %s.', a.key, price.model, a.value)
-      end
-      from jsonb_each(price.applies_to) a
-      union all
-      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
-      from keyframe_private.model_prices o
-      where o.model = price.model and o.metric = price.metric and o.id <> price.id and o.applies_to <> price.applies_to
-        and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(price.applies_to))
-        and o.applies_to || price.applies_to = price.applies_to || o.applies_to
-    ) found (mistake));
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.require_well_formed_price()
  RETURNS trigger
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  mistakes text := keyframe_private.price_mistakes(new);
+  mistakes text;
 begin
+  if not exists (select from keyframe.models m where m.model = new.model) then
+    mistakes := format('model: there is no model %s. Insert it into keyframe.models first.', new.model);
+  elsif not keyframe_private.has_shape(new.applies_to, 'an object') then
+    mistakes := 'applies_to must be an object.';
+  else
+    select string_agg(mistake, ' ' order by mistake collate "C") into mistakes from (
+      select 'metric must be run, image, output_second, input_megapixel, output_megapixel or hardware_second.'
+      where new.metric not in ('run', 'image', 'output_second', 'input_megapixel', 'output_megapixel', 'hardware_second')
+      union all
+      select case
+        when not exists (
+          select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
+          where m.model = new.model and m.controls ? a.key
+        ) then format('applies_to.%s is no control of %s with values.', a.key, new.model)
+        when not exists (
+          select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
+        ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)
+      end
+      from jsonb_each(new.applies_to) a
+      union all
+      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
+      from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = new.metric and o.id <> new.id and o.applies_to <> new.applies_to
+        and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(new.applies_to))
+        and o.applies_to || new.applies_to = new.applies_to || o.applies_to
+    ) found (mistake);
+  end if;
   if mistakes is not null then
     raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed', hint = 'docs/costs.md has the metrics.';
   end if;
@@ -3507,14 +3465,7 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (
-    select from keyframe.predictions p
-    where p.owner_id = old.owner_id and p.project_id = old.id
-      and p.admitted_at is not null and p.is_active
-  ) or exists (
-    select from keyframe.predictions p
-    where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
-  ) then
+  if exists (select from keyframe.predictions p where p.project_id = old.id and p.is_active) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
@@ -3666,11 +3617,9 @@ begin
   return (
     select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
     from keyframe_private.images_of(input) i
-    cross join lateral (
-      select u.width::numeric * u.height from keyframe_private.upload_size(i.path) u where i.path is not null
-      union all
-      select (select p.output_width::numeric * p.output_height from keyframe.predictions p where p.id = i.source_prediction_id) where i.path is null
-    ) s (pixels));
+    left join keyframe.predictions p on p.id = i.source_prediction_id
+    cross join lateral keyframe_private.upload_size(i.path) u
+    cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end
 $function$;
 
@@ -3809,23 +3758,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
- RETURNS uuid
- LANGUAGE plpgsql
- STABLE
- SET search_path TO ''
-AS $function$
-begin
-  return (
-    select p.id from keyframe.predictions p
-    where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
-    order by p.created_at desc, p.id desc
-    limit 1
-  );
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project uuid, wanted keyframe.generation_step)
+CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
  RETURNS uuid
  LANGUAGE plpgsql
  STABLE
@@ -3833,10 +3766,13 @@ CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project uuid, wanted keyf
 AS $function$
 begin
   return coalesce(
-    (select case wanted
-       when 'first-frame' then p.selected_first_frame_id when 'last-frame' then p.selected_last_frame_id else p.selected_video_id end
-     from keyframe.projects p where p.id = project),
-    keyframe_private.latest_succeeded(project, wanted));
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
+    (select p.id from keyframe.predictions p
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     order by p.created_at desc, p.id desc
+     limit 1));
 end
 $function$;
 
@@ -3847,8 +3783,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.shown_takes(project uuid)
  SET search_path TO ''
 AS $function$
 begin
-  return array_remove(
-    array(select keyframe_private.shown_take(project, step) from unnest(enum_range(null::keyframe.generation_step)) step), null);
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
 end
 $function$;
 
@@ -3873,40 +3810,32 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.require_take(take uuid, project uuid, wanted keyframe.generation_step)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-declare
-  candidate keyframe.predictions;
-begin
-  select p.* into candidate from keyframe.predictions p
-  where p.id = take and p.project_id = project and p.step = wanted
-  for key share; -- it is not deleted before this transaction ends
-  if not found then
-    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, take));
-  end if;
-  perform keyframe_private.require_success(candidate);
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.require_selected_takes()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  selected record;
+  take keyframe.predictions;
 begin
-  if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
-    perform keyframe_private.require_take(new.selected_first_frame_id, new.id, 'first-frame');
-  end if;
-  if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
-    perform keyframe_private.require_take(new.selected_last_frame_id, new.id, 'last-frame');
-  end if;
-  if new.selected_video_id is distinct from old.selected_video_id and new.selected_video_id is not null then
-    perform keyframe_private.require_take(new.selected_video_id, new.id, 'video');
-  end if;
+  for selected in
+    select s.* from (values
+      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
+      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
+      ('video', new.selected_video_id, old.selected_video_id)
+    ) s (step, id, before)
+    where s.id is not null and s.id is distinct from s.before
+  loop
+    select p.* into take from keyframe.predictions p
+    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
+    for key share; -- it is not deleted before this transaction ends
+    if not found then
+      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
+    end if;
+    perform keyframe_private.require_success(take);
+  end loop;
   return new;
 end
 $function$;
@@ -4155,7 +4084,8 @@ begin
     perform keyframe_private.require_frame(frame, project.owner_id);
   elsif not input ? id_field then
     loop
-      frame := keyframe_private.shown_take(project.id, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step);
+      select keyframe_private.shown_take(p, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step)
+      into frame from keyframe.projects p where p.id = project.id;
       exit when frame is null;
       perform from keyframe.predictions p where p.id = frame for key share;
       exit when found; -- otherwise it has just been deleted, and another one stands for its step
@@ -4287,10 +4217,8 @@ begin
   select m.* into chosen from keyframe.models m
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
-  if not found and named is not null then
+  if not found then
     perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
-  elsif not found then
-    raise exception 'step_defaults has no enabled model for step %.', wanted;
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
@@ -4609,16 +4537,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.note_exhausted(owner uuid, most_micr
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  budget record;
 begin
-  insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-  select e.whose, e.period, e.resets_at, e.limit_micros
-  from (
-    select case b.scope when 'owner' then owner else keyframe_private.everybody() end as whose, b.*
-    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros) e
-  where not exists (
-    select from keyframe_private.exhausted_budgets x where x.owner_id = e.whose and x.period = e.period and x.resets_at = e.resets_at)
-    and pg_try_advisory_xact_lock(hashtextextended(concat('keyframe exhausted ', e.whose, e.period, e.resets_at), 0))
-  on conflict do nothing;
+  for budget in
+    select b.*, case b.scope when 'owner' then owner else keyframe_private.everybody() end as owner_id
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
+  loop
+    if keyframe_private.take_lock(format('exhausted budget until %s of a %s', budget.resets_at, budget.period), budget.owner_id, waits => false) then
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
+      on conflict do nothing;
+    end if;
+  end loop;
 end
 $function$;
 
@@ -4877,23 +4808,18 @@ CREATE OR REPLACE FUNCTION keyframe_private.try_mark_failed(prediction keyframe.
  SET search_path TO ''
  SET lock_timeout TO '100ms'
 AS $function$
-declare
-  locked bigint[];
 begin
   if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
-  locked := array(
-    select s.id from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update skip locked);
-  if exists (
-    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null and s.id <> all (locked)
-  ) then
-    return false;
-  end if;
+  perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
   return keyframe_private.mark_failed(prediction.id, code, sentence, true);
-exception when others then
-  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
-  return false;
+exception
+  when lock_not_available then
+    return false;
+  when others then
+    raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+    return false;
 end
 $function$;
 
@@ -5475,12 +5401,6 @@ AS $function$
 declare
   tasks jsonb[];
 begin
-  -- Usually none is due: this check costs a tenth of an update that finds nothing.
-  if ((
-    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
-    order by s.cancel_due_at limit 1) <= at) is not true then
-    return;
-  end if;
   with due as (
     select s.id from keyframe_private.provider_submits s
     where s.cancel_due_at <= at
@@ -5630,7 +5550,7 @@ AS $function$
 begin
   return (
     with steps as (
-      select latest.prediction, take.id as take_id
+      select latest.prediction, keyframe_private.shown_take(project, wanted.step) as take_id
       from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
       cross join lateral (
         select p as prediction from keyframe.predictions p
@@ -5638,15 +5558,6 @@ begin
         order by p.created_at desc, p.id desc
         limit 1
       ) latest
-      cross join lateral (
-        select coalesce(
-          case wanted.step
-            when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-            else project.selected_video_id end,
-          case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
-            else keyframe_private.latest_succeeded(project.id, wanted.step) end
-        ) as id
-      ) take
     ), takes as (
       select array_remove(array_agg(s.take_id), null) as ids from steps s
     )
@@ -6617,8 +6528,6 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune(max_rows integer DEFAULT 5000)
  SET search_path TO ''
 AS $function$
 begin
-  delete from keyframe_private.provider_callbacks c where c.callback_id = any (array(
-    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows for update skip locked));
   delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
     select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows for update skip locked));
   -- No run takes longer than a day.

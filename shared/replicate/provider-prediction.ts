@@ -65,7 +65,7 @@ export function parseProgress(logs: string | null | undefined): number | null {
   return percent === undefined ? null : Math.min(1, Number(percent) / 100);
 }
 
-const outcome = z.enum(["recorded", "unchanged", "duplicate", "unknown", "unproven", "ended", "stale", "given_up"]);
+const outcome = z.enum(["recorded", "unchanged", "unknown", "unproven", "ended", "stale", "given_up"]);
 export type RecordOutcome = z.infer<typeof outcome>;
 
 /**
@@ -74,11 +74,10 @@ export type RecordOutcome = z.infer<typeof outcome>;
  */
 export type Found = { found_by: "name" | "text"; attempt_without_run: number | null };
 
-/** `callback_id`: the `webhook-id` of a callback, by which a replay is detected. `poll_after_seconds`: null for the database's own. */
+/** `poll_after_seconds`: when to poll the provider next; null for the database's own interval. */
 export type ProviderStateSource = Partial<Found> & {
   prediction_id: string;
   attempt: number;
-  callback_id?: string;
   poll_after_seconds?: number | null;
 };
 

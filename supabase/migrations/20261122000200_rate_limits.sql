@@ -87,13 +87,7 @@ begin
       )::text
     );
   end if;
-  return jsonb_build_object(
-    'policy', bucket.route_class,
-    'limit', bucket.capacity,
-    'remaining', floor(bucket.tokens),
-    'reset_seconds', ceil((bucket.capacity - bucket.tokens) / bucket.per_second),
-    'window_seconds', ceil(bucket.capacity / bucket.per_second)
-  );
+  return keyframe_private.rate_state(take_token.route_class);
 end
 $$;
 grant execute on function keyframe_private.take_token(text) to authenticated;
@@ -110,22 +104,18 @@ set search_path = ''
 as $$
 declare
   caller uuid := auth.uid();
-  rate keyframe_private.rate_limits;
-  tokens double precision;
 begin
-  select l.* into rate from keyframe_private.rate_limits l where l.route_class = rate_state.route_class and caller is not null;
-  if not found then
-    return null;
-  end if;
-  select b.tokens into tokens from keyframe_private.rate_buckets b where b.owner_id = caller and b.route_class = rate_state.route_class;
-  tokens := coalesce(tokens, rate.capacity);
-  return jsonb_build_object(
-    'policy', rate.route_class,
-    'limit', rate.capacity,
-    'remaining', floor(tokens),
-    'reset_seconds', ceil((rate.capacity - tokens) / rate.per_second),
-    'window_seconds', ceil(rate.capacity / rate.per_second)
-  );
+  return (
+    select jsonb_build_object(
+      'policy', l.route_class,
+      'limit', l.capacity,
+      'remaining', floor(coalesce(b.tokens, l.capacity)),
+      'reset_seconds', ceil((l.capacity - coalesce(b.tokens, l.capacity)) / l.per_second),
+      'window_seconds', ceil(l.capacity / l.per_second)
+    )
+    from keyframe_private.rate_limits l
+    left join keyframe_private.rate_buckets b on b.owner_id = caller and b.route_class = l.route_class
+    where l.route_class = rate_state.route_class and caller is not null);
 end
 $$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;

@@ -111,13 +111,12 @@ set search_path = ''
 as $$
 begin
   old.film_position := new.film_position; -- the order of a film is the film's
-  if old is not distinct from new then
-    return new;
+  if old is distinct from new then
+    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
+    new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
-  -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
-  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   return new;
 end
 $$;
 create trigger _200_stamp before update on keyframe.projects
-  for each row when (old is distinct from new) execute function keyframe_private.stamp_project();
+  for each row execute function keyframe_private.stamp_project();

@@ -29,44 +29,7 @@ comment on column keyframe_private.model_prices.source is 'The address of the pa
 comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
 alter table keyframe_private.model_prices enable row level security;
 
--- The mistakes in a price, each a sentence with its path; null when there is none.
-create function keyframe_private.price_mistakes(price keyframe_private.model_prices)
-returns text
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  if not exists (select from keyframe.models m where m.model = price.model) then
-    return format('model: there is no model %s. Insert it into keyframe.models first.', price.model);
-  elsif not keyframe_private.has_shape(price.applies_to, 'an object') then
-    return 'applies_to must be an object.';
-  end if;
-  return (
-    select string_agg(mistake, ' ' order by mistake collate "C") from (
-      select 'metric must be run, image, output_second, input_megapixel, output_megapixel or hardware_second.'
-      where price.metric not in ('run', 'image', 'output_second', 'input_megapixel', 'output_megapixel', 'hardware_second')
-      union all
-      select case
-        when not exists (
-          select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
-          where m.model = price.model and m.controls ? a.key
-        ) then format('applies_to.%s is no control of %s with values.', a.key, price.model)
-        when not exists (
-          select from keyframe.models m where m.model = price.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
-        ) then format('applies_to.%s: %s does not take %s.', a.key, price.model, a.value)
-      end
-      from jsonb_each(price.applies_to) a
-      union all
-      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
-      from keyframe_private.model_prices o
-      where o.model = price.model and o.metric = price.metric and o.id <> price.id and o.applies_to <> price.applies_to
-        and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(price.applies_to))
-        and o.applies_to || price.applies_to = price.applies_to || o.applies_to
-    ) found (mistake));
-end
-$$;
-
+-- Refuses a price that no run would have, with its mistakes, each a sentence with its path.
 create function keyframe_private.require_well_formed_price()
 returns trigger
 language plpgsql
@@ -74,8 +37,35 @@ volatile
 set search_path = ''
 as $$
 declare
-  mistakes text := keyframe_private.price_mistakes(new);
+  mistakes text;
 begin
+  if not exists (select from keyframe.models m where m.model = new.model) then
+    mistakes := format('model: there is no model %s. Insert it into keyframe.models first.', new.model);
+  elsif not keyframe_private.has_shape(new.applies_to, 'an object') then
+    mistakes := 'applies_to must be an object.';
+  else
+    select string_agg(mistake, ' ' order by mistake collate "C") into mistakes from (
+      select 'metric must be run, image, output_second, input_megapixel, output_megapixel or hardware_second.'
+      where new.metric not in ('run', 'image', 'output_second', 'input_megapixel', 'output_megapixel', 'hardware_second')
+      union all
+      select case
+        when not exists (
+          select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
+          where m.model = new.model and m.controls ? a.key
+        ) then format('applies_to.%s is no control of %s with values.', a.key, new.model)
+        when not exists (
+          select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
+        ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)
+      end
+      from jsonb_each(new.applies_to) a
+      union all
+      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
+      from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = new.metric and o.id <> new.id and o.applies_to <> new.applies_to
+        and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(new.applies_to))
+        and o.applies_to || new.applies_to = new.applies_to || o.applies_to
+    ) found (mistake);
+  end if;
   if mistakes is not null then
     raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed', hint = 'docs/costs.md has the metrics.';
   end if;

@@ -221,14 +221,7 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (
-    select from keyframe.predictions p
-    where p.owner_id = old.owner_id and p.project_id = old.id
-      and p.admitted_at is not null and p.is_active
-  ) or exists (
-    select from keyframe.predictions p
-    where p.owner_id = old.owner_id and p.project_id = old.id and p.admitted_at is null and p.status = 'queued'
-  ) then
+  if exists (select from keyframe.predictions p where p.project_id = old.id and p.is_active) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'

@@ -42,11 +42,9 @@ begin
   return (
     select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
     from keyframe_private.images_of(input) i
-    cross join lateral (
-      select u.width::numeric * u.height from keyframe_private.upload_size(i.path) u where i.path is not null
-      union all
-      select (select p.output_width::numeric * p.output_height from keyframe.predictions p where p.id = i.source_prediction_id) where i.path is null
-    ) s (pixels));
+    left join keyframe.predictions p on p.id = i.source_prediction_id
+    cross join lateral keyframe_private.upload_size(i.path) u
+    cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end
 $$;
 

@@ -3,25 +3,8 @@
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
 
--- The latest take of a step that is not hidden, or null.
-create function keyframe_private.latest_succeeded(project uuid, wanted keyframe.generation_step)
-returns uuid
-language plpgsql
-stable
-set search_path = ''
-as $$
-begin
-  return (
-    select p.id from keyframe.predictions p
-    where p.project_id = project and p.step = wanted and p.status = 'succeeded' and not p.hidden
-    order by p.created_at desc, p.id desc
-    limit 1
-  );
-end
-$$;
-
--- The take that stands for a step of a project: the selected one, otherwise the latest. Null without one.
-create function keyframe_private.shown_take(project uuid, wanted keyframe.generation_step)
+-- The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without one.
+create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid
 language plpgsql
 stable
@@ -29,10 +12,13 @@ set search_path = ''
 as $$
 begin
   return coalesce(
-    (select case wanted
-       when 'first-frame' then p.selected_first_frame_id when 'last-frame' then p.selected_last_frame_id else p.selected_video_id end
-     from keyframe.projects p where p.id = project),
-    keyframe_private.latest_succeeded(project, wanted));
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
+    (select p.id from keyframe.predictions p
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     order by p.created_at desc, p.id desc
+     limit 1));
 end
 $$;
 
@@ -44,8 +30,9 @@ stable
 set search_path = ''
 as $$
 begin
-  return array_remove(
-    array(select keyframe_private.shown_take(project, step) from unnest(enum_range(null::keyframe.generation_step)) step), null);
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
 end
 $$;
 
@@ -71,27 +58,7 @@ begin
 end
 $$;
 
--- Raises unless a newly selected prediction is a take of the project and of the step.
-create function keyframe_private.require_take(take uuid, project uuid, wanted keyframe.generation_step)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-declare
-  candidate keyframe.predictions;
-begin
-  select p.* into candidate from keyframe.predictions p
-  where p.id = take and p.project_id = project and p.step = wanted
-  for key share; -- it is not deleted before this transaction ends
-  if not found then
-    perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', wanted, take));
-  end if;
-  perform keyframe_private.require_success(candidate);
-end
-$$;
-
--- A newly selected prediction must be a take of the same project. It stays one until it is deleted: success is final.
+-- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
 create function keyframe_private.require_selected_takes()
 returns trigger
 language plpgsql
@@ -99,16 +66,26 @@ volatile
 security definer
 set search_path = ''
 as $$
+declare
+  selected record;
+  take keyframe.predictions;
 begin
-  if new.selected_first_frame_id is distinct from old.selected_first_frame_id and new.selected_first_frame_id is not null then
-    perform keyframe_private.require_take(new.selected_first_frame_id, new.id, 'first-frame');
-  end if;
-  if new.selected_last_frame_id is distinct from old.selected_last_frame_id and new.selected_last_frame_id is not null then
-    perform keyframe_private.require_take(new.selected_last_frame_id, new.id, 'last-frame');
-  end if;
-  if new.selected_video_id is distinct from old.selected_video_id and new.selected_video_id is not null then
-    perform keyframe_private.require_take(new.selected_video_id, new.id, 'video');
-  end if;
+  for selected in
+    select s.* from (values
+      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
+      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
+      ('video', new.selected_video_id, old.selected_video_id)
+    ) s (step, id, before)
+    where s.id is not null and s.id is distinct from s.before
+  loop
+    select p.* into take from keyframe.predictions p
+    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
+    for key share; -- it is not deleted before this transaction ends
+    if not found then
+      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
+    end if;
+    perform keyframe_private.require_success(take);
+  end loop;
   return new;
 end
 $$;
@@ -382,7 +359,8 @@ begin
     perform keyframe_private.require_frame(frame, project.owner_id);
   elsif not input ? id_field then
     loop
-      frame := keyframe_private.shown_take(project.id, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step);
+      select keyframe_private.shown_take(p, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step)
+      into frame from keyframe.projects p where p.id = project.id;
       exit when frame is null;
       perform from keyframe.predictions p where p.id = frame for key share;
       exit when found; -- otherwise it has just been deleted, and another one stands for its step
@@ -520,10 +498,8 @@ begin
   select m.* into chosen from keyframe.models m
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
-  if not found and named is not null then
+  if not found then
     perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
-  elsif not found then
-    raise exception 'step_defaults has no enabled model for step %.', wanted;
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
       'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,

@@ -196,16 +196,19 @@ language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  budget record;
 begin
-  insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
-  select e.whose, e.period, e.resets_at, e.limit_micros
-  from (
-    select case b.scope when 'owner' then owner else keyframe_private.everybody() end as whose, b.*
-    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros) e
-  where not exists (
-    select from keyframe_private.exhausted_budgets x where x.owner_id = e.whose and x.period = e.period and x.resets_at = e.resets_at)
-    and pg_try_advisory_xact_lock(hashtextextended(concat('keyframe exhausted ', e.whose, e.period, e.resets_at), 0))
-  on conflict do nothing;
+  for budget in
+    select b.*, case b.scope when 'owner' then owner else keyframe_private.everybody() end as owner_id
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
+  loop
+    if keyframe_private.take_lock(format('exhausted budget until %s of a %s', budget.resets_at, budget.period), budget.owner_id, waits => false) then
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
+      on conflict do nothing;
+    end if;
+  end loop;
 end
 $$;
 

@@ -142,23 +142,18 @@ volatile
 set search_path = ''
 set lock_timeout = '100ms'
 as $$
-declare
-  locked bigint[];
 begin
   if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
-  locked := array(
-    select s.id from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update skip locked);
-  if exists (
-    select from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null and s.id <> all (locked)
-  ) then
-    return false;
-  end if;
+  perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
   return keyframe_private.mark_failed(prediction.id, code, sentence, true);
-exception when others then
-  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
-  return false;
+exception
+  when lock_not_available then
+    return false;
+  when others then
+    raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+    return false;
 end
 $$;
 

@@ -1,13 +1,5 @@
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
-create table keyframe_private.provider_callbacks (
-  callback_id text primary key,
-  received_at timestamptz not null default now()
-);
-comment on table keyframe_private.provider_callbacks is 'The webhook-id of each callback that was not obviously unchanged, kept for a day: a replay changes nothing.';
-create index provider_callbacks_received_at_idx on keyframe_private.provider_callbacks (received_at);
-alter table keyframe_private.provider_callbacks enable row level security;
-
 -- Whether a state changes nothing of the prediction that follows this run, as most callbacks do. Takes no lock: as long as a prediction
 -- follows a run its state never moves backwards, so an update that changes nothing here changes nothing later.
 create function keyframe_private.is_state_known(
@@ -89,19 +81,19 @@ begin
 end
 $$;
 
--- Records the state of a provider run and returns: recorded, unchanged (nothing new), duplicate (callback seen before), unknown
--- (no such prediction, or the run of another), unproven (may be the run of another), ended (the prediction has ended or was
--- deleted), stale (not the run that the prediction follows; it will be cancelled), given_up (the prediction followed it before, and is
--- submitted again). found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text' when only the text
+-- Records the state of a provider run and returns: recorded, unchanged (nothing new), unknown (no such prediction, or the run of
+-- another), unproven (may be the run of another), ended (the prediction has ended or was deleted), stale (not the run that the prediction
+-- follows; it will be cancelled), given_up (the prediction followed it before, and is submitted again). A repetition changes nothing: the
+-- run is known by then, and no state moves backwards. found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text' when only the text
 -- is equal. attempt_without_run is the attempt that is not sent because an earlier one's run was found. failure is why the run failed, as
 -- provider-prediction.ts reads it: input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected
 -- content. metrics are what the provider counted. Named arguments instead of one object: the Data API refuses a call whose names or types
 -- do not fit, before anything is recorded.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
-  progress real default null, error_message text default null, callback_id text default null,
-  poll_after_seconds double precision default null, found_by text default null, failure text default null,
-  stage text default null, metrics jsonb default null, attempt_without_run integer default null
+  progress real default null, error_message text default null, poll_after_seconds double precision default null,
+  found_by text default null, failure text default null, stage text default null, metrics jsonb default null,
+  attempt_without_run integer default null
 )
 returns text
 language plpgsql
@@ -115,14 +107,10 @@ declare
   run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
   run_outcome constant text := case when provider_status = 'failed' and failure = 'content_rejected' then 'rejected' else provider_status end;
   row_now keyframe.predictions;
-  follows_run boolean;
   known keyframe_private.provider_submits;
 begin
   if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
-    return case
-      when exists (select from keyframe_private.provider_callbacks c where c.callback_id = record_provider_state.callback_id) then 'duplicate'
-      else 'unchanged'
-    end;
+    return 'unchanged';
   end if;
   -- More progress waits for nobody: the next callback or poll says it again.
   if provider_status = 'processing' and exists (
@@ -143,9 +131,7 @@ begin
   if row_now.id is null or attempt not between 1 and row_now.attempt then
     return 'unknown';
   end if;
-  follows_run := coalesce(row_now.provider_prediction_id = run, false);
-  -- The signature does not cover the URL. A callback sent to another prediction's URL must not be recorded as seen: the genuine
-  -- one would be treated as a duplicate.
+  -- The signature of a callback does not cover its URL, which may name another prediction.
   select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
   if known.prediction_id <> row_now.id then
     return 'unknown';
@@ -160,12 +146,6 @@ begin
   -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
   if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
     return 'unproven';
-  end if;
-  if callback_id is not null then
-    insert into keyframe_private.provider_callbacks (callback_id) values (record_provider_state.callback_id) on conflict do nothing;
-    if not found then
-      return 'duplicate';
-    end if;
   end if;
   if known.id is null then
     known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
@@ -182,7 +162,7 @@ begin
   if run_is_over then
     perform keyframe_private.end_submit(known.id, run_outcome, metrics);
   end if;
-  if row_now.completed_at is not null or (not follows_run and row_now.provider_prediction_id is not null) then
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run then -- it has ended, or follows another
     update keyframe_private.provider_submits s set cancel_due_at = now()
     where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
@@ -192,7 +172,7 @@ begin
     then 'recorded' else 'unchanged' end;
 end
 $$;
-comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, duplicate, unknown, unproven, ended, stale or given_up.';
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
 
 -- The provider refused the model of a submit as unknown, so no run exists. From now on the model is unavailable. The prediction goes to
 -- the next model that takes its input, unless the caller named this one.
@@ -266,7 +246,7 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 grant execute on function
   keyframe_worker.record_provider_state(
-    uuid, integer, text, text, text, real, text, text, double precision, text, text, text, jsonb, integer),
+    uuid, integer, text, text, text, real, text, double precision, text, text, text, jsonb, integer),
   keyframe_worker.record_model_refused(uuid, uuid, text, integer),
   keyframe_worker.record_run_not_canceled(text, boolean)
 to service_role;

@@ -190,11 +190,8 @@ begin
   return null;
 end
 $$;
--- As has_images, which users may not execute: a condition runs with the rights of who inserts.
 create trigger _300_write_images after insert on keyframe.predictions
-  for each row when (
-    coalesce(new.input ->> 'firstFramePredictionId', new.input ->> 'firstFrameImagePath', new.input #>> '{referenceImagePaths,0}') is not null)
-  execute function keyframe_private.write_prediction_images();
+  for each row execute function keyframe_private.write_prediction_images();
 
 -- Leases up to 100 files to remove, as one task; null when there are none. One task at a time is fast enough, and keeps a long
 -- list from crowding out predictions while Storage is down.

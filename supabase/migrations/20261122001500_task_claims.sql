@@ -179,12 +179,6 @@ as $$
 declare
   tasks jsonb[];
 begin
-  -- Usually none is due: this check costs a tenth of an update that finds nothing.
-  if ((
-    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
-    order by s.cancel_due_at limit 1) <= at) is not true then
-    return;
-  end if;
   with due as (
     select s.id from keyframe_private.provider_submits s
     where s.cancel_due_at <= at

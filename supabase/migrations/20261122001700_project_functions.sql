@@ -2,8 +2,8 @@
 -- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all
 -- rows of an owner for one page. The lists are definer functions that name the owner in their query.
 
--- Of each step of the caller's project the latest prediction, and the take that stands for it: the selected one, otherwise the latest
--- that succeeded and is not hidden. Mostly they are the same, so each prediction is in the list once.
+-- Of each step of the caller's project the latest prediction, and the take that stands for it. Mostly they are the same, so each
+-- prediction is in the list once.
 create function keyframe_private.step_predictions(project keyframe.projects)
 returns json
 language plpgsql
@@ -14,7 +14,7 @@ as $$
 begin
   return (
     with steps as (
-      select latest.prediction, take.id as take_id
+      select latest.prediction, keyframe_private.shown_take(project, wanted.step) as take_id
       from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
       cross join lateral (
         select p as prediction from keyframe.predictions p
@@ -22,15 +22,6 @@ begin
         order by p.created_at desc, p.id desc
         limit 1
       ) latest
-      cross join lateral (
-        select coalesce(
-          case wanted.step
-            when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
-            else project.selected_video_id end,
-          case when (latest.prediction).status = 'succeeded' and not (latest.prediction).hidden then (latest.prediction).id
-            else keyframe_private.latest_succeeded(project.id, wanted.step) end
-        ) as id
-      ) take
     ), takes as (
       select array_remove(array_agg(s.take_id), null) as ids from steps s
     )

@@ -120,8 +120,6 @@ security definer
 set search_path = ''
 as $$
 begin
-  delete from keyframe_private.provider_callbacks c where c.callback_id = any (array(
-    select o.callback_id from keyframe_private.provider_callbacks o where o.received_at < now() - interval '1 day' order by o.received_at limit max_rows for update skip locked));
   delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
     select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows for update skip locked));
   -- No run takes longer than a day.

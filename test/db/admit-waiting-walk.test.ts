@@ -80,11 +80,6 @@ test("from anywhere → those up to it, then round to it again, each once; no mo
   expect(await walk(idOf(3), 1)).toEqual(owners(2));
 });
 
-test("the least and the greatest identifier there can be → are found from everywhere", async () => {
-  for (const owner of [FIRST, LAST]) await addWaiting(owner);
-  for (const start of [FIRST, idOf(5), LAST]) expect((await walk(start, 10)).sort()).toEqual([FIRST, LAST]);
-});
-
 test("admitted, ended, or no prediction → left out", async () => {
   expect(await walk(idOf(2), 10)).toEqual([]);
   await addWaiting(idOf(2));

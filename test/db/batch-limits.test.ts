@@ -39,7 +39,6 @@ const unanswered = (since: Date): SeedOptions => ({
 const OLD = "'2025-01-01'";
 const LONG_AGO = new Date(0);
 const ANSWERED = { submitted_at: LONG_AGO, answered_at: LONG_AGO };
-const callback = run(`insert into keyframe_private.provider_callbacks values (gen_random_uuid()::text, ${OLD})`);
 const submit = (columns: Row) => (sql: TransactionSql) => seedSubmit(sql, columns);
 const toCancel: Work = (sql) =>
   submit({ ...ANSWERED, provider_prediction_id: crypto.randomUUID(), cancel_due_at: new Date() })(sql);
@@ -60,7 +59,6 @@ const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count:
   ["prune", SUBMITS, forgotten, `${SUBMITS} where outcome = 'lost'`, 2],
   ["prune", SUBMITS, submit({ submitted_at: LONG_AGO, text_hash: 1 }), `${SUBMITS} where text_hash is null`, 2],
   ["prune", SUBMITS, submit({ ...ANSWERED, created_at: LONG_AGO, ended_at: LONG_AGO, outcome: "failed" }), SUBMITS, 14],
-  ["prune", "keyframe_private.provider_callbacks", callback, "keyframe_private.provider_callbacks", 14],
   ["prune", "keyframe_private.idempotency_keys", key, "keyframe_private.idempotency_keys", 14],
   ["prune_webhooks", EVENTS, event, `${EVENTS} where created_at = ${OLD}`, 14],
 ];

@@ -1,11 +1,10 @@
+import type postgres from "postgres";
 import { afterEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, complete, providerSays, readRow } from "../support/database/calls.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { start } from "../support/database/user.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
-
-// The line as its owner meets it: test/e2e/waiting-line.
+import { whileOpen } from "../support/database/waiting.ts";
 
 const db = useDatabase();
 afterEach(async () => {
@@ -136,15 +135,9 @@ test("an insert while another of the same owner is not committed → waits for i
   const world = await addWorld(db);
   await startMany(world, 3);
   // An administrator's inserts: they take no token, so nothing but the count itself keeps them apart.
-  const insert = (sql: typeof db.sql) =>
+  const insert = (sql: postgres.Sql | postgres.TransactionSql) =>
     sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
-  const second = await db.sql.begin(async (sql) => {
-    await sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`;
-    const waiting = insert(db.sql).then(() => "done");
-    await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
-    return { waiting };
-  });
-  await second.waiting;
+  await whileOpen(db.sql, insert, () => insert(db.sql));
   expect(await admitted(world)).toBe(4);
   expect(await positions(world)).toEqual([0, 0, 0, 0, 1]);
 });
@@ -153,13 +146,11 @@ test("a prediction ends while a sweep is admitting others → the places are fil
   const world = await addWorld(db);
   const [first = ""] = await startMany(world, 10);
   await db.sql`update keyframe_private.settings set max_active_per_owner = 6`;
-  const ending = await db.sql.begin(async (sql) => {
-    await sql`select keyframe_private.sweep()`;
-    const waiting = cancel(world, first).then(() => "done");
-    await Promise.race([waiting, untilSomebodyWaits(db.sql)]);
-    return { waiting };
-  });
-  await ending.waiting;
+  await whileOpen(
+    db.sql,
+    (sql) => sql`select keyframe_private.sweep()`,
+    () => cancel(world, first),
+  );
   expect(await admitted(world)).toBe(6);
 });
 

@@ -1,18 +1,20 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, complete, fail, type Task } from "../support/database/calls.ts";
+import { claim, fail, type Task } from "../support/database/calls.ts";
 import {
   addProject,
   useWorld,
   outputPathOf,
   type Input,
+  type Row,
   seedPrediction,
+  type Step,
   type World,
 } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
 import { addReference, start } from "../support/database/user.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { untilSomebodyWaits, whileOpen } from "../support/database/waiting.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
@@ -68,13 +70,17 @@ test("what is queued when predictions are deleted, a project → the outputs of 
 });
 
 describe("an output that may lie in Storage although its prediction did not succeed", () => {
-  const inAMinute = () => new Date(Date.now() + 60_000);
+  const seedStoring = (columns: Row = {}, step: Step = "first-frame") => {
+    const inAMinute = new Date(Date.now() + 60_000);
+    return seedPrediction(db.sql, world, {
+      status: "storing",
+      step,
+      columns: { next_attempt_at: inAMinute, ...columns },
+    });
+  };
 
   test("deleted while it is copied → every name it may have, due when the worker's lease ends", async () => {
-    const { id } = await seedPrediction(db.sql, world, {
-      status: "storing",
-      columns: { next_attempt_at: inAMinute() },
-    });
+    const { id } = await seedStoring();
     await deleteProject();
     const rows = await queued();
     expect(rows.map(({ file }) => file)).toEqual(namesOf(id));
@@ -82,10 +88,7 @@ describe("an output that may lie in Storage although its prediction did not succ
   });
 
   test.each(["canceled", "failed"])("%s while it is copied → the same, though the prediction stays", async (status) => {
-    const { id, lease } = await seedPrediction(db.sql, world, {
-      status: "storing",
-      columns: { next_attempt_at: inAMinute() },
-    });
+    const { id, lease } = await seedStoring();
     if (status === "failed") await fail(db.sql, id, lease);
     else await db.sql`select keyframe_private.mark_canceled(${id})`;
     expect(await files()).toEqual(namesOf(id));
@@ -95,11 +98,7 @@ describe("an output that may lie in Storage although its prediction did not succ
   });
 
   test("a video → its one name; no worker is copying → due at once", async () => {
-    const { id } = await seedPrediction(db.sql, world, {
-      status: "storing",
-      step: "video",
-      columns: { lease_token: null, next_attempt_at: inAMinute() },
-    });
+    const { id } = await seedStoring({ lease_token: null }, "video");
     await db.sql`delete from keyframe.predictions where id = ${id}`;
     expect(await queued()).toEqual([
       { file: `keyframe-outputs/${world.owner}/${world.project}/${id}.mp4`, seconds: 0, failures: 0, leased: false },
@@ -107,10 +106,7 @@ describe("an output that may lie in Storage although its prediction did not succ
   });
 
   test("the worker says that it writes no more → removed now; another worker's word does not count", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, {
-      status: "storing",
-      columns: { next_attempt_at: inAMinute() },
-    });
+    const { id, lease } = await seedStoring();
     await db.sql`select keyframe_private.mark_canceled(${id})`;
     expect(await giveUp(crypto.randomUUID())).toBe(false);
     expect(await giveUp(null)).toBe(false);
@@ -126,13 +122,6 @@ describe("an output that may lie in Storage although its prediction did not succ
     expect(await giveUp(lease)).toBe(false);
     expect(await claimRemovals()).toBeNull();
     expect(await record(task?.lease_token ?? "")).toBe(3);
-  });
-
-  test("the worker says so of a prediction that succeeded after all → nothing is removed", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-    await complete(db.sql, id, lease);
-    expect(await giveUp(lease)).toBe(false);
-    expect(await files()).toEqual([]);
   });
 
   test("the names → those that generate gives, for every kind of file a step may have", async () => {
@@ -256,31 +245,33 @@ describe("a reference image that is used again", () => {
     expect(await files()).toEqual([]);
   });
 
-  test("at the moment its last prediction is deleted → the deletion waits and sees the new one", async () => {
-    const reference = await addReference(db, world.owner);
-    const second = { ...world, project: await addProject(db, world.owner) };
-    await seedPrediction(db.sql, second, { status: "failed", input: { referenceImagePaths: [reference] } });
-    let deletion: PromiseLike<unknown> = Promise.resolve();
-    await beginStart(reference, async () => {
-      deletion = deleteProject(second.project).execute();
-      await untilSomebodyWaits(db.sql);
+  describe("when its last prediction goes", () => {
+    let reference: string;
+    let second: World;
+    beforeEach(async () => {
+      reference = await addReference(db, world.owner);
+      second = { ...world, project: await addProject(db, world.owner) };
+      await seedPrediction(db.sql, second, { status: "failed", input: { referenceImagePaths: [reference] } });
     });
-    await deletion;
-    expect(await files()).toEqual([]);
-  });
 
-  test("at the moment after its last prediction was deleted → the start waits and takes the image back", async () => {
-    const reference = await addReference(db, world.owner);
-    const second = { ...world, project: await addProject(db, world.owner) };
-    await seedPrediction(db.sql, second, { status: "failed", input: { referenceImagePaths: [reference] } });
-    let started: Promise<unknown> = Promise.resolve();
-    await db.sql.begin(async (sql) => {
-      await sql`delete from keyframe.projects where id = ${second.project}`;
-      started = start(db, world, { reference });
-      await untilSomebodyWaits(db.sql);
+    test("at the moment after a start → the deletion waits and sees the new one", async () => {
+      let deletion: PromiseLike<unknown> = Promise.resolve();
+      await beginStart(reference, async () => {
+        deletion = deleteProject(second.project).execute();
+        await untilSomebodyWaits(db.sql);
+      });
+      await deletion;
+      expect(await files()).toEqual([]);
     });
-    await started;
-    expect(await files()).toEqual([]);
+
+    test("at the moment before a start → the start waits and takes the image back", async () => {
+      await whileOpen(
+        db.sql,
+        (sql) => sql`delete from keyframe.projects where id = ${second.project}`,
+        () => start(db, world, { reference }),
+      );
+      expect(await files()).toEqual([]);
+    });
   });
 
   test("that has gone from Storage while the start waited → not_found", async () => {

@@ -4,7 +4,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { start } from "../support/database/user.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { untilSomebodyWaits, whileOpen } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
 type Film = { id: string; title: string; project_ids: string[]; updated_at: string };
@@ -111,13 +111,15 @@ describe("order", () => {
   test("two writers who have read the same film → the first goes through, the second waits for it and is refused", async () => {
     const { film, ids } = await addFilmOf(3);
     const version = [await versionOf(film)];
-    let second: Promise<unknown> = Promise.resolve();
-    await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-      await sql`select keyframe.update_film(${film}, '{}', ${ids.toReversed()}::uuid[], ${version}::timestamptz[])`;
-      second = codeOf(order(film, [], version));
-      await untilSomebodyWaits(db.sql);
-    });
-    expect(await second).toBe("precondition_failed");
+    const second = await whileOpen(
+      db.sql,
+      async (sql) => {
+        await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+        await sql`select keyframe.update_film(${film}, '{}', ${ids.toReversed()}::uuid[], ${version}::timestamptz[])`;
+      },
+      () => codeOf(order(film, [], version)),
+    );
+    expect(second).toBe("precondition_failed");
     expect(await shotsOf(film)).toEqual(ids.toReversed());
   });
 
@@ -225,18 +227,6 @@ describe("others", () => {
     expect((await asUser("select from keyframe.films", other.owner)).count).toBe(1);
   });
 
-  test("a user → cannot write a position, a version or an owner", async () => {
-    const { film, ids } = await addFilmOf(1);
-    for (const statement of [
-      `update keyframe.projects set film_position = 7 where id = '${ids[0]}'`,
-      `update keyframe.films set updated_at = now() where id = '${film}'`,
-      `update keyframe.films set owner_id = '${other.owner}' where id = '${film}'`,
-      `insert into keyframe.films (id, title) values (gen_random_uuid(), 't')`,
-    ]) {
-      expect((await refusalOf(asUser(statement))).sqlstate).toBe("42501");
-    }
-  });
-
   test("an administrator who puts a project into another owner's film → refused by the foreign key", async () => {
     const film = await addFilm(other.owner);
     const into = db.sql`update keyframe.projects set film_id = ${film}, film_position = 1 where id = ${world.project}`;
@@ -288,10 +278,7 @@ test("events of a shot → filmId; of a project without a film → no such field
   const shot = { owner: world.owner, project: ids[0] ?? "" };
   for (const of of [shot, world]) {
     const { id } = await seedPrediction(db.sql, of, { status: "storing" });
-    await db.sql`
-      update keyframe.predictions set status = 'failed', error_code = 'x', error_message = 'y', error_retryable = false,
-        completed_at = now(), lease_token = null
-      where id = ${id}`;
+    await db.sql`select keyframe_private.mark_failed(${id}, 'x', 'y', false)`;
   }
   const fields = async (project: string) =>
     (

@@ -67,6 +67,7 @@ test("with a session that names no user → unauthorized: it must not write amon
     "select keyframe.admit_upload('k')",
     "select keyframe.create_project('t', 'p')",
     `select keyframe.start_prediction('${world.project}', 'first-frame')`,
+    `select keyframe.estimate_prediction('${world.project}', 'first-frame')`,
   ]) {
     expect(await codeOf(db.as({ role: "authenticated" }, (sql) => sql.unsafe(statement)))).toBe("unauthorized");
   }

@@ -90,19 +90,6 @@ describe("the stored input is complete", () => {
     expect((await start(db, world, { input: both })).prediction.input.referenceImagePaths).toEqual([one, two]);
     expect(await codeOf(start(db, world, { input: { ...both, referenceImagePath: two } }))).toBe("invalid_request");
   });
-
-  test("an image is used by two predictions, and one is deleted → it stays; with the second it goes", async () => {
-    const path = await addReference(db, world.owner);
-    const queued = () =>
-      db.sql`select from keyframe_private.file_removals where name = ${path.slice("projects/".length)}`;
-    const both = await Promise.all(
-      [0, 1].map(() => seedPrediction(db.sql, world, { status: "failed", input: { referenceImagePaths: [path] } })),
-    );
-    await db.sql`delete from keyframe.predictions where id = ${both[0]?.id ?? ""}`;
-    expect(await queued()).toHaveLength(0);
-    await db.sql`delete from keyframe.predictions where id = ${both[1]?.id ?? ""}`;
-    expect(await queued()).toHaveLength(1);
-  });
 });
 
 describe("choices that depend on each other", () => {
@@ -120,44 +107,35 @@ describe("choices that depend on each other", () => {
     }),
   );
 
+  const setControl = (path: string, value: unknown) => db.sql`
+    update keyframe.models set controls = jsonb_set(controls, ${path}::text[], ${JSON.stringify(value)}::text::jsonb) where model = 'test/video'`;
+  const LENGTH_IN_4K = "test/video with resolution 4k takes durationSeconds 5 only, not 10.";
+
   test("a last frame that forces a resolution → that one, unless another was asked: refused", async () => {
     const { id } = await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
-    expect((await video({})).lastFramePredictionId).toBe(id);
-    expect(await video({})).toMatchObject({ resolution: "1080p" });
+    expect(await video({})).toMatchObject({ lastFramePredictionId: id, resolution: "1080p" });
     expect(await refusal({ resolution: "720p" })).toBe(
       "test/video with lastFrame takes resolution 1080p only, not 720p.",
     );
     expect(await video({ resolution: "720p", lastFramePredictionId: null })).toMatchObject({ resolution: "720p" });
-  });
-
-  test("a value that forces another → that one, unless another was asked: refused", async () => {
-    expect(await video({ resolution: "4k" })).toMatchObject({ durationSeconds: 5 });
-    expect(await refusal({ resolution: "4k", durationSeconds: 10 })).toBe(
-      "test/video with resolution 4k takes durationSeconds 5 only, not 10.",
-    );
-  });
-
-  test("a default that forces another → that one, unless another was asked: refused", async () => {
-    await db.sql`update keyframe.models set controls = jsonb_set(controls, '{resolution,default}', '"4k"') where model = 'test/video'`;
+    await setControl("{lastFrame,forces}", { resolution: "4k" }); // which forces a third
     expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
-    expect(await refusal({ durationSeconds: 10 })).toBe(
-      "test/video with resolution 4k takes durationSeconds 5 only, not 10.",
-    );
+  });
+
+  test("a value, asked for or the default, that forces another → that one, unless another was asked: refused", async () => {
+    expect(await video({ resolution: "4k" })).toMatchObject({ durationSeconds: 5 });
+    expect(await refusal({ resolution: "4k", durationSeconds: 10 })).toBe(LENGTH_IN_4K);
+    await setControl("{resolution,default}", "4k");
+    expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
+    expect(await refusal({ durationSeconds: 10 })).toBe(LENGTH_IN_4K);
     expect(await video({ durationSeconds: 10, resolution: "720p" })).toMatchObject({ durationSeconds: 10 });
   });
 
   test("an image that the model requires and is not there → refused", async () => {
-    await db.sql`update keyframe.models set controls = jsonb_set(controls, '{lastFrame,required}', 'true') where model = 'test/video'`;
+    await setControl("{lastFrame,required}", true);
     expect(await refusal({})).toMatch(/^test\/video needs a lastFrame\./);
     await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
     expect(await video({})).toMatchObject({ resolution: "1080p" });
-  });
-
-  test("an image that forces a value that forces a third → both", async () => {
-    await db.sql`
-      update keyframe.models set controls = jsonb_set(controls, '{lastFrame,forces}', '{"resolution": "4k"}') where model = 'test/video'`;
-    await seedPrediction(db.sql, world, { step: "last-frame", status: "succeeded" });
-    expect(await video({})).toMatchObject({ resolution: "4k", durationSeconds: 5 });
   });
 
   test("images of which the model takes one → refused, with both names", async () => {
@@ -292,17 +270,6 @@ describe("the model of a start", () => {
     for (const model of ["test/video", "google/nano-banana", "nobody/nothing"]) {
       expect([model, await codeOf(start(db, world, { step: "video", model }))]).toEqual([model, "unsupported_input"]);
     }
-  });
-
-  test("through the Data API → resolved in the same way", async () => {
-    await addModel("test/video", { durationSeconds: { field: "duration", values: [5, 10], default: 5 } });
-    const [row] = await db.as(
-      { role: "authenticated", sub: world.owner },
-      (sql) => sql`
-        insert into keyframe.predictions (project_id, step, model, input)
-        values (${world.project}, 'video', 'test/video', '{"durationSeconds": 10}') returning input, model`,
-    );
-    expect(row).toMatchObject({ model: "test/video", input: { durationSeconds: 10, aspectRatio: "16:9" } });
   });
 });
 

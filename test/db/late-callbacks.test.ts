@@ -1,12 +1,20 @@
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, makeDue, providerSays, readRow, runsToCancel } from "../support/database/calls.ts";
-import { useWorld, seedPrediction } from "../support/database/predictions.ts";
+import {
+  claim,
+  makeDue,
+  providerSays,
+  readRow,
+  runsToCancel,
+  type Saying,
+  submitsOf,
+} from "../support/database/calls.ts";
+import { type Status, useWorld, seedPrediction } from "../support/database/predictions.ts";
 
 const db = useDatabase();
 const world = useWorld(db);
 afterEach(async () => {
-  await db.sql`truncate keyframe_private.provider_submits, keyframe_private.provider_callbacks`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.provider_submits`;
 });
 
 const newRun = () => `run-${crypto.randomUUID()}`;
@@ -14,9 +22,7 @@ const newRun = () => `run-${crypto.randomUUID()}`;
 test("a callback that comes before the submit's answer moves the prediction on, and the answer then changes nothing", async () => {
   const { id } = await seedPrediction(db.sql, world, { status: "queued" });
   const run = newRun();
-  expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2, callback: "early" })).toBe(
-    "recorded",
-  );
+  expect(await providerSays(db.sql, { id, run, status: "processing", progress: 0.2 })).toBe("recorded");
   expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("unchanged");
   expect(await readRow(db.sql, id)).toMatchObject({
     status: "processing",
@@ -36,20 +42,16 @@ test("less progress than known, or none → unchanged; more → recorded", async
   expect((await readRow(db.sql, id)).progress).toBe(0.75);
 });
 
-test("the same callback twice → recorded once, then duplicate", async () => {
+test("the same callback again, 10 times at once and once it has failed → recorded once, then nothing changes", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-  const saying = { id, run: run ?? "", status: "processing", progress: 0.3, callback: "twice" };
-  expect(await providerSays(db.sql, saying)).toBe("recorded");
-  expect(await providerSays(db.sql, saying)).toBe("duplicate");
-  expect(await providerSays(db.sql, { ...saying, status: "failed" })).toBe("duplicate");
-  expect((await readRow(db.sql, id)).status).toBe("processing");
-});
-
-test("the same callback 10 times at once → recorded once, duplicate nine times", async () => {
-  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-  const saying = { id, run: run ?? "", status: "succeeded", callback: "ten-times" };
-  const answers = await Promise.all(Array.from({ length: 10 }, () => providerSays(db.sql, saying)));
-  expect(answers.sort()).toEqual([...Array<string>(9).fill("duplicate"), "recorded"]);
+  const says = (more: Partial<Saying> = {}) => providerSays(db.sql, { id, run: run ?? "", progress: 0.3, ...more });
+  const answers = await Promise.all(Array.from({ length: 10 }, () => says()));
+  expect(answers.sort()).toEqual(["recorded", ...Array<string>(9).fill("unchanged")]);
+  const failed = { status: "failed", metrics: { predict_time: 1 } };
+  expect(await says(failed)).toBe("recorded");
+  const before = [await readRow(db.sql, id), await submitsOf(db.sql, id)];
+  for (const more of [failed, {}]) expect(await says(more)).toBe("ended");
+  expect([await readRow(db.sql, id), await submitsOf(db.sql, id)]).toEqual(before);
 });
 
 describe("a callback that says nothing new", () => {
@@ -65,63 +67,96 @@ describe("a callback that says nothing new", () => {
   ] as const;
   test.each(SAID)("%s, then %j → unchanged: it writes nothing, and waits for no lock", async (status, said) => {
     const { id, run } = await seedPrediction(db.sql, world, { status, columns: { progress: 0.5 } });
-    const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
-    const { promise: isHeld, resolve: holds } = Promise.withResolvers<void>();
-    const holder = db.sql.begin(async (sql) => {
-      await sql`select from keyframe.predictions where id = ${id} for update`;
-      holds();
-      await held;
+    await db.sql.begin(async (holder) => {
+      await holder`select from keyframe.predictions where id = ${id} for update`;
+      await db.sql.begin(async (sql) => {
+        expect(await providerSays(sql, { id, run: run ?? "", ...said })).toBe("unchanged");
+        const [row] = await sql`select pg_current_xact_id_if_assigned() is not null as written`;
+        expect(row?.written).toBe(false);
+      });
     });
-    await isHeld;
-    const [answer, written] = await db.sql.begin(async (sql) => {
-      await sql`set local statement_timeout = '20s'`;
-      const answer = await providerSays(sql, { id, run: run ?? "", ...said, callback: "nothing-new" });
-      const [row] = await sql<{ written: boolean }[]>`select pg_current_xact_id_if_assigned() is not null as written`;
-      return [answer, row?.written];
-    });
-    letGo();
-    await holder;
-    expect([answer, written]).toEqual(["unchanged", false]);
   });
 });
 
-describe("a callback about another attempt", () => {
-  test("an earlier one, while nothing is followed → its run is adopted, and the later submit's run is stale and cancelled", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "queued", columns: { attempt: 2 } });
-    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-of-1", status: "starting", callback: "of-1" })).toBe(
-      "recorded",
-    );
-    expect((await readRow(db.sql, id)).provider_prediction_id).toBe("run-of-1");
-    expect(await providerSays(db.sql, { id, attempt: 2, run: "run-of-2", status: "starting" })).toBe("stale");
-    expect(await runsToCancel(db.sql)).toEqual(["run-of-2"]);
-  });
+const FOLLOWED = "run-followed";
+const failed = (error_code: string, more: object = {}) => ({
+  ...{ status: "failed", error_code, error_retryable: true, error_stage: null, ...more },
+});
+const rejected = { status: "failed", failure: "content_rejected", error: "Change the prompt." } as const;
+/** What is said of runs of a prediction in its second attempt, and the answers; what it is then, and which runs are to be cancelled. */
+type Case = [what: string, of: Status, said: [answer: string, Partial<Saying>][], row: object, canceled: string[]];
+test.each<Case>([
+  [
+    "a run of an earlier attempt, while none is followed → followed; then that of the later one is stale",
+    "queued",
+    [
+      ["recorded", { run: "run-1", status: "starting" }],
+      ["stale", { run: "run-2", status: "starting", attempt: 2 }],
+    ],
+    { status: "starting", provider_prediction_id: "run-1" },
+    ["run-2"],
+  ],
+  [
+    "another run, while one is followed → stale and cancelled, unless it is over",
+    "processing",
+    ["processing", "succeeded", "failed", "canceled", "aborted"].map((status) => [
+      "stale",
+      { run: `run-${status}`, status },
+    ]),
+    { status: "processing", provider_prediction_id: FOLLOWED },
+    ["run-processing"],
+  ],
+  ...(["succeeded", "failed", "canceled"] as const).map(
+    (of): Case => [
+      `another run of one that has ${of}, such as a late answer → cancelled, unless it is over`,
+      of,
+      [
+        ["ended", { run: "run-late", status: "starting" }],
+        ["ended", { run: "run-over", status: "failed" }],
+      ],
+      { status: of },
+      ["run-late"],
+    ],
+  ),
+  ...(["failed", "canceled", "aborted"] as const).map(
+    (status): Case => [
+      `its run is ${status} → so it says`,
+      "processing",
+      [["recorded", { status }]],
+      failed(`provider_${status}`),
+      [],
+    ],
+  ),
+  [
+    "its run has no output → failed",
+    "processing",
+    [["recorded", { status: "succeeded", outputUrl: null }]],
+    failed("provider_no_output"),
+    [],
+  ],
+  ...(["input", "output", null] as const).map(
+    (error_stage): Case => [
+      `its content is rejected, stage ${error_stage} → failed with that stage, and not retryable`,
+      "processing",
+      [["recorded", { ...rejected, stage: error_stage }]],
+      failed("content_rejected", { error_message: rejected.error, error_retryable: false, error_stage }),
+      [],
+    ],
+  ),
+])("%s", async (_what, of, said, row, canceled) => {
+  const columns = { attempt: 2, ...(of === "queued" ? {} : { provider_prediction_id: FOLLOWED }) };
+  const { id } = await seedPrediction(db.sql, world, { status: of, columns });
+  for (const [answer, saying] of said)
+    expect(await providerSays(db.sql, { id, run: FOLLOWED, ...saying })).toBe(answer);
+  expect(await readRow(db.sql, id)).toMatchObject(row);
+  expect(await runsToCancel(db.sql)).toEqual(canceled);
+});
 
-  test("an earlier one, while another run is followed → stale, its run is cancelled, the prediction goes on", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns: { attempt: 2 } });
-    expect(await providerSays(db.sql, { id, attempt: 1, run: "run-old", callback: "old" })).toBe("stale");
-    expect(await runsToCancel(db.sql)).toEqual(["run-old"]);
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "processing", provider_prediction_id: run });
-  });
-
-  test("another run that is over already → stale, and there is nothing to cancel", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "processing", columns: { attempt: 2 } });
-    for (const status of ["succeeded", "failed", "canceled", "aborted"]) {
-      expect(await providerSays(db.sql, { id, attempt: 1, run: newRun(), status })).toBe("stale");
-    }
-    expect(await runsToCancel(db.sql)).toEqual([]);
-    expect((await readRow(db.sql, id)).status).toBe("processing");
-  });
-
-  test.each([0, 2, -1])("attempt %i, which never was → unknown, and nothing is kept of it", async (attempt) => {
-    const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
-    expect(await providerSays(db.sql, { id, attempt, run: "run-never", callback: `never-${attempt}` })).toBe("unknown");
-    // Nor is what its own run is known to do.
-    expect(await providerSays(db.sql, { id, attempt, run: run ?? "", status: "starting" })).toBe("unknown");
-    const [kept] = await db.sql`
-      select (select count(*) from keyframe_private.provider_callbacks)::int as callbacks,
-        (select count(*) from keyframe_private.provider_submits where provider_prediction_id = 'run-never')::int as runs`;
-    expect(kept).toEqual({ callbacks: 0, runs: 0 });
-  });
+test.each([0, 2, -1])("attempt %i, which never was → unknown, and nothing is kept of it", async (attempt) => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "starting" });
+  for (const said of ["run-never", run ?? ""])
+    expect(await providerSays(db.sql, { id, attempt, run: said, status: "starting" })).toBe("unknown");
+  expect((await submitsOf(db.sql, id)).map(({ provider_prediction_id }) => provider_prediction_id)).toEqual([run]);
 });
 
 test("a run that belongs to another prediction → unknown, and neither prediction moves", async () => {
@@ -131,12 +166,20 @@ test("a run that belongs to another prediction → unknown, and neither predicti
   expect((await readRow(db.sql, other.id)).status).toBe("queued");
 });
 
+test("the run of a canceled prediction has ended meanwhile → nothing to cancel any more", async () => {
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+  await db.sql`select keyframe_private.mark_canceled(${id})`;
+  expect(await runsToCancel(db.sql)).toEqual([run]);
+  expect(await providerSays(db.sql, { id, run: run ?? "", status: "canceled" })).toBe("ended");
+  expect(await runsToCancel(db.sql)).toEqual([]);
+});
+
 describe("a run that failed because it could not read the images", () => {
   const unreachable = { status: "failed", failure: "input_unreachable" as const };
   const seedFailed = async () => {
     const seeded = await seedPrediction(db.sql, world, { status: "processing", columns: { progress: 0.5 } });
     const saying = { id: seeded.id, run: seeded.run ?? "" };
-    expect(await providerSays(db.sql, { ...saying, ...unreachable, callback: newRun() })).toBe("recorded");
+    expect(await providerSays(db.sql, { ...saying, ...unreachable })).toBe("recorded");
     return saying;
   };
   const submitAgain = async (id: string) => {
@@ -161,7 +204,7 @@ describe("a run that failed because it could not read the images", () => {
     const before = await readRow(db.sql, saying.id);
     const late = ["starting", "processing", "failed", "succeeded"];
     for (const status of late) {
-      expect(await providerSays(db.sql, { ...saying, status, callback: newRun() })).toBe("given_up");
+      expect(await providerSays(db.sql, { ...saying, status })).toBe("given_up");
     }
     expect(await providerSays(db.sql, { ...saying, ...unreachable, foundBy: "name" })).toBe("given_up");
     expect(await readRow(db.sql, saying.id)).toEqual(before);
@@ -170,7 +213,7 @@ describe("a run that failed because it could not read the images", () => {
     await submitAgain(saying.id);
     const run = newRun();
     expect(await providerSays(db.sql, { id: saying.id, attempt: 2, run, status: "starting" })).toBe("recorded");
-    expect(await providerSays(db.sql, { ...saying, ...unreachable, callback: newRun() })).toBe("stale");
+    expect(await providerSays(db.sql, { ...saying, ...unreachable })).toBe("stale");
     // Its status in the API was processing, and does not go back.
     expect(await readRow(db.sql, saying.id)).toMatchObject({ status: "processing", provider_prediction_id: run });
   });
@@ -178,7 +221,7 @@ describe("a run that failed because it could not read the images", () => {
   test("before the answer to its submit is recorded → that answer changes nothing", async () => {
     const { id } = await seedPrediction(db.sql, world, { status: "queued" });
     const run = newRun();
-    expect(await providerSays(db.sql, { id, run, ...unreachable, callback: newRun() })).toBe("recorded");
+    expect(await providerSays(db.sql, { id, run, ...unreachable })).toBe("recorded");
     expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("given_up");
     expect(await readRow(db.sql, id)).toMatchObject({ status: "queued", retry_reason: "input_unreachable" });
   });
@@ -199,21 +242,13 @@ describe("a run that failed because it could not read the images", () => {
       expect((await readRow(db.sql, id)).failures).toBe(0);
       expect(await providerSays(db.sql, { id, attempt, run, ...unreachable })).toBe("recorded");
     }
-    expect(await readRow(db.sql, id)).toMatchObject({
-      status: "failed",
-      error_code: "input_unreachable",
-      error_retryable: true,
-    });
+    expect(await readRow(db.sql, id)).toMatchObject(failed("input_unreachable"));
     expect(await runsToCancel(db.sql)).toEqual([]);
     await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 });
 
-const interrupted = {
-  status: "failed",
-  failure: "interrupted" as const,
-  error: "Director: unexpected error (E9828)",
-};
+const interrupted = { status: "failed", failure: "interrupted", error: "Director: unexpected error (E9828)" } as const;
 
 test("a run that was interrupted at the provider → queued again, and submitted once more; the second one that is interrupted → failed as the provider says, retryable", async () => {
   const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
@@ -222,143 +257,58 @@ test("a run that was interrupted at the provider → queued again, and submitted
   await makeDue(db.sql, id);
   expect((await claim(db.sql, 100)).find((task) => task.id === id)).toMatchObject({ task: "submit", attempt: 2 });
   expect(await providerSays(db.sql, { id, attempt: 2, run: newRun(), ...interrupted })).toBe("recorded");
-  expect(await readRow(db.sql, id)).toMatchObject({
-    ...{ status: "failed", error_code: "provider_failed", error_message: interrupted.error, error_retryable: true },
-    error_stage: null,
-  });
+  expect(await readRow(db.sql, id)).toMatchObject(failed("provider_failed", { error_message: interrupted.error }));
   expect(await runsToCancel(db.sql)).toEqual([]);
 });
 
-test.each(["input", "output", null] as const)(
-  "a run whose content was rejected, stage %s → failed at once with that stage, not retryable, nothing to cancel",
-  async (stage) => {
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    const rejected = { status: "failed", failure: "content_rejected" as const, stage, error: "Change the prompt." };
-    expect(await providerSays(db.sql, { id, run: run ?? "", ...rejected })).toBe("recorded");
-    expect(await readRow(db.sql, id)).toMatchObject({
-      ...{ status: "failed", error_code: "content_rejected", error_message: "Change the prompt." },
-      ...{ error_retryable: false, error_stage: stage },
-    });
-    expect(await runsToCancel(db.sql)).toEqual([]);
-  },
-);
-
-describe("after the end", () => {
-  test.each(["failed", "canceled"] as const)(
-    "a %s prediction whose submit is answered late → ended, the run is cancelled",
-    async (status) => {
-      const { id } = await seedPrediction(db.sql, world, { status, columns: { provider_prediction_id: null } });
-      expect(await providerSays(db.sql, { id, run: "run-late", status: "starting" })).toBe("ended");
-      expect(await runsToCancel(db.sql)).toEqual(["run-late"]);
-      expect((await readRow(db.sql, id)).status).toBe(status);
-    },
-  );
-
-  test("a canceled prediction whose run has ended meanwhile → ended, nothing to cancel any more", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    await db.sql`select keyframe_private.mark_canceled(${id})`;
-    expect(await runsToCancel(db.sql)).toEqual([run]);
-    expect(await providerSays(db.sql, { id, run: run ?? "", status: "canceled", callback: "over" })).toBe("ended");
-    expect(await runsToCancel(db.sql)).toEqual([]);
-  });
-
-  test("another run turns up → ended, and it is cancelled unless it is over", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "succeeded", columns: { attempt: 2 } });
-    expect(await providerSays(db.sql, { id, run: "run-other", status: "processing" })).toBe("ended");
-    expect(await providerSays(db.sql, { id, run: "run-over", status: "failed" })).toBe("ended");
-    expect(await runsToCancel(db.sql)).toEqual(["run-other"]);
-  });
-});
-
-describe("a prediction that ends before its run does", () => {
-  test("given up because one worker after the other died over it → the run is cancelled", async () => {
-    const columns = { failures: 7, retry_reason: "lease_ran_out" };
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns });
-    await db.sql`select keyframe_private.sweep()`;
-    // Not handed out to be polled, but to be cancelled at the provider.
-    expect((await claim(db.sql, 100)).filter((task) => task.id === id)).toMatchObject([{ task: "cancel" }]);
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
-    expect(await runsToCancel(db.sql)).toEqual([run]);
-  });
-
-  test.each([
-    ["failed", "provider_failed"],
-    ["canceled", "provider_canceled"],
-    ["aborted", "provider_aborted"],
-    ["succeeded", "provider_no_output"],
-  ])("the provider itself said %s (%s) → nothing to cancel", async (status, code) => {
-    const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
-    await providerSays(db.sql, { id, run: run ?? "", status, outputUrl: null });
-    expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: code, error_retryable: true });
-    expect(await runsToCancel(db.sql)).toEqual([]);
-  });
-});
-
 describe("asking the provider to cancel a run", () => {
-  const recordNotCanceled = async (run: string, isUnknown = false) => {
-    const [row] = await db.sql`select keyframe_worker.record_run_not_canceled(${run}, ${isUnknown}) as found`;
-    return row?.found;
-  };
-  const outcomeOf = async (run: string) => {
-    const [row] =
-      await db.sql`select outcome from keyframe_private.provider_submits where provider_prediction_id = ${run}`;
-    return row?.outcome;
-  };
+  let id: string;
+  const run = "run-late";
+  beforeEach(async () => {
+    ({ id } = await seedPrediction(db.sql, world, { status: "canceled", columns: { provider_prediction_id: null } }));
+    expect(await providerSays(db.sql, { id, run, status: "starting" })).toBe("ended");
+    await db.sql`delete from keyframe_private.provider_submits where provider_prediction_id is null`;
+  });
+  const recordNotCanceled = async (isUnknown = false) =>
+    (await db.sql`select keyframe_worker.record_run_not_canceled(${run}, ${isUnknown}) as found`)[0]?.found;
+  const submit = async () => (await submitsOf(db.sql, id))[0];
 
   test.each(["canceled", "succeeded", "failed", "aborted"])(
     "it is %s → recorded, and not asked again",
     async (status) => {
-      const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
-      await providerSays(db.sql, { id, run: "run-a", status: "starting" });
-      expect(await outcomeOf("run-a")).toBeNull();
       const metrics = { predict_time: 1.5, resolution_target: "720p", with_audio: false };
-      expect(await providerSays(db.sql, { id, run: "run-a", status, metrics })).toBe("ended");
-      expect(await runsToCancel(db.sql)).toEqual([]);
-      expect(await recordNotCanceled("run-a")).toBe(false);
+      expect(await providerSays(db.sql, { id, run, status, metrics })).toBe("ended");
+      expect(await recordNotCanceled()).toBe(false);
       // What is said later does not change it.
-      await providerSays(db.sql, {
-        id,
-        run: "run-a",
-        status: "failed",
-        metrics: { predict_time: 9 },
-        callback: newRun(),
-      });
-      const [submit] =
-        await db.sql`select outcome, metrics from keyframe_private.provider_submits where provider_prediction_id = 'run-a'`;
-      expect(submit).toEqual({ outcome: status, metrics });
+      await providerSays(db.sql, { id, run, status: "failed", metrics: { predict_time: 9 } });
+      expect(await submit()).toMatchObject({ outcome: status, metrics, cancel_due_at: null });
     },
   );
 
   test("the provider does not know it any more → lost, and not asked again", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
-    await providerSays(db.sql, { id, run: "run-d", status: "starting" });
-    expect(await recordNotCanceled("run-d", true)).toBe(true);
-    expect([await outcomeOf("run-d"), await runsToCancel(db.sql)]).toEqual(["lost", []]);
+    expect(await recordNotCanceled(true)).toBe(true);
+    expect(await submit()).toMatchObject({ outcome: "lost", cancel_due_at: null });
   });
 
   test("did not work → asked again after 10 s, 20 s, up to five minutes, for a day", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
-    await providerSays(db.sql, { id, run: "run-b", status: "starting" });
     for (let time = 1; time <= 40; time++) {
-      expect(await recordNotCanceled("run-b")).toBe(true);
-      const [row] =
-        await db.sql`select extract(epoch from cancel_due_at - now())::int as wait from keyframe_private.provider_submits where provider_prediction_id = 'run-b'`;
+      expect(await recordNotCanceled()).toBe(true);
+      const [row] = await db.sql`
+        select extract(epoch from cancel_due_at - now())::int as wait from keyframe_private.provider_submits where prediction_id = ${id}`;
       const wait = Math.min(time * 10, 300);
       expect(row?.wait).toBeGreaterThan(wait - 3);
       expect(row?.wait).toBeLessThanOrEqual(wait);
     }
-    await db.sql`update keyframe_private.provider_submits set answered_at = now() - interval '25 hours' where provider_prediction_id = 'run-b'`;
-    await recordNotCanceled("run-b");
-    expect([await outcomeOf("run-b"), await runsToCancel(db.sql)]).toEqual(["lost", []]);
+    await db.sql`update keyframe_private.provider_submits set answered_at = now() - interval '25 hours'`;
+    await recordNotCanceled();
+    expect(await submit()).toMatchObject({ outcome: "lost", cancel_due_at: null });
   });
 
   test("is handed out by a claim as a task, and again once that lease ran out", async () => {
-    const { id } = await seedPrediction(db.sql, world, { status: "canceled" });
-    await providerSays(db.sql, { id, run: "run-c", status: "starting" });
     const cancels = async () => (await claim(db.sql)).filter(({ task }) => task === "cancel");
-    expect(await cancels()).toEqual([{ task: "cancel", id, provider_prediction_id: "run-c", attempt: 1 }]);
+    expect(await cancels()).toEqual([{ task: "cancel", id, provider_prediction_id: run, attempt: 1 }]);
     expect(await cancels()).toEqual([]);
-    await db.sql`update keyframe_private.provider_submits set cancel_due_at = now() - interval '1 second' where provider_prediction_id = 'run-c'`;
+    await db.sql`update keyframe_private.provider_submits set cancel_due_at = now() - interval '1 second'`;
     expect((await cancels()).length).toBe(1);
   });
 });

@@ -51,7 +51,7 @@ test.each([
 
 test("a callback moves the prediction on under a poller → the poller comes too late", async () => {
   const { id, lease, run } = await seedPrediction(db.sql, world, { status: "processing" });
-  await providerSays(db.sql, { id, run: run ?? "", status: "succeeded", callback: "under-the-poller" });
+  await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
   expect(await pollLater(db.sql, id, lease)).toBe(false);
   expect(await retryLater(db.sql, id, lease)).toBe("too_late");
   expect((await readRow(db.sql, id)).status).toBe("storing");
@@ -61,85 +61,50 @@ describe("putting a task off", () => {
   test("the waits double from retry_base up to retry_max, each ±20 % by chance", async () => {
     await db.sql`update keyframe_private.settings set max_failures = 100`;
     const { id } = await seedPrediction(db.sql, world, { status: "storing" });
-    for (const [failures, seconds] of [
-      [0, 2],
-      [1, 4],
-      [2, 8],
-      [5, 64],
-    ] as const) {
+    const waitAfter = async (failures: number) => {
+      const lease = crypto.randomUUID();
+      await db.sql`update keyframe.predictions set failures = ${failures}, lease_token = ${lease} where id = ${id}`;
+      expect(await retryLater(db.sql, id, lease)).toBe("later");
+      return await waitOf(id);
+    };
+    const doubled = { 0: 2, 1: 4, 2: 8, 5: 64 };
+    for (const [failures, seconds] of Object.entries(doubled)) {
       const waits: number[] = [];
-      for (let time = 1; time <= 20; time++) {
-        const lease = crypto.randomUUID();
-        await db.sql`update keyframe.predictions set failures = ${failures}, lease_token = ${lease} where id = ${id}`;
-        expect(await retryLater(db.sql, id, lease)).toBe("later");
-        waits.push(await waitOf(id));
-      }
+      for (let time = 1; time <= 20; time++) waits.push(await waitAfter(Number(failures)));
       const [shortest, longest] = [Math.min(...waits), Math.max(...waits)];
       expect(shortest).toBeGreaterThanOrEqual(seconds * 0.8);
       expect(longest).toBeLessThanOrEqual(seconds * 1.2);
       // Twenty of them lie closer together once in ten thousand million times.
       expect(longest - shortest).toBeGreaterThan(seconds * 0.1);
-      expect(await readRow(db.sql, id)).toMatchObject({
-        failures: failures + 1,
-        retry_reason: "provider_unavailable",
-        lease_token: null,
-      });
+      const counted = { failures: Number(failures) + 1, retry_reason: "provider_unavailable", lease_token: null };
+      expect(await readRow(db.sql, id)).toMatchObject(counted);
     }
-    for (const failures of [10, 60, 98]) {
-      const lease = crypto.randomUUID();
-      await db.sql`update keyframe.predictions set failures = ${failures}, lease_token = ${lease} where id = ${id}`;
-      expect(await retryLater(db.sql, id, lease)).toBe("later");
-      expect(await waitOf(id)).toBe(120);
-    }
+    for (const failures of [10, 60, 98]) expect(await waitAfter(failures)).toBe(120);
     await db.sql`update keyframe_private.settings set max_failures = default`;
   });
 
-  test("retry_after longer than the back-off → waited out in full", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status: "queued" });
-    expect(await retryLater(db.sql, id, lease, { retryAfter: 300 })).toBe("later");
-    expect(await waitOf(id)).toBe(300);
-  });
-
-  test("a rate limit of the provider → waited for as often as it takes, never counted", async () => {
+  test("a rate limit of the provider → waited for in full, as often as it takes, and never counted", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "queued", columns: { failures: 7 } });
-    expect(await retryLater(db.sql, id, lease, { code: "provider_rate_limited", retryAfter: 10 })).toBe("later");
-    expect(await readRow(db.sql, id)).toMatchObject({
-      status: "queued",
-      failures: 7,
-      retry_reason: "provider_rate_limited",
-    });
+    expect(await retryLater(db.sql, id, lease, { code: "provider_rate_limited", retryAfter: 300 })).toBe("later");
+    expect(await waitOf(id)).toBe(300);
+    const waiting = { status: "queued", failures: 7, retry_reason: "provider_rate_limited" };
+    expect(await readRow(db.sql, id)).toMatchObject(waiting);
   });
 
-  test("a poll with nothing new → polled again after poll_interval, and failures before it no longer count", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, {
-      status: "processing",
-      columns: { failures: 7, retry_reason: "provider_unavailable" },
-    });
-    expect(await pollLater(db.sql, id, lease)).toBe(true);
-    expect(await waitOf(id)).toBe(30);
-    expect(await readRow(db.sql, id)).toMatchObject({ failures: 0, retry_reason: null, lease_token: null });
-  });
-
-  test("progress → the failures of the previous task are reset", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, {
-      status: "starting",
-      columns: { failures: 5, retry_reason: "provider_unavailable" },
-    });
-    await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
-    expect(await readRow(db.sql, id)).toMatchObject({ failures: 0, retry_reason: null });
+  test("a poll with nothing new, or progress → failures before it no longer count; polled again after poll_interval", async () => {
+    const columns = { failures: 7, retry_reason: "provider_unavailable" };
+    const polled = await seedPrediction(db.sql, world, { status: "processing", columns });
+    expect(await pollLater(db.sql, polled.id, polled.lease)).toBe(true);
+    expect(await waitOf(polled.id)).toBe(30);
+    const moved = await seedPrediction(db.sql, world, { status: "starting", columns });
+    await providerSays(db.sql, { id: moved.id, run: moved.run ?? "", status: "succeeded" });
+    const none = { failures: 0, retry_reason: null, lease_token: null };
+    for (const { id } of [polled, moved]) expect(await readRow(db.sql, id)).toMatchObject(none);
   });
 });
 
 describe("the search for a run whose submit was never answered", () => {
   const submit = async (id: string) => (await claim(db.sql, 100)).find((task) => task.id === id);
-
-  test("after an answered refusal → nothing to search for", async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-    const first = await submit(id);
-    await retryLater(db.sql, id, first?.lease_token ?? null, { answered: true });
-    await makeDue(db.sql, id);
-    expect(await submit(id)).toMatchObject({ attempt: 2, search_since: null });
-  });
 
   test("after a lost answer → since the first submit without an answer, however many follow", async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
@@ -160,13 +125,6 @@ describe("the search for a run whose submit was never answered", () => {
     const unanswered = inMinutes(5);
     const { id } = await seedPrediction(db.sql, world, { columns: { lease_token: null }, unanswered });
     expect(new Date(String((await submit(id))?.search_since))).toEqual(unanswered);
-  });
-
-  test("after a worker died in the middle of a submit → since that submit", async () => {
-    const { id } = await seedPrediction(db.sql, world, { columns: { attempt: 0, lease_token: null } });
-    await submit(id);
-    await makeDue(db.sql, id);
-    expect(await submit(id)).toMatchObject({ attempt: 2, search_attempt: 1, retry_reason: "lease_ran_out" });
   });
 });
 
@@ -207,31 +165,17 @@ describe.each(["starting", "processing", "storing"] as const)("a %s prediction",
   });
 });
 
-describe("an output that is ready", () => {
-  test("a minute before the deadline → 50 minutes more to copy it, of the hour that the provider keeps it", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, {
-      status: "processing",
-      columns: { deadline_at: inMinutes(1) },
-    });
-    expect(await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" })).toBe("recorded");
-    expect(await minutesLeft(id)).toBeCloseTo(50, 0);
-  });
-
-  test("long before the deadline → the deadline stays", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, {
-      status: "processing",
-      columns: { deadline_at: inMinutes(59) },
-    });
-    await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
-    expect(await minutesLeft(id)).toBeCloseTo(59, 0);
-  });
-
-  test("announced a second time → the deadline is not put off again", async () => {
-    const { id, run } = await seedPrediction(db.sql, world, {
-      status: "storing",
-      columns: { deadline_at: inMinutes(10) },
-    });
-    expect(await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" })).toBe("unchanged");
-    expect(await minutesLeft(id)).toBeCloseTo(10, 0);
-  });
+test.each([
+  [
+    "a minute before the deadline → 50 minutes more to copy it, of the hour that the provider keeps it",
+    "processing",
+    1,
+    50,
+  ],
+  ["long before the deadline → the deadline stays", "processing", 59, 59],
+  ["a second time → the deadline is not put off again", "storing", 10, 10],
+] as const)("an output is ready %s", async (_what, status, before, after) => {
+  const { id, run } = await seedPrediction(db.sql, world, { status, columns: { deadline_at: inMinutes(before) } });
+  await providerSays(db.sql, { id, run: run ?? "", status: "succeeded" });
+  expect(await minutesLeft(id)).toBeCloseTo(after, 0);
 });

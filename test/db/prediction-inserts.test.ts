@@ -150,19 +150,6 @@ describe("an uploaded frame", () => {
       expect(await refusalCode(wanted)).toBe("unsupported_input");
     }
   });
-
-  test("through the Data API → the same rules", async () => {
-    const insert = (path: string) =>
-      db.as(
-        { role: "authenticated", sub: world.owner },
-        (sql) => sql`
-          insert into keyframe.predictions (project_id, step, input)
-          values (${world.project}, 'video', jsonb_build_object('firstFrameImagePath', ${path}::text)) returning input`,
-      );
-    const own = await addReference(db, world.owner);
-    expect((await insert(own))[0]?.input).toMatchObject({ firstFrameImagePath: own });
-    expect(await codeOf(insert(await addReference(db, (await addWorld(db)).owner)))).toBe("not_found");
-  });
 });
 
 test("a reference path that is no projects/<file_name> → invalid_request", async () => {
@@ -176,22 +163,11 @@ test("a reference path that is no projects/<file_name> → invalid_request", asy
   }
 });
 
-test("no default model for a step → an error of ours, nothing is inserted", async () => {
-  // The rule that a step keeps a default is passed by, as a restore of a dump would.
-  await db.sql.begin(async (sql) => {
-    await sql`set local session_replication_role = replica`;
-    await sql`delete from keyframe.step_defaults where step = 'video'`;
-  });
-  await frame();
-  expect(await refusalOf(start(db, world, { step: "video" }))).toMatchObject({ sqlstate: "P0001" });
-  await db.sql`insert into keyframe.step_defaults values ('video', 'kwaivgi/kling-v2.1')`;
-});
-
 test("owner, prompt and model of a first frame; a prompt and a reference of its own are kept", async () => {
   expect(await readRow(db.sql, (await start(db, world)).prediction.id)).toMatchObject({
     ...{ owner_id: world.owner, project_id: world.project, step: "first-frame", status: "queued", attempt: 0 },
     input: { prompt: "A harbour at dawn, fog, one red boat", referenceImagePaths: [] },
-    progress: null,
+    ...{ progress: null, started_by_server: false },
   });
   const own = { prompt: "The boat leaves", reference: await addReference(db, world.owner) };
   const row = await readRow(db.sql, (await start(db, world, own)).prediction.id);

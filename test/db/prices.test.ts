@@ -1,5 +1,4 @@
-import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { asAdministrator, readRecipes } from "../support/database/admin-recipes.ts";
+import { beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, seedPrediction } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
@@ -26,8 +25,6 @@ async function settledCost(ids: number[] | null, { metrics = null, output = null
   return row?.settled ?? null;
 }
 
-const silent = (resolution: string, durationSeconds: number) => ({ resolution, durationSeconds, audio: false });
-const sound = (resolution: string, durationSeconds: number) => ({ resolution, durationSeconds, audio: true });
 // What each shipped model costs: models.test.ts.
 test("the reference images of FLUX.2 Pro → each counts with its whole megapixels; one of unknown size → no price", async () => {
   const { owner, project } = await addWorld(db);
@@ -219,31 +216,4 @@ test("a price that has been in force → cannot be changed or deleted: runs keep
   const coming = await addPrice({ metric: "run", from: "2030-01-01" });
   await db.sql`update keyframe_private.model_prices set price_usd = 0.3 where id = ${coming}`;
   await db.sql`delete from keyframe_private.model_prices where id = ${coming}`;
-});
-
-describe("docs/costs.md, as an administrator does it in Studio", () => {
-  let recipes: Awaited<ReturnType<typeof readRecipes>>;
-  beforeAll(async () => {
-    recipes = await readRecipes("costs");
-  });
-  const run = (title: string) => asAdministrator(db.sql, recipes.find((one) => one.title === title)?.sql ?? "");
-
-  test("→ the price changes from now on, or on its day; the ceiling and what is billed are set", async () => {
-    // Those of budgets: costs.test.ts.
-    expect(recipes.slice(-4).map(({ title }) => title)).toEqual([
-      ...["Change a price", "Announce a price", "Set a ceiling where no price is known"],
-      "Record what the provider bills",
-    ]);
-    await run("Change a price");
-    expect((await mostCost("google/veo-3.1", sound("720p", 8))).most).toBe(2.8);
-    await run("Announce a price");
-    expect((await mostCost("google/veo-3.1", silent("720p", 8))).most).toBe(1.6);
-    expect((await mostCost("google/veo-3.1", silent("720p", 8), "2030-01-02")).most).toBe(2);
-    await run("Set a ceiling where no price is known");
-    const long = await mostCost("minimax/hailuo-2.3", { resolution: "768p", durationSeconds: 10 });
-    expect(long).toMatchObject({ most: 0.6, estimate: null });
-    await run("Record what the provider bills");
-    const [veo] = await db.sql`select billed_when from keyframe.models where model = 'google/veo-3.1'`;
-    expect(veo?.billed_when).toEqual({ failed: "no", rejected: "no", canceled: "yes" });
-  });
 });

@@ -1,10 +1,11 @@
+import type { TransactionSql } from "postgres";
 import { describe, expect, test } from "vitest";
-import { type ClonedDatabase, useDatabase } from "../support/database/clone-database.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 import { runsToCancel } from "../support/database/calls.ts";
 import { useWorld, isOver, STATUSES, seedPrediction } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addReference, start } from "../support/database/user.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { whileOpen } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
@@ -70,40 +71,34 @@ describe("an administrator, or the end of the account", () => {
 });
 
 describe("a start and a deletion at the same moment", () => {
-  const wanted = async () => ({ reference: await addReference(db, world.owner) });
-  const begin = async (
-    first: (sql: Parameters<Parameters<ClonedDatabase["as"]>[1]>[0]) => PromiseLike<unknown>,
-    second: () => Promise<unknown>,
-  ) => {
-    let outcome: Promise<string> = Promise.resolve("not begun");
-    await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
-      await first(sql);
-      outcome = second().then(
-        () => "done",
-        async (error) => (await refusalOf(Promise.reject(error))).message,
-      );
-      await untilSomebodyWaits(db.sql);
-    });
-    return await outcome;
+  const asOwner = async (sql: TransactionSql, statement: string) => {
+    await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
+    await sql.unsafe(statement);
   };
 
   test("the start is first and has not committed → the deletion waits, then is refused", async () => {
-    const { reference } = await wanted();
-    const outcome = await begin(
-      (sql) =>
-        sql`select keyframe.start_prediction(${world.project}, 'first-frame', jsonb_build_object('referenceImagePath', ${reference}::text))`,
-      remove,
-    );
-    expect(outcome).toBe("generation_in_progress");
+    const path = await addReference(db, world.owner);
+    const begin = `select keyframe.start_prediction('${world.project}', 'first-frame', '{"referenceImagePath": "${path}"}')`;
+    expect(
+      await whileOpen(
+        db.sql,
+        (sql) => asOwner(sql, begin),
+        () => codeOf(remove()),
+      ),
+    ).toBe("generation_in_progress");
     expect(await left()).toEqual({ projects: 1, predictions: 1 });
   });
 
   test("the deletion is first and has not committed → the start waits, then finds no project", async () => {
-    const outcome = await begin(
-      (sql) => sql`select keyframe.delete_project(${world.project})`,
-      async () => start(db, world, await wanted()),
-    );
-    expect(outcome).toBe("not_found");
+    const reference = await addReference(db, world.owner);
+    const begin = `select keyframe.delete_project('${world.project}')`;
+    expect(
+      await whileOpen(
+        db.sql,
+        (sql) => asOwner(sql, begin),
+        () => codeOf(start(db, world, { reference })),
+      ),
+    ).toBe("not_found");
     expect(await left()).toEqual({ projects: 0, predictions: 0 });
   });
 });

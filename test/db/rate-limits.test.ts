@@ -1,19 +1,14 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { useWorld } from "../support/database/predictions.ts";
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addServiceScene, makeRequest, REQUESTS, WEBHOOK_REQUESTS } from "../support/database/requests.ts";
-import { create, start } from "../support/database/user.ts";
+import { create } from "../support/database/user.ts";
 
 // How a bucket fills and empties. What each request of the API takes and is told: test/api.
 
 const db = useDatabase("shipped limits");
 const world = useWorld(db);
-let shipped: unknown[];
-beforeAll(async () => {
-  const rows = await db.sql`select route_class, capacity, per_second from keyframe_private.rate_limits order by 1`;
-  shipped = rows.map((row) => Object.values(row));
-});
 beforeEach(async () => {
   await db.sql`update keyframe_private.rate_limits set capacity = 3, per_second = 0.001`; // none comes back during a test
 });
@@ -35,35 +30,6 @@ function expectAbout(seconds: number, most: number): void {
 /** As if so much time had gone by. */
 const pass = (interval: string) =>
   db.sql`update keyframe_private.rate_buckets set refilled_at = refilled_at - ${interval}::interval`;
-
-test("the shipped limits → are these", () => {
-  expect(shipped).toEqual([
-    ["change", 120, 2],
-    ["create", 60, 1],
-    ["generate", 60, 1],
-    ["read", 1200, 20],
-    ["upload", 30, 0.5],
-  ]);
-});
-
-test("a start with an empty bucket → rate_limited with policy, limit and the seconds to wait as hint, and no row", async () => {
-  for (const remaining of [2, 1, 0]) {
-    expect((await start(db, world)).rate).toMatchObject({
-      policy: "generate",
-      limit: 3,
-      remaining,
-      window_seconds: 3000,
-    });
-  }
-  for (const _ of ["refused", "refused again: a refusal takes no token"]) {
-    const { sqlstate, message, hint } = await refusalOf(start(db, world));
-    expect([sqlstate, message]).toEqual(["KEYFR", "rate_limited"]);
-    const { wait_seconds, ...rest } = JSON.parse(hint ?? "");
-    expect(rest).toEqual({ policy: "generate", limit: 3, window_seconds: 3000 });
-    expectAbout(wait_seconds, 1000);
-  }
-  expect((await db.sql`select from keyframe.predictions where owner_id = ${world.owner}`).count).toBe(3);
-});
 
 test("time passes → tokens come back at per_second, never more than the capacity", async () => {
   for (let i = 0; i < 3; i++) await upload();

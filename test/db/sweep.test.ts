@@ -109,12 +109,6 @@ test("what is past its deadline, more than one sweep takes on → the longest ov
 describe("prune", () => {
   const left = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name).sort();
 
-  test("callbacks of more than a day → deleted, younger ones kept", async () => {
-    await db.sql`insert into keyframe_private.provider_callbacks values ('old', now() - interval '25 hours'), ('young', now() - interval '23 hours')`;
-    await db.sql`select keyframe_private.prune()`;
-    expect(await left("select callback_id as name from keyframe_private.provider_callbacks")).toEqual(["young"]);
-  });
-
   describe("buckets of the rate limits", () => {
     const pruneRates = async () => {
       const [job] = await db.sql<

@@ -77,8 +77,7 @@ describe("DELETE of a take", () => {
     expect((await refusalOf(remove(id))).detail).toMatch(/^A generation that uses this frame is still running\./);
     const whole = () => call<object>(db, world.owner, "delete_project", { project_id: world.project });
     expect((await refusalOf(whole())).detail).toMatch(/^A generation of another project that uses a frame of this one/);
-    await db.sql`update keyframe.predictions set status = 'failed', error_code = 'x', error_message = 'x', error_retryable = true,
-      completed_at = now(), lease_token = null where id = ${user.id}`;
+    await db.sql`select keyframe_private.mark_failed(${user.id}, 'x', 'x', true)`;
     await whole();
     expect(await exists(id)).toBe(false);
   });
@@ -159,15 +158,6 @@ describe("a hidden take", () => {
     const [row] = await db.sql`select created_at::text as at from keyframe.predictions where id = ${ids[0] ?? ""}`;
     const after = { before_created_at: row?.at, before_id: ids[0], max_rows: 1 };
     expect(await list({ only_takes: true, ...after })).toEqual([ids[1]]);
-  });
-
-  test("through the Data API → no user writes `hidden`", async () => {
-    const id = await take();
-    const patch = db.as(
-      { role: "authenticated", sub: world.owner },
-      (sql) => sql`update keyframe.predictions set hidden = true where id = ${id}`,
-    );
-    expect((await refusalOf(patch)).sqlstate).toBe("42501");
   });
 });
 

@@ -16,30 +16,32 @@ const RECENTLY = new Date(Date.now() - 60_000);
 const seedUnanswered = (columns: Row = {}, unanswered = RECENTLY) =>
   seedPrediction(db.sql, world, { columns, unanswered });
 
+const sweep = async () => void (await db.sql`select keyframe_private.sweep()`);
 const isUnanswered = async (id: string) => (await submitsOf(db.sql, id)).some((submit) => submit.is_unanswered);
 
-test("past its deadline with a submit unanswered → searched for", async () => {
-  const { id } = await seedUnanswered({ deadline_at: new Date(0), lease_token: null });
-  await db.sql`select keyframe_private.fail_overdue()`;
-  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
-});
-
-test("its workers died too often over a submit → searched for", async () => {
-  const { id } = await seedUnanswered({ failures: 7 });
-  expect(await claim(db.sql)).toEqual([]);
-  await db.sql`select keyframe_private.sweep()`;
-  expect(await readRow(db.sql, id)).toMatchObject({ status: "failed", error_code: "attempts_exhausted" });
-  expect(await claim(db.sql)).toMatchObject([{ task: "search", id }]);
-});
-
-test.for([
-  [false, "searched for"],
-  [true, "no search"],
-] as const)("failures used up, the last submit answered: %s → %s", async ([answered]) => {
-  const { id, lease } = await seedUnanswered({ failures: 7 });
-  expect(await retryLater(db.sql, id, lease, { answered })).toBe("failed");
-  expect(await isUnanswered(id)).toBe(!answered);
-  expect(await claim(db.sql)).toHaveLength(answered ? 0 : 1);
+test.each<
+  [how: string, isSearched: boolean, columns: Row, end: (id: string, lease: string | null) => Promise<unknown>]
+>([
+  ["past its deadline", true, { deadline_at: new Date(0), lease_token: null }, sweep],
+  ["its workers died too often", true, { failures: 7 }, sweep],
+  [
+    "its failures are used up",
+    true,
+    { failures: 7 },
+    (id, lease) => retryLater(db.sql, id, lease, { answered: false }),
+  ],
+  [
+    "its failures are used up, and the last was an answer",
+    false,
+    { failures: 7 },
+    (id, lease) => retryLater(db.sql, id, lease),
+  ],
+])("%s → failed, and a submit without an answer is searched for: %s", async (_how, isSearched, columns, end) => {
+  const { id, lease } = await seedUnanswered(columns);
+  await end(id, lease);
+  expect(await readRow(db.sql, id)).toMatchObject({ status: "failed" });
+  expect(await isUnanswered(id)).toBe(isSearched);
+  expect(await claim(db.sql)).toMatchObject(isSearched ? [{ task: "search", id }] : []);
 });
 
 test("refused by the provider, which is an answer → no search, also when it was cancelled meanwhile", async () => {
@@ -68,7 +70,7 @@ test("the second submit is refused for good, the first had no answer → the fir
 test("an earlier submit calls back while the second is under way → followed; what the second may have made is searched for", async () => {
   const { id } = await seedUnanswered({ lease_token: null });
   expect(await claim(db.sql)).toMatchObject([{ task: "submit", attempt: 2 }]);
-  expect(await providerSays(db.sql, { id, run: "run-1", attempt: 1, callback: "first" })).toBe("recorded");
+  expect(await providerSays(db.sql, { id, run: "run-1", attempt: 1 })).toBe("recorded");
   await makeSearchesDue(db.sql);
   const [search] = (await claim(db.sql)).filter(({ task }) => task === "search");
   expect(search).toMatchObject({ id, attempt: 2 });
@@ -113,7 +115,7 @@ test.for(["failed", "canceled"] as const)(
 test("a lost submit whose run calls back after all → its run is known, and to be cancelled", async () => {
   const { id } = await seedGivenUp("canceled");
   await prune();
-  expect(await providerSays(db.sql, { id, run: "run-late", callback: "late" })).toBe("ended");
+  expect(await providerSays(db.sql, { id, run: "run-late" })).toBe("ended");
   expect(await submitsOf(db.sql, id)).toMatchObject([
     { provider_prediction_id: "run-late", outcome: null, ended_at: null, cancel_due_at: expect.any(Date) },
   ]);

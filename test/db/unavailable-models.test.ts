@@ -112,11 +112,6 @@ test("a model whose price is unknown → replaced by the next, whatever that cos
   expect(await startFrame()).toMatchObject({ model: "test/next" });
 });
 
-test("a start that names a model, or takes an available default → no other is meant", async () => {
-  expect(await startFrame()).toMatchObject({ model: "test/default", requested_model: null });
-  expect(await startFrame({ model: "test/next" })).toMatchObject({ model: "test/next", requested_model: null });
-});
-
 test("a wrong input, while the default is available → unsupported_input: no other model is taken for it", async () => {
   expect(await codeOf(startFrame({ input: { seed: 10 } }))).toBe("unsupported_input");
 });

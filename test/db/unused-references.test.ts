@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import { claim } from "../support/database/calls.ts";
 import { addWorld, useWorld, seedPrediction } from "../support/database/predictions.ts";
 import { start } from "../support/database/user.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { whileOpen } from "../support/database/waiting.ts";
 
 // A reference image that no prediction uses has an end: a month after its upload, or with its owner's account.
 const db = useDatabase();
@@ -106,12 +106,10 @@ test("a start uses it at that moment → it stays, and the check of others does 
 
 test("a start uses it a moment later → the start waits, and removes the entry", async () => {
   const reference = await upload(31);
-  let started: Promise<unknown> = Promise.resolve();
-  await db.sql.begin(async (sql) => {
-    await sql`select keyframe_private.queue_unused_references()`;
-    started = start(db, world, { reference });
-    await untilSomebodyWaits(db.sql);
-  });
-  await started;
+  await whileOpen(
+    db.sql,
+    (sql) => sql`select keyframe_private.queue_unused_references()`,
+    () => start(db, world, { reference }),
+  );
   expect(await files()).toEqual([]);
 });

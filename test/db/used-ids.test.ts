@@ -4,7 +4,7 @@ import { claim, complete, fail, providerSays, readRow } from "../support/databas
 import { addProject, addWorld, type World } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 import { start } from "../support/database/user.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { whileOpen } from "../support/database/waiting.ts";
 
 // Events are unique by the id of their project or prediction. One that lives a second time would get none.
 
@@ -105,13 +105,12 @@ describe("an administrator inserts a prediction with an id", () => {
   test("of one that is being deleted this moment → waits for that, and is refused", async () => {
     const { id, lease } = await store();
     await complete(db.sql, id, lease);
-    let inserted: Promise<unknown> | undefined;
-    await db.sql.begin(async (sql) => {
-      await sql`delete from keyframe.predictions where id = ${id}`;
-      inserted = refusalOf(insert(id));
-      await untilSomebodyWaits(db.sql);
-    });
-    expect(await inserted).toMatchObject(REFUSED);
+    const refusal = await whileOpen(
+      db.sql,
+      (sql) => sql`delete from keyframe.predictions where id = ${id}`,
+      () => refusalOf(insert(id)),
+    );
+    expect(refusal).toMatchObject(REFUSED);
   });
 
   test("of a deleted one that was never handed out → taken", async () => {

@@ -168,19 +168,19 @@ describe("a callback that was captured", () => {
       expect([query, [400, 404]]).toEqual([query, expect.arrayContaining([status])]);
     }
     expect(await wholeDatabase()).toBe(before);
-    // And it still counts where it belongs: it was not noted as seen.
+    // And it still counts where it belongs.
     const fresh = capture(JSON.stringify({ id: run, status: "starting", error: null, logs: "", output: null }));
     expect((await fresh(`prediction=${theirs.id}&attempt=1`)).status).toBe(404);
     expect(JSON.parse((await fresh(own)).body)).toMatchObject({ data: { outcome: "unchanged" } });
   });
 
-  test("sent again, twenty times at once and after it was recorded → recorded once, then duplicate", async () => {
+  test("sent again, twenty times at once and after it was recorded → recorded once, then unchanged", async () => {
     const again = capture(JSON.stringify({ id: run, status: "processing", error: null, logs: " 60%|", output: null }));
     const answers = await Promise.all(Array.from({ length: 20 }, () => again(own)));
     const outcomes = answers.map(
       (answer) => (JSON.parse(answer.body) as { data: { outcome: string } | null }).data?.outcome,
     );
-    expect(outcomes.filter((outcome) => outcome !== "duplicate")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome !== "unchanged")).toHaveLength(1);
     const before = await wholeDatabase();
     expect((await again(own)).status).toBe(200);
     expect(await wholeDatabase()).toBe(before);

@@ -24,7 +24,7 @@ async function send(call: CallDatabase) {
   return { response, envelope: await response.json(), lines };
 }
 
-test.each(["recorded", "unchanged", "duplicate", "ended", "stale", "given_up"])(
+test.each(["recorded", "unchanged", "ended", "stale", "given_up"])(
   "the database says %s → 200, it is settled",
   async (outcome) => {
     const { response, envelope } = await send(async () => outcome);

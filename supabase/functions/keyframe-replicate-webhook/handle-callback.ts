@@ -26,8 +26,7 @@ export function createCallbackHandler(
       throw new ApiError("invalid_request", "The query needs prediction=<uuid> and attempt=<number>.");
     const { prediction: prediction_id, attempt } = target.data;
     const run = parseRun(body);
-    const callback_id = request.headers.get("webhook-id") ?? ""; // present, because the signature covers it
-    const outcome = await recordProviderState(call, run, { prediction_id, attempt, callback_id }).catch((cause) => {
+    const outcome = await recordProviderState(call, run, { prediction_id, attempt }).catch((cause) => {
       if (!(cause instanceof DatabaseError)) throw cause;
       const headers = { "Retry-After": "5" };
       throw new ApiError("unavailable", "The callback could not be recorded. Send it again.", { cause, headers });

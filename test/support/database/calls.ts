@@ -27,7 +27,6 @@ export type Saying = {
   outputUrl?: string | null;
   progress?: number | null;
   error?: string | null;
-  callback?: string | null;
   foundBy?: "name" | "text" | null;
   failure?: "input_unreachable" | "interrupted" | "content_rejected";
   stage?: "input" | "output" | null;
@@ -35,47 +34,40 @@ export type Saying = {
   attemptWithoutRun?: number;
 };
 
+/** A worker's function with these arguments, and its answer. */
+async function callWorker<T>(sql: AnySql, name: string, args: Record<string, unknown>): Promise<T> {
+  const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
+  const [row] = await sql.unsafe<{ answer: T }[]>(
+    `select keyframe_worker.${name}(${names.join(", ")}) as answer`,
+    Object.values(args).map((value) => value ?? null) as never[],
+  );
+  if (!row) throw new Error(`${name} gave no row.`);
+  return row.answer;
+}
+
 /** record_provider_state's answer. */
 export async function providerSays(sql: AnySql, saying: Saying): Promise<string> {
-  const {
-    id,
-    attempt = 1,
-    run,
-    status = "processing",
-    outputUrl,
-    progress,
-    error,
-    callback,
-    foundBy,
-    failure,
-    stage,
-    metrics,
-    attemptWithoutRun,
-  } = saying;
-  const output = outputUrl === undefined && status === "succeeded" ? "https://replicate.delivery/out.png" : outputUrl;
-  const [row] = await sql<{ answer: string }[]>`
-    select keyframe_worker.record_provider_state(
-      prediction_id => ${id}, attempt => ${attempt}, provider_prediction_id => ${run}, provider_status => ${status},
-      output_url => ${output ?? null}, progress => ${progress ?? null}, error_message => ${error ?? null},
-      callback_id => ${callback ?? null}, found_by => ${foundBy ?? null}, failure => ${failure ?? null},
-      stage => ${stage ?? null}, metrics => ${metrics ? sql.json(metrics) : null},
-      attempt_without_run => ${attemptWithoutRun ?? null}) as answer`;
-  return row?.answer ?? "no answer";
+  const { id, attempt = 1, run, status = "processing", progress, error, failure, stage, metrics } = saying;
+  const { outputUrl = status === "succeeded" ? "https://replicate.delivery/out.png" : null } = saying;
+  return await callWorker(sql, "record_provider_state", {
+    ...{ prediction_id: id, attempt, provider_prediction_id: run, provider_status: status, output_url: outputUrl },
+    ...{ progress, error_message: error, failure, stage, metrics, found_by: saying.foundBy },
+    attempt_without_run: saying.attemptWithoutRun,
+  });
 }
 
 /** complete_prediction's answer for a stored PNG. */
 export async function complete(sql: AnySql, id: string, lease: string | null): Promise<boolean> {
-  const [row] = await sql<{ answer: boolean }[]>`
-    select keyframe_worker.complete_prediction(
-      ${id}, ${lease}, (select concat_ws('/', owner_id, project_id, id || '.png') from keyframe.predictions where id = ${id}),
-      'image/png', 1024, ${"a".repeat(64)}, 640, 360) as answer`;
-  return row?.answer ?? false;
+  const { owner_id, project_id } = await readRow(sql, id);
+  return await callWorker(sql, "complete_prediction", {
+    ...{ prediction_id: id, lease_token: lease, output_path: `${owner_id}/${project_id}/${id}.png` },
+    ...{ content_type: "image/png", bytes: 1024, sha256: "a".repeat(64), width: 640, height: 360 },
+  });
 }
 
 export async function fail(sql: AnySql, id: string, lease: string | null, code = "output_invalid"): Promise<boolean> {
-  const [row] = await sql<{ answer: boolean }[]>`
-    select keyframe_worker.fail_prediction(${id}, ${lease}, ${code}, 'It did not work.', true) as answer`;
-  return row?.answer ?? false;
+  const said = { code, message: "It did not work.", retryable: true };
+  return await callWorker(sql, "fail_prediction", { prediction_id: id, lease_token: lease, ...said });
 }
 
 /** retry_prediction_later's answer. `answered`: the last submit was, by a refusal. */
@@ -83,20 +75,17 @@ export async function retryLater(
   sql: AnySql,
   id: string,
   lease: string | null,
-  more: { code?: string; retryAfter?: number; answered?: boolean } = {},
+  { code = "provider_unavailable", retryAfter, answered = true }: Retry = {},
 ): Promise<string> {
-  const [row] = await sql<{ answer: string }[]>`
-    select keyframe_worker.retry_prediction_later(
-      ${id}, ${lease}, ${more.code ?? "provider_unavailable"}, 'It is away.', ${more.retryAfter ?? null},
-      (select attempt from keyframe.predictions where id = ${id} and ${more.answered ?? true})) as answer`;
-  return row?.answer ?? "no answer";
+  return await callWorker(sql, "retry_prediction_later", {
+    ...{ prediction_id: id, lease_token: lease, code, message: "It is away.", retry_after_seconds: retryAfter },
+    attempt_without_run: answered ? (await readRow(sql, id)).attempt : null,
+  });
 }
+type Retry = { code?: string; retryAfter?: number; answered?: boolean };
 
 export async function pollLater(sql: AnySql, id: string, lease: string | null): Promise<boolean> {
-  const [row] = await sql<
-    { answer: boolean }[]
-  >`select keyframe_worker.poll_prediction_later(${id}, ${lease}) as answer`;
-  return row?.answer ?? false;
+  return await callWorker(sql, "poll_prediction_later", { prediction_id: id, lease_token: lease });
 }
 
 /** A prediction's row as it is now. */

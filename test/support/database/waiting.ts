@@ -19,3 +19,19 @@ export async function untilACallWaits(sql: postgres.Sql): Promise<void> {
     return held.count > 0;
   });
 }
+
+/** Begins work that waits for what an open transaction holds, then commits that. Returns what the work comes to. */
+export async function whileOpen<T>(
+  sql: postgres.Sql,
+  hold: (open: postgres.TransactionSql) => Promise<unknown>,
+  work: () => PromiseLike<T>,
+): Promise<T> {
+  const { waiting } = await sql.begin(async (open) => {
+    await hold(open);
+    const waiting = Promise.resolve(work());
+    waiting.catch(() => undefined); // it is awaited below
+    await untilSomebodyWaits(sql);
+    return { waiting };
+  });
+  return await waiting;
+}
