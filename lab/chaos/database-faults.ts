@@ -12,7 +12,7 @@ const ACTUAL_HOURS = `
     count(*) filter (where d.status = 'delivered') as delivered,
     count(*) filter (where d.status = 'pending' and a.error is not null) as retrying,
     count(*) filter (where d.status = 'exhausted') as exhausted,
-    max(a.started_at) as last_attempt_at, max(a.started_at) filter (where a.error is not null) as failed_at
+    row(max(a.started_at), null, null)::keyframe_private.attempt_outcome as last_attempt
   from keyframe.webhook_deliveries d
   join keyframe.webhook_endpoints e on e.id = d.endpoint_id
   cross join lateral (
@@ -47,8 +47,8 @@ async function recordMiscounts(sql: postgres.TransactionSql): Promise<void> {
 async function recount(sql: postgres.TransactionSql): Promise<void> {
   await sql`delete from keyframe_private.webhook_hours`;
   await sql.unsafe(`
-    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, retrying, exhausted, last_attempt_at, failed_at)
-    select endpoint_id, hour, delivered, retrying, exhausted, last_attempt_at, failed_at from (${ACTUAL_HOURS}) t`);
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, retrying, exhausted, last_attempt)
+    select endpoint_id, hour, delivered, retrying, exhausted, last_attempt from (${ACTUAL_HOURS}) t`);
   await sql.unsafe(RECOUNT_COSTS);
 }
 

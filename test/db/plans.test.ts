@@ -75,8 +75,8 @@ beforeAll(async () => {
       insert into keyframe.webhook_events (type, payload, created_at)
       select 'project.created', '{}', now() - i * interval '1 minute' from generate_series(1, ${MANY}::int) i`;
     await sql`
-      insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)
-      select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 400, now() - h * interval '1 hour'
+      insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt)
+      select e.id, date_trunc('hour', now(), 'UTC') - h * interval '1 hour', 400, row(now() - h * interval '1 hour', 200, null)::keyframe_private.attempt_outcome
       from (select ${endpoint}::uuid as id union all select gen_random_uuid() from generate_series(1, 300)) e, generate_series(0, 47) h
       on conflict do nothing`;
     await sql`

@@ -112,14 +112,6 @@ describe("a prediction", () => {
     await expectOneFailure(id, code);
   });
 
-  test("every code that a function of the database gives is among these", async () => {
-    const [row] = await db.sql<{ codes: string[] }[]>`
-      select array_agg(distinct code[1] order by code[1]) as codes
-      from pg_proc, regexp_matches(prosrc, $$mark_failed\\([^;]*?'([a-z]+_[a-z_]+)'$$, 'g') code
-      where pronamespace::regnamespace::text like 'keyframe%'`;
-    expect(row?.codes).toEqual(Object.keys(FAILURES).sort());
-  });
-
   test("failed by its worker, or with its last submit → one generation.failed with the code it gave", async () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });
     await fail(db.sql, id, lease, "output_expired");

@@ -143,8 +143,8 @@ test("owners resend and recover while results of the same endpoint are recorded,
 
 describe("pruning", () => {
   const add = (endpoint: string, daysAgo: number) => db.sql`
-    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt_at)
-    select ${endpoint}, h, 1, h from date_trunc('hour', now() - interval '1 day' * ${daysAgo}::float, 'UTC') h`;
+    insert into keyframe_private.webhook_hours (endpoint_id, hour, delivered, last_attempt)
+    select ${endpoint}, at, 1, row(at, 200, null)::keyframe_private.attempt_outcome from date_trunc('hour', now() - interval '1 day' * ${daysAgo}::float, 'UTC') at`;
   const left = async () =>
     (
       await db.sql<{ days: number }[]>`
