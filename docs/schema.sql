@@ -6371,7 +6371,7 @@ begin
   delete from keyframe.webhook_deliveries d where d.id = any (array(
     select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
   delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows for update skip locked));
+    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) for update skip locked));
   delete from keyframe_private.deleted_endpoints g
   where g.endpoint_id = any (gone)
     and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)

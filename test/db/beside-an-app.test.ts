@@ -128,23 +128,6 @@ test("pgcrypto is in another schema → secrets are made and kicks are signed", 
   await sql`delete from auth.users where id = ${user?.id}`;
 });
 
-test("what the app creates in public afterwards → has the same default grants as before", async () => {
-  await onServer(migrationUrlOf(url), (app) =>
-    app.unsafe(`
-      create table public.later (id bigint generated always as identity primary key, note text);
-      create function public.later_function() returns int language sql as 'select 1'`),
-  );
-  for (const role of ["anon", "authenticated", "service_role"]) {
-    const rows = await as(role, async (caller) => {
-      await caller`insert into public.later (note) values (${role})`;
-      return await caller`select public.later_function() as one`;
-    });
-    expect([...rows]).toEqual([{ one: 1 }]);
-  }
-  await sql`drop table public.later`;
-  await sql`drop function public.later_function()`;
-});
-
 test("what is added outside our three schemas → bears our name, and nothing of the app's has changed", async () => {
   const after = await readEverything(sql);
   expect(before.filter((entry) => !after.includes(entry))).toEqual([]);

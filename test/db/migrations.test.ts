@@ -56,29 +56,6 @@ test("the local stack starts again on the migrated database → everything stays
   expect(await readEverything(db.sql)).toEqual(before);
 });
 
-test("every migration → names only what it creates itself or an earlier one has created", async () => {
-  const folder = join(PROJECT_ROOT, "supabase/migrations");
-  const files = (await Array.fromAsync(Deno.readDir(folder)))
-    .map(({ name }) => name)
-    .filter((name) => name.endsWith(".sql"));
-  const texts = await Promise.all(files.sort().map((name) => Deno.readTextFile(join(folder, name))));
-  const createdIn = new Map<string, number>();
-  texts.forEach((text, at) => {
-    for (const [, name = ""] of text.matchAll(
-      /^create (?:unlogged )?(?:table|view|type|function) (keyframe\w*\.\w+)/gm,
-    )) {
-      if (!createdIn.has(name)) createdIn.set(name, at);
-    }
-  });
-  expect(createdIn.size).toBeGreaterThan(100);
-  const early = texts.flatMap((text, at) => {
-    const code = text.replace(/--.*$/gm, "").replace(/^comment on .*$/gm, "");
-    const names = new Set([...code.matchAll(/\bkeyframe\w*\.\w+/g)].map(([name]) => name));
-    return [...names].filter((name) => (createdIn.get(name) ?? 0) > at).map((name) => `${files[at]}: ${name}`);
-  });
-  expect(early).toEqual([]);
-});
-
 describe("what a person meets in Studio has a comment", () => {
   const without = async (query: string) => (await db.sql.unsafe<{ name: string }[]>(query)).map(({ name }) => name);
 

@@ -43,15 +43,6 @@ describe("the sweep kicks when something is due", () => {
       },
     ],
     [
-      "a deleted prediction whose submit is unanswered",
-      async () => {
-        const { id } = await unanswered();
-        await db.sql`delete from keyframe.predictions where id = ${id}`;
-        expect(await kicksOfSweep()).toBe(0);
-        await makeSearchesDue(db.sql);
-      },
-    ],
-    [
       "a file to remove",
       async () => {
         const { id } = await seed("storing", { next_attempt_at: soon() });
@@ -181,17 +172,4 @@ describe("prune", () => {
     await db.sql`select cron.unschedule('nightly')`;
     expect(kept.sort()).toEqual(["the app's", "young"]);
   });
-});
-
-test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its own records and unused images every hour", async () => {
-  const jobs = await db.sql`select jobname, schedule, command from cron.job where active order by jobname`;
-  const old = `delete from cron.job_run_details d using cron.job j
-    where j.jobid = d.jobid and j.jobname like 'keyframe-%' and d.end_time < now() - interval '1 day'`;
-  expect(jobs.map(({ jobname, schedule, command }) => [jobname, schedule, command])).toEqual([
-    ["keyframe-prune", "* * * * *", "select keyframe_private.prune()"],
-    ["keyframe-prune-cron", "17 * * * *", old],
-    ["keyframe-prune-rates", "23 * * * *", "select keyframe_private.prune_rate_buckets()"],
-    ["keyframe-prune-references", "37 * * * *", "select keyframe_private.queue_unused_references()"],
-    ["keyframe-sweep", "5 seconds", "select keyframe_private.sweep()"],
-  ]);
 });

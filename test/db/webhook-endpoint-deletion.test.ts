@@ -110,37 +110,6 @@ describe("what deleted endpoints leave", () => {
     expect(await countOf("keyframe.webhook_events", "type = 'project.created'")).toBe(events);
   });
 
-  test("more than a batch, of two endpoints → the older deletion first, never more than the batch, then nothing", async () => {
-    const second = await addEndpoint(db.sql, scene.owner);
-    await seedDeliveries(db.sql, scene.endpoint, 4);
-    await seedDeliveries(db.sql, second, 2);
-    await remove(scene.endpoint);
-    await remove(second);
-    const of = (endpoint: string) => countOf("keyframe.webhook_deliveries", `endpoint_id = '${endpoint}'`);
-    const steps = [];
-    for (let run = 0; run < 4; run++) {
-      await pruneOnce(3);
-      steps.push([await of(scene.endpoint), await of(second)]);
-    }
-    expect(steps).toEqual([
-      [2, 2],
-      [0, 1],
-      [0, 0],
-      [0, 0],
-    ]);
-    expect(await countOf("keyframe_private.deleted_endpoints")).toBe(0);
-  });
-
-  test("tests alone, more than a batch → deleted in batches, too", async () => {
-    for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
-    await db.sql`delete from keyframe.webhook_deliveries`;
-    await remove(scene.endpoint);
-    await pruneOnce(2);
-    expect(await left()).toEqual([0, 0, 1, 1]);
-    await pruneOnce(2);
-    expect(await left()).toEqual([0, 0, 0, 0]);
-  });
-
   test("the identifier given again by hand → refused until nothing is left of the old one", async () => {
     const again = () => addEndpoint(db.sql, scene.owner, { id: scene.endpoint });
     await remove(scene.endpoint);

@@ -82,40 +82,6 @@ describe("a delivery is counted where its last attempt was", () => {
     expect(await sumOf()).toEqual({ delivered: 2, retrying: 0, exhausted: 0 });
     await db.sql`update keyframe_private.settings set webhook_retry_schedule = default`;
   });
-
-  test("a batch over several endpoints with every outcome, recorded twice → counted once", async () => {
-    for (let i = 0; i < 5; i++) await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 4);
-    const { deliveries } = await exchange(db.sql);
-    const results = deliveries.map((delivery, i) => resultOf(delivery, { status_code: i % 3 ? 200 : 500 }));
-    for (const recorded of [20, 0]) {
-      expect((await exchange(db.sql, { results, maxLanes: 0 })).recorded).toBe(recorded);
-      await expectAgreement();
-    }
-    expect(await sumOf()).toEqual({ delivered: 13, retrying: 7, exhausted: 0 });
-  });
-});
-
-test("300 that were given up are recovered → counted at once, not one by one", async () => {
-  const at = new Date();
-  const given_up = { status: "exhausted", attempts: 10, last_attempt_at: at, last_error: "dns", completed_at: at };
-  await seedDeliveries(db.sql, endpoint, 300, given_up);
-  expect(await sumOf()).toEqual({ delivered: 0, retrying: 0, exhausted: 300 });
-  const writes = await db.sql.begin(async (sql) => {
-    const written = async () => {
-      const [row] = await sql<{ writes: number }[]>`
-        select (n_tup_ins + n_tup_upd)::int as writes from pg_stat_xact_user_tables where relid = 'keyframe_private.webhook_hours'::regclass`;
-      return row?.writes ?? 0;
-    };
-    await sql`
-      select set_config('request.jwt.claims', ${JSON.stringify({ role: "authenticated", sub: owner })}, true),
-        set_config('request.jwt.claim.sub', ${owner}, true)`;
-    const before = await written();
-    await sql`select keyframe.recover_webhook_endpoint(${endpoint}, ${new Date(0)})`;
-    return (await written()) - before;
-  });
-  expect(writes).toBe(1);
-  await expectAgreement();
-  expect(await sumOf()).toEqual({ delivered: 0, retrying: 300, exhausted: 0 });
 });
 
 test("owners resend and recover while results of the same endpoint are recorded, many at once → every change is counted", async () => {

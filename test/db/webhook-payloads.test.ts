@@ -55,7 +55,8 @@ test("times → in UTC with milliseconds, whatever time zone the session has", a
 });
 
 test("generation.failed → the error at the top, where payload.error is specified, and no output", async () => {
-  const { id, run } = await seedPrediction(db.sql, world, { status: "processing" });
+  const columns = { requested_model: "google/nano-banana" }; // which made it
+  const { id, run } = await seedPrediction(db.sql, world, { status: "processing", columns });
   await providerSays(db.sql, { id, run: run ?? "", status: "failed", error: 'Refused: "NSFW" \\ content\n' });
   const row = await readRow(db.sql, id);
   expect(await payload()).toEqual({
