@@ -30,7 +30,6 @@ const NEVER_CLAIMED = {
   ...{ claimedSeconds: null, callSeconds: null, slowRequests: 0 },
   ...{ oldestKickSeconds: null, slowestKickSeconds: null },
 };
-const NO_COSTS = { settledMicros: 0, heldMicros: 0, unknownMicros: 0, budgetMicros: null, leftMicros: null };
 const FRAME_MICROS = 67_000;
 const NO_TRANSACTION = { oldestSeconds: null, pid: null, role: null, tables: null };
 
@@ -53,33 +52,14 @@ test("models that a start cannot use → each with its reason and the model that
 
 test("nothing has happened yet → zeros, nothing oldest, and every name the contract has", async () => {
   const figures = await call<Record<string, object>>(db, "service_role", "service_figures");
-  expect(figures).toEqual({
-    predictions: {
-      ...{ queued: 0, starting: 0, processing: 0, storing: 0, retrying: 0, waiting: 0, due: 0, runsToCancel: 0 },
-      ...{ oldestDueSeconds: null, oldestWaitingSeconds: null },
-    },
-    deliveries: {
-      ...{ due: 0, sending: 0, pending: 0, held: 0, oldestDueSeconds: null },
-      ...{ failingEndpoints: 0, oldestFailingSeconds: null, endpointsSwitchedOff: 0, unsignedEndpoints: 0 },
-    },
-    events: { projectCreated: 0, generationSucceeded: 0, generationFailed: 0 },
-    kicks: {
-      ...{ unsent: 0, oldestUnsentSeconds: null, accepted: 0, refused: 0, failed: 0, lastAcceptedSeconds: null },
-      ...{ othersUnsent: 0, servedDatabase: null },
-    },
-    lastKicks: { generate: NO_KICK, deliver: NO_KICK },
-    workers: { generate: NEVER_CLAIMED, deliver: NEVER_CLAIMED },
-    transactions: NO_TRANSACTION,
-    sweep: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
-    prune: { scheduled: true, lastRunSeconds: null, lastSuccessSeconds: null, failures: 0 },
-    fileRemovals: { pending: 0, due: 0, failing: 0, oldestDueSeconds: null },
-    unavailableModels: [],
-    costs: {
-      ...{ today: NO_COSTS, month: NO_COSTS, unknownSubmits: 0, spendingStopped: false },
-      cheapestStartMicros: FRAME_MICROS,
-    },
-  });
   expect(serviceFigures.strict().safeParse(figures).success).toBe(true);
+  const named: Record<string, unknown> = {};
+  JSON.stringify(figures, function (this: unknown, key, value) {
+    if (typeof value !== "object" && value !== 0 && value !== false) named[key] = [named[key] ?? [], value].flat();
+    return value;
+  });
+  const jobs = { scheduled: [true, true] };
+  expect(named).toEqual({ ...jobs, outcome: ["none", "none"], cheapestStartMicros: [FRAME_MICROS] });
 });
 
 const LATER = { lease_token: null, next_attempt_at: ago(-60) };

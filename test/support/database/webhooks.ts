@@ -194,14 +194,6 @@ export async function readLane(sql: AnySql, id: string): Promise<Row | undefined
 export const tokenOf = async (sql: AnySql, lane: string): Promise<unknown> =>
   (await readLane(sql, lane))?.token ?? null;
 
-/** Leases the lane of an endpoint as a claim does, until the time given. */
-export async function lease(sql: AnySql, endpoint: string, until: Date): Promise<void> {
-  await sql`
-    insert into keyframe_private.lanes (id, token, due_at)
-    select coalesce(e.owner_id, e.id), gen_random_uuid(), ${until} from keyframe.webhook_endpoints e where e.id = ${endpoint}
-    on conflict (id) do update set token = excluded.token, due_at = excluded.due_at`;
-}
-
 /** An endpoint's row as it is now. */
 export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
   const [row] = await sql<Row[]>`select * from keyframe.webhook_endpoints where id = ${id}`;
