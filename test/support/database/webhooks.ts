@@ -169,12 +169,16 @@ export function resultOf(delivery: Omit<Leased, "body" | "event_id">, outcome: O
 export const record = (sql: AnySql, results: Result[], at?: Date): Promise<Exchanged> =>
   exchange(sql, { results, maxLanes: 0, ...(at && { at }) });
 
-/** Claims what is due and records the same outcome for all of it. Returns the ids of what was sent. */
-export async function sendNext(sql: AnySql, outcome: Outcome, at?: Date): Promise<string[]> {
-  const claimed = await exchange(sql, at ? { at } : {});
-  const results = claimed.deliveries.map((delivery) => resultOf(delivery, outcome));
-  await record(sql, results, at);
-  return claimed.deliveries.map(({ id }) => id);
+/** Claims what is due and records an outcome for all of it, or one for each. Returns the ids of what was sent. */
+export async function sendNext(sql: AnySql, outcome: Outcome | ((i: number) => Outcome), at?: Date): Promise<string[]> {
+  const { deliveries } = await exchange(sql, at ? { at } : {});
+  const outcomeOf = typeof outcome === "function" ? outcome : () => outcome;
+  await record(
+    sql,
+    deliveries.map((delivery, i) => resultOf(delivery, outcomeOf(i))),
+    at,
+  );
+  return deliveries.map(({ id }) => id);
 }
 
 /** A delivery's row as it is now. */
