@@ -59,10 +59,7 @@ const as = <T>(role: string, work: (sql: postgres.TransactionSql) => Promise<T>)
   });
 
 /** As `remove --drop` writes it. */
-async function removal(allowed: string[]): Promise<string> {
-  const source = await readSource(PROJECT_ROOT);
-  return removalSql(source, allowed);
-}
+const removal = async (allowed: string[] = []) => removalSql(await readSource(PROJECT_ROOT), allowed);
 const remove = async (allowed: string[] = []) => {
   const text = await removal(allowed);
   await onServer(migrationUrlOf(url), (app) => app.unsafe(text));
@@ -224,7 +221,7 @@ test("removed by tools/install/remove.sql → the database is as it was before, 
   await rolledBack(sql, async (session) => {
     await session`insert into storage.objects (bucket_id, name) values ('keyframe-outputs', 'film.mp4')`;
     await session`set local role postgres`;
-    await session.unsafe(await removal([]));
+    await session.unsafe(await removal());
     expect([...(await session`select id from storage.buckets where id in ('projects', 'keyframe-outputs')`)]).toEqual([
       { id: "keyframe-outputs" },
     ]);
