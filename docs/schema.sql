@@ -1441,9 +1441,9 @@ begin
   into endpoints
   from keyframe.webhook_endpoints e
   left join lateral (
-    select jsonb_build_object('at', w.last_attempt_at, 'status_code', w.last_status_code, 'error', w.last_error) as last
+    select to_jsonb(w.last_attempt) as last
     from keyframe_private.webhook_hours w
-    where w.endpoint_id = e.id and w.last_attempt_at is not null
+    where w.endpoint_id = e.id and (w.last_attempt).at is not null
     order by w.hour desc limit 1
   ) l on true
   cross join lateral (
@@ -1468,7 +1468,13 @@ AS $function$
   select jsonb_build_object(
     'predictions', keyframe_private.prediction_figures(),
     'deliveries', keyframe_private.delivery_figures(),
-    'events', keyframe_private.event_figures(),
+    'events', ( -- of the last five minutes
+      select jsonb_build_object(
+        'projectCreated', count(*) filter (where v.type = 'project.created'),
+        'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
+        'generationFailed', count(*) filter (where v.type = 'generation.failed'))
+      from keyframe.webhook_events v
+      where v.created_at > now() - interval '5 minutes'),
     'kicks', keyframe_private.kick_figures(),
     'lastKicks', jsonb_build_object(
       'generate', keyframe_private.last_kick_figures('generate'), 'deliver', keyframe_private.last_kick_figures('deliver')),
@@ -1476,8 +1482,19 @@ AS $function$
     'transactions', keyframe_private.transaction_figures(),
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
-    'fileRemovals', keyframe_private.file_figures(),
-    'unavailableModels', keyframe_private.unavailable_models(),
+    'fileRemovals', (
+      select jsonb_build_object(
+        'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
+        'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
+      from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r),
+    'unavailableModels', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
+        'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
+        'successor', keyframe_private.default_successor(m, now())
+      ) order by m.step, m.position, m.model), '[]')
+      from keyframe.models m
+      where m.enabled and not keyframe_private.is_available(m, now())),
     'costs', keyframe_private.cost_figures())
 $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
@@ -1931,6 +1948,12 @@ comment on schema keyframe_private is 'Keyframe: settings, limits, internals, an
 grant usage on schema keyframe_private to authenticated;
 grant usage on schema keyframe_private to service_role;
 
+create type keyframe_private.attempt_outcome as (
+  at timestamp with time zone,
+  status_code integer,
+  error text
+);
+
 create table keyframe_private.settings (
   only_row boolean not null default true,
   max_active_per_owner integer not null default 4,
@@ -2306,20 +2329,16 @@ create table keyframe_private.webhook_hours (
   delivered integer not null default 0,
   retrying integer not null default 0,
   exhausted integer not null default 0,
-  last_attempt_at timestamp with time zone,
-  last_status_code integer,
-  last_error text,
-  failed_at timestamp with time zone,
-  failed_status_code integer,
-  failed_error text,
+  last_attempt keyframe_private.attempt_outcome,
+  last_failure keyframe_private.attempt_outcome,
   constraint webhook_hours_pkey PRIMARY KEY (endpoint_id, hour)
 ) with (fillfactor=50);
 comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
 comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
-comment on column keyframe_private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are its result.';
-comment on column keyframe_private.webhook_hours.failed_at is 'The latest failed attempt of the hour; failed_status_code and failed_error are its result.';
+comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
+comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 CREATE INDEX webhook_hours_hour_idx ON keyframe_private.webhook_hours USING btree (hour);
 alter table keyframe_private.webhook_hours enable row level security;
 
@@ -2454,14 +2473,8 @@ UNION ALL
    FROM keyframe.predictions p
   WHERE p.admitted_at IS NULL AND p.status = 'queued'::keyframe.prediction_status;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
-comment on column keyframe_private.admin_queue.prediction_id is 'The id in keyframe.predictions.';
-comment on column keyframe_private.admin_queue.owner_id is 'Its owner: the id in auth.users.';
-comment on column keyframe_private.admin_queue.project_id is 'The id in keyframe.projects.';
 comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
-comment on column keyframe_private.admin_queue.model is 'Which model makes it.';
-comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
-comment on column keyframe_private.admin_queue.since_created is 'The time since it was requested.';
 comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.attempt is 'How often it was submitted to the provider.';
@@ -2470,7 +2483,6 @@ comment on column keyframe_private.admin_queue.retry_reason is 'The code of the 
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
-comment on column keyframe_private.admin_queue.provider_prediction_id is 'The provider run, once there is one.';
 
 create view keyframe_private.admin_webhook_health with (security_invoker=true) as
  SELECT e.id AS endpoint_id,
@@ -2486,25 +2498,19 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
     h.retrying,
     h.exhausted,
     h.last_attempt_at,
-    f.last_error,
-    f.last_error_status,
-    f.last_error_at,
+    (h.last_failure).error AS last_error,
+    (h.last_failure).status_code AS last_error_status,
+    (h.last_failure).at AS last_error_at,
     w.due,
     w.oldest_due_at
    FROM keyframe.webhook_endpoints e
      CROSS JOIN LATERAL ( SELECT COALESCE(sum(c.delivered), 0::bigint) AS delivered,
             COALESCE(sum(c.retrying), 0::bigint) AS retrying,
             COALESCE(sum(c.exhausted), 0::bigint) AS exhausted,
-            max(c.last_attempt_at) AS last_attempt_at
+            max((c.last_attempt).at) AS last_attempt_at,
+            (array_agg(c.last_failure ORDER BY c.last_failure DESC NULLS LAST))[1] AS last_failure
            FROM keyframe_private.webhook_hours c
           WHERE c.endpoint_id = e.id AND c.hour >= (date_trunc('hour'::text, now(), 'UTC'::text) - '23:00:00'::interval)) h
-     LEFT JOIN LATERAL ( SELECT c.failed_error AS last_error,
-            c.failed_status_code AS last_error_status,
-            c.failed_at AS last_error_at
-           FROM keyframe_private.webhook_hours c
-          WHERE c.endpoint_id = e.id AND c.hour >= (date_trunc('hour'::text, now(), 'UTC'::text) - '23:00:00'::interval) AND c.failed_at IS NOT NULL
-          ORDER BY c.hour DESC
-         LIMIT 1) f ON true
      CROSS JOIN LATERAL ( SELECT count(*) AS due,
             min(o.next_attempt_at) AS oldest_due_at
            FROM ( SELECT d.next_attempt_at
@@ -2513,12 +2519,8 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
                   ORDER BY d.next_attempt_at
                  LIMIT 10000) o) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
-comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column keyframe_private.admin_webhook_health.url is 'The address of the receiver.';
-comment on column keyframe_private.admin_webhook_health.description is 'Its owner''s description.';
 comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
-comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets events.';
 comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets none.';
 comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
@@ -2550,12 +2552,6 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
 comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
-comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';
-comment on column keyframe_private.admin_usage.step is 'What they make: first-frame, last-frame or video.';
-comment on column keyframe_private.admin_usage.started is 'How many were started.';
-comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
-comment on column keyframe_private.admin_usage.failed is 'How many failed.';
-comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
 comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
@@ -2576,9 +2572,6 @@ create view keyframe_private.admin_costs with (security_invoker=true) as
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
 comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
-comment on column keyframe_private.admin_costs.step is 'What they make.';
-comment on column keyframe_private.admin_costs.model is 'Which model makes it.';
-comment on column keyframe_private.admin_costs.predictions is 'How many predictions were started.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What those that have ended have cost.';
 comment on column keyframe_private.admin_costs.held_usd is 'The most that the others can cost.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'The most that those have cost of which nobody knows it.';
@@ -4916,17 +4909,16 @@ declare
   at constant timestamptz := clock_timestamp();
   next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
 begin
+  -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
+  insert into keyframe_private.worker_heartbeats (function_name, claimed_at)
+  select record_heartbeat.function_name, at
+  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+  on conflict do nothing;
   update keyframe_private.worker_heartbeats l
   set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
   where l.function_name = (
     select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
   );
-  -- Read first: on conflict do nothing would wait for a claim that is updating the row.
-  if not found and not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name) then
-    insert into keyframe_private.worker_heartbeats (function_name, alive_until, claimed_at, report)
-    values (record_heartbeat.function_name, next_claim_by, at, record_heartbeat.report)
-    on conflict do nothing;
-  end if;
   update keyframe_private.kicks l
   set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
   where l.id = any (array(
@@ -5958,38 +5950,25 @@ CREATE OR REPLACE FUNCTION keyframe_private.count_deliveries()
  SET search_path TO ''
 AS $function$
 begin
-  insert into keyframe_private.webhook_hours as h (
-    endpoint_id, hour, delivered, retrying, exhausted,
-    last_attempt_at, last_status_code, last_error, failed_at, failed_status_code, failed_error)
-  select c.endpoint_id, date_trunc('hour', c.at, 'UTC') as hour,
+  insert into keyframe_private.webhook_hours as h (endpoint_id, hour, delivered, retrying, exhausted, last_attempt, last_failure)
+  select c.endpoint_id, date_trunc('hour', (c.outcome).at, 'UTC') as hour,
     coalesce(sum(c.change) filter (where c.status = 'delivered'), 0),
-    coalesce(sum(c.change) filter (where c.status = 'pending' and c.error is not null), 0),
+    coalesce(sum(c.change) filter (where c.status = 'pending' and (c.outcome).error is not null), 0),
     coalesce(sum(c.change) filter (where c.status = 'exhausted'), 0),
-    max(c.at) filter (where c.change = 1),
-    (array_agg(c.status_code order by c.at desc) filter (where c.change = 1))[1],
-    (array_agg(c.error order by c.at desc) filter (where c.change = 1))[1],
-    max(c.at) filter (where c.change = 1 and c.error is not null),
-    (array_agg(c.status_code order by c.at desc) filter (where c.change = 1 and c.error is not null))[1],
-    (array_agg(c.error order by c.at desc) filter (where c.change = 1 and c.error is not null))[1]
+    (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1))[1],
+    (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1 and (c.outcome).error is not null))[1]
   from (
-    select n.endpoint_id, n.last_attempt_at as at, n.status, n.last_status_code as status_code, n.last_error as error, 1 as change
+    select n.endpoint_id, n.status, 1 as change, row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
     from changed_to n where n.last_attempt_at is not null
     union all
-    select o.endpoint_id, o.last_attempt_at, o.status, o.last_status_code, o.last_error, -1
+    select o.endpoint_id, o.status, -1, row(o.last_attempt_at, o.last_status_code, o.last_error)::keyframe_private.attempt_outcome
     from changed_from o where o.last_attempt_at is not null
   ) c
   group by 1, 2
   order by 1, 2
   on conflict (endpoint_id, hour) do update
     set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
-        (last_attempt_at, last_status_code, last_error) = (
-          select l.* from (values
-            (excluded.last_attempt_at, excluded.last_status_code, excluded.last_error), (h.last_attempt_at, h.last_status_code, h.last_error)
-          ) l (at, status_code, error) order by l.at desc nulls last limit 1),
-        (failed_at, failed_status_code, failed_error) = (
-          select f.* from (values
-            (excluded.failed_at, excluded.failed_status_code, excluded.failed_error), (h.failed_at, h.failed_status_code, h.failed_error)
-          ) f (at, status_code, error) order by f.at desc nulls last limit 1);
+        last_attempt = greatest(h.last_attempt, excluded.last_attempt), last_failure = greatest(h.last_failure, excluded.last_failure);
   return null;
 end
 $function$;
@@ -6059,15 +6038,16 @@ CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, at timestamp
  RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 begin
   lanes := (select jsonb_agg(l) from jsonb_array_elements(lanes) l where (l ->> 'most')::integer > 0);
   if lanes is null then
     return; -- planning takes longer than most calls
   end if;
-  return query execute $sql$
+  return query
   with lane as (
-    select l.* from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+    select l.* from jsonb_to_recordset(lanes) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
   ), endpoint as (
     select l.*, e.* from lane l
     cross join lateral (
@@ -6083,18 +6063,18 @@ begin
         -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
         row_number() over (order by p.next_attempt_at rows unbounded preceding) as turn
       from keyframe.webhook_deliveries p
-      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
+      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
       order by p.next_attempt_at
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
   )
   select d.lane_id, json_build_object(
     'lane_id', d.lane_id, 'token', d.token, 'endpoint_id', d.endpoint_id, 'max_open', d.max_open, 'url', d.url,
-    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, $2),
+    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, at),
     'deliveries', json_agg(json_build_object('id', d.id, 'attempt', d.attempts + 1, 'event_id', d.event_id, 'body', (
       select v.payload::text from keyframe.webhook_events v where v.id = d.event_id)) order by d.nth))
   from due d
   where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
-  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url $sql$ using lanes, at;
+  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url;
 end
 $function$;
 
@@ -6106,15 +6086,15 @@ AS $function$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  mine jsonb;
+  own jsonb; -- lanes that are the worker's, in the form of held
   taken jsonb := '[]';
   others_wait boolean := false;
   endpoints json;
-  kept uuid[];
+  busy uuid[]; -- own lanes of which the worker has something to send
 begin
   -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
   -- another worker has read.
-  mine := (
+  own := (
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
       join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
@@ -6134,13 +6114,14 @@ begin
     others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
   end if;
 
-  -- 3. Fills the taken lanes, and the held ones unless others wait.
-  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
-  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else mine end, at) f;
+  -- 3. Fills the taken lanes, and those it held unless others wait.
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, at) f;
+  own := own || taken;
+  busy := busy || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Keeps the lanes of which the worker has something, and renews their leases.
-  kept := kept || array(select (m ->> 'lane_id')::uuid from jsonb_array_elements(mine) m where m -> 'sending' <> '[]');
-  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
+  -- 4. Renews the leases of the busy lanes.
+  update keyframe_private.lanes l set due_at = at + lease where l.id = any (busy) and l.due_at < at + lease * 2 / 3;
 
   -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
   update keyframe_private.lanes l
@@ -6150,10 +6131,10 @@ begin
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
     where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  where l.id = any (array(select (m ->> 'lane_id')::uuid from jsonb_array_elements(mine || taken) m)) and l.id <> all (kept);
+  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (busy);
 
   return json_build_object(
-    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'endpoints', endpoints, 'kept', busy, 'others_wait', others_wait,
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
@@ -6180,17 +6161,17 @@ CREATE OR REPLACE FUNCTION keyframe_private.record_results(results jsonb, at tim
  RETURNS integer
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET plan_cache_mode TO 'force_custom_plan'
 AS $function$
 declare
   recorded integer;
 begin
-  execute $sql$
   with judged as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error,
       case when not v.delivered then
-        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, $2) end as next_at
-    from jsonb_to_recordset($1) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
+        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, at) end as next_at
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
@@ -6201,7 +6182,7 @@ begin
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then $2 end
+        completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -6212,23 +6193,23 @@ begin
     select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone from judged j group by 1
   ), switched as (
     update keyframe.webhook_endpoints e
-    set failing_since = case when not o.delivered then coalesce(e.failing_since, $2) end,
+    set failing_since = case when not o.delivered then coalesce(e.failing_since, at) end,
         enabled = e.enabled and o.reason is null,
         disabled_reason = coalesce(e.disabled_reason, o.reason),
-        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then $2 end)
+        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then at end)
     from endpoints r
     cross join lateral (
       select w.id, r.delivered, v.reason
       from keyframe.webhook_endpoints w
       cross join lateral (select case
         when r.gone then 'gone'
-        when not r.delivered and $2 - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+        when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
       end as reason) v
       where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null))
       for no key update of w skip locked) o -- looked up one by one, not all of them read
     where e.id = o.id
   )
-  select count(*) from judged $sql$ into recorded using results, at;
+  select count(*) into recorded from judged;
   return recorded;
 end
 $function$;
@@ -6301,7 +6282,7 @@ begin
   delete from keyframe.webhook_deliveries d where d.id = any (array(
     select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
   delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) limit max_rows for update skip locked));
+    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) for update skip locked));
   delete from keyframe_private.deleted_endpoints g
   where g.endpoint_id = any (gone)
     and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)
@@ -6431,69 +6412,38 @@ AS $function$
 begin
   return (
     select count(*) filter (where t.has_failed)::integer from (
-      select keyframe_private.try_mark_failed(d.prediction, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') as has_failed
+      select keyframe_private.try_mark_failed(d.prediction, d.code, d.sentence) as has_failed
       from (
-        select p as prediction from keyframe.predictions p
-        where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
-        order by p.deadline_at
-        limit max_rows
-        for update skip locked
+        select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
+          select p as prediction from keyframe.predictions p
+          where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+          order by p.deadline_at limit max_rows for update skip locked) o
+        union all
+        select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
+          select p as prediction from keyframe.predictions p
+          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+          order by p.next_attempt_at limit max_rows for update skip locked) e
       ) d
     ) t);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.fail_exhausted(max_rows integer DEFAULT 500)
- RETURNS integer
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-begin
-  return (
-    select count(*) filter (where t.has_failed)::integer from (
-      select keyframe_private.try_mark_failed(d.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') as has_failed
-      from (
-        select p as prediction from keyframe.predictions p
-        where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
-        order by p.next_attempt_at
-        limit max_rows
-        for update skip locked
-      ) d
-    ) t);
-end
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(start uuid, most integer)
+CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(below uuid, most integer)
  RETURNS SETOF uuid
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
 declare
-  owner uuid;
-  above uuid := start; -- owners below it are left
-  above_time timestamptz := '-infinity';
-  lowest uuid := '00000000-0000-0000-0000-000000000000';
-  has_wrapped boolean := false;
+  owner uuid := below;
 begin
-  while most > 0 loop
+  for walked in 1 .. most loop
     select w.owner_id into owner from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (above, above_time) and w.owner_id >= lowest
+    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, '-infinity')
     order by w.owner_id desc, w.created_at desc
     limit 1;
-    if owner is not null then
-      return next owner;
-      above := owner;
-      above_time := '-infinity';
-      most := most - 1;
-    else
-      exit when has_wrapped;
-      has_wrapped := true;
-      above := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-      above_time := 'infinity';
-      lowest := start;
-    end if;
+    exit when not found;
+    return next owner;
   end loop;
 end
 $function$;
@@ -6508,7 +6458,12 @@ declare
   owner uuid;
   admitted integer := 0;
 begin
-  for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
+  for owner in
+    select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+    union all
+    select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
+    limit max_owners
+  loop
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
@@ -6574,7 +6529,6 @@ CREATE OR REPLACE FUNCTION keyframe_private.sweep()
 AS $function$
 begin
   perform keyframe_private.fail_overdue();
-  perform keyframe_private.fail_exhausted();
   perform keyframe_private.admit_all_waiting();
   perform keyframe_private.add_submits_after_lost_leases(now(), 10000);
   if keyframe_private.has_due_task(now()) then
@@ -6601,10 +6555,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.prediction_figures()
  STABLE
  SET search_path TO ''
 AS $function$
-  select jsonb_build_object(
-    'queued', a.queued, 'starting', a.starting, 'processing', a.processing, 'storing', a.storing,
-    'retrying', a.retrying, 'due', a.due, 'oldestDueSeconds', keyframe_private.seconds_since(a.oldest_due_at),
-    'waiting', w.waiting, 'oldestWaitingSeconds', keyframe_private.seconds_since(w.oldest_waiting_at),
+  select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
     'runsToCancel', (select count(*) from keyframe_private.provider_submits s where s.cancel_due_at is not null))
   from (
     select
@@ -6612,12 +6563,12 @@ AS $function$
       count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing,
       count(*) filter (where p.retry_reason is not null) as retrying,
       count(*) filter (where p.next_attempt_at <= now()) as due,
-      min(p.next_attempt_at) filter (where p.next_attempt_at <= now()) as oldest_due_at
+      keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
     from keyframe.predictions p
     where p.admitted_at is not null and p.is_active
   ) a
   cross join (
-    select count(*) as waiting, min(p.created_at) as oldest_waiting_at
+    select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
     from keyframe.predictions p
     where p.admitted_at is null and p.status = 'queued'
   ) w
@@ -6637,49 +6588,37 @@ AS $function$
       where d.status = 'pending' and d.endpoint_id > p.endpoint_id order by d.endpoint_id limit 1)
     from pending p where p.endpoint_id is not null
   )
-  select jsonb_build_object(
-    'due', coalesce(sum(c.due) filter (where e.enabled), 0),
+  select to_jsonb(d) || to_jsonb(f) || jsonb_build_object(
     'sending', (
       select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
       where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
-    'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
-    'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
-    'failingEndpoints', (select count(*) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
-    'oldestFailingSeconds', (
-      select keyframe_private.seconds_since(min(f.failing_since)) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
     'endpointsSwitchedOff', (
-      select count(*) from keyframe.webhook_endpoints f
-      where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'),
+      select count(*) from keyframe.webhook_endpoints e
+      where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day'),
     'unsignedEndpoints', (
       select count(distinct h.endpoint_id) from keyframe_private.webhook_hours h join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
-      where h.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and h.last_error = 'not_signed'
+      where h.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
-  from pending p
-  join keyframe.webhook_endpoints e on e.id = p.endpoint_id
-  cross join lateral (
-    -- Counted from the index alone.
-    select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due,
-      min(o.next_attempt_at) filter (where o.next_attempt_at <= now()) as oldest_at
-    from (
-      select d.next_attempt_at from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
-    ) o
-  ) c
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.event_figures()
- RETURNS jsonb
- LANGUAGE sql
- STABLE
- SET search_path TO ''
-AS $function$
-  select jsonb_build_object(
-    'projectCreated', count(*) filter (where v.type = 'project.created'),
-    'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
-    'generationFailed', count(*) filter (where v.type = 'generation.failed'))
-  from keyframe.webhook_events v
-  where v.created_at > now() - interval '5 minutes'
+  from (
+    select coalesce(sum(c.due) filter (where e.enabled), 0) as due, coalesce(sum(c.pending) filter (where e.enabled), 0) as pending,
+      coalesce(sum(c.pending) filter (where not e.enabled), 0) as held,
+      keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)) as "oldestDueSeconds"
+    from pending p
+    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+    cross join lateral (
+      -- Counted from the index alone.
+      select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due,
+        min(o.next_attempt_at) filter (where o.next_attempt_at <= now()) as oldest_at
+      from (
+        select d.next_attempt_at from keyframe.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
+      ) o
+    ) c
+  ) d
+  cross join (
+    select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
+    from keyframe.webhook_endpoints e where e.failing_since is not null and e.enabled
+  ) f
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.kick_figures()
@@ -6688,23 +6627,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.kick_figures()
  STABLE
  SET search_path TO ''
 AS $function$
-  select jsonb_build_object(
-    'unsent', u.unsent,
+  select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
     'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
-    'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
-    'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
       from pg_catalog.pg_extension e where e.extname = 'pg_net'),
     'lastAcceptedSeconds', (
-      select keyframe_private.seconds_since(max(a.created)) from (
-        select n.created from net._http_response n
-        where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
-        order by n.created desc limit 1
-      ) a))
+      select keyframe_private.seconds_since(n.created) from net._http_response n
+      where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
+      order by n.created desc limit 1))
   from (
-    select count(*) as unsent, to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision)) as oldest_at
+    select count(*) as unsent,
+      keyframe_private.seconds_since(to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision))) as "oldestUnsentSeconds"
     from (select n.headers from net.http_request_queue n where n.headers ->> 'webhook-id' like 'kick\_%' limit 10000) q
   ) u
   cross join (
@@ -6808,33 +6743,6 @@ AS $function$
     select d.jobid, d.status, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 1000
   ) r
   where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.file_figures()
- RETURNS jsonb
- LANGUAGE sql
- STABLE
- SET search_path TO ''
-AS $function$
-  select jsonb_build_object(
-    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
-  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
-$function$;
-
-CREATE OR REPLACE FUNCTION keyframe_private.unavailable_models()
- RETURNS jsonb
- LANGUAGE sql
- STABLE
- SET search_path TO ''
-AS $function$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
-    'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
-    'successor', keyframe_private.default_successor(m, now())
-  ) order by m.step, m.position, m.model), '[]')
-  from keyframe.models m
-  where m.enabled and not keyframe_private.is_available(m, now())
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.cost_figures()

@@ -1,6 +1,8 @@
 -- Delivery counts per endpoint and hour: reading a day of an endpoint reads 24 rows instead of every delivery.
 -- docs/decisions/0015-endpoint-health-is-counted.md weighs the cost.
 
+create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
+
 -- The low fillfactor keeps the frequent updates on the same page: no index contains an updated column, so they are HOT.
 create table keyframe_private.webhook_hours (
   endpoint_id uuid not null,
@@ -8,20 +10,16 @@ create table keyframe_private.webhook_hours (
   delivered integer not null default 0,
   retrying integer not null default 0,
   exhausted integer not null default 0,
-  last_attempt_at timestamptz,
-  last_status_code integer,
-  last_error text,
-  failed_at timestamptz,
-  failed_status_code integer,
-  failed_error text,
+  last_attempt keyframe_private.attempt_outcome,
+  last_failure keyframe_private.attempt_outcome,
   primary key (endpoint_id, hour)
 ) with (fillfactor = 50);
 comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
 comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
-comment on column keyframe_private.webhook_hours.last_attempt_at is 'The latest attempt of the hour; last_status_code and last_error are its result.';
-comment on column keyframe_private.webhook_hours.failed_at is 'The latest failed attempt of the hour; failed_status_code and failed_error are its result.';
+comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
+comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
 create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
 alter table keyframe_private.webhook_hours enable row level security;
 
@@ -36,38 +34,25 @@ security definer
 set search_path = ''
 as $$
 begin
-  insert into keyframe_private.webhook_hours as h (
-    endpoint_id, hour, delivered, retrying, exhausted,
-    last_attempt_at, last_status_code, last_error, failed_at, failed_status_code, failed_error)
-  select c.endpoint_id, date_trunc('hour', c.at, 'UTC') as hour,
+  insert into keyframe_private.webhook_hours as h (endpoint_id, hour, delivered, retrying, exhausted, last_attempt, last_failure)
+  select c.endpoint_id, date_trunc('hour', (c.outcome).at, 'UTC') as hour,
     coalesce(sum(c.change) filter (where c.status = 'delivered'), 0),
-    coalesce(sum(c.change) filter (where c.status = 'pending' and c.error is not null), 0),
+    coalesce(sum(c.change) filter (where c.status = 'pending' and (c.outcome).error is not null), 0),
     coalesce(sum(c.change) filter (where c.status = 'exhausted'), 0),
-    max(c.at) filter (where c.change = 1),
-    (array_agg(c.status_code order by c.at desc) filter (where c.change = 1))[1],
-    (array_agg(c.error order by c.at desc) filter (where c.change = 1))[1],
-    max(c.at) filter (where c.change = 1 and c.error is not null),
-    (array_agg(c.status_code order by c.at desc) filter (where c.change = 1 and c.error is not null))[1],
-    (array_agg(c.error order by c.at desc) filter (where c.change = 1 and c.error is not null))[1]
+    (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1))[1],
+    (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1 and (c.outcome).error is not null))[1]
   from (
-    select n.endpoint_id, n.last_attempt_at as at, n.status, n.last_status_code as status_code, n.last_error as error, 1 as change
+    select n.endpoint_id, n.status, 1 as change, row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
     from changed_to n where n.last_attempt_at is not null
     union all
-    select o.endpoint_id, o.last_attempt_at, o.status, o.last_status_code, o.last_error, -1
+    select o.endpoint_id, o.status, -1, row(o.last_attempt_at, o.last_status_code, o.last_error)::keyframe_private.attempt_outcome
     from changed_from o where o.last_attempt_at is not null
   ) c
   group by 1, 2
   order by 1, 2
   on conflict (endpoint_id, hour) do update
     set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
-        (last_attempt_at, last_status_code, last_error) = (
-          select l.* from (values
-            (excluded.last_attempt_at, excluded.last_status_code, excluded.last_error), (h.last_attempt_at, h.last_status_code, h.last_error)
-          ) l (at, status_code, error) order by l.at desc nulls last limit 1),
-        (failed_at, failed_status_code, failed_error) = (
-          select f.* from (values
-            (excluded.failed_at, excluded.failed_status_code, excluded.failed_error), (h.failed_at, h.failed_status_code, h.failed_error)
-          ) f (at, status_code, error) order by f.at desc nulls last limit 1);
+        last_attempt = greatest(h.last_attempt, excluded.last_attempt), last_failure = greatest(h.last_failure, excluded.last_failure);
   return null;
 end
 $$;

@@ -106,22 +106,22 @@ end
 $$;
 
 -- What lanes send next: a row for each endpoint that has something due, the endpoints of a lane in turns. `lanes` has the form of
--- claim_deliveries' `held`; one without room was just taken. Executed as text, which is planned at each call: a session would keep a plan
--- that was made while the tables were small.
+-- claim_deliveries' `held`; one without room was just taken.
 create function keyframe_private.fill_lanes(lanes jsonb, at timestamptz)
 returns table (lane_id uuid, endpoint json)
 language plpgsql
 volatile
 set search_path = ''
+set plan_cache_mode = force_custom_plan -- a session would keep a plan that was made while the tables were small
 as $$
 begin
   lanes := (select jsonb_agg(l) from jsonb_array_elements(lanes) l where (l ->> 'most')::integer > 0);
   if lanes is null then
     return; -- planning takes longer than most calls
   end if;
-  return query execute $sql$
+  return query
   with lane as (
-    select l.* from jsonb_to_recordset($1) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+    select l.* from jsonb_to_recordset(lanes) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
   ), endpoint as (
     select l.*, e.* from lane l
     cross join lateral (
@@ -137,18 +137,18 @@ begin
         -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
         row_number() over (order by p.next_attempt_at rows unbounded preceding) as turn
       from keyframe.webhook_deliveries p
-      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= $2 and p.id <> all (e.sending)
+      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
       order by p.next_attempt_at
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
   )
   select d.lane_id, json_build_object(
     'lane_id', d.lane_id, 'token', d.token, 'endpoint_id', d.endpoint_id, 'max_open', d.max_open, 'url', d.url,
-    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, $2),
+    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, at),
     'deliveries', json_agg(json_build_object('id', d.id, 'attempt', d.attempts + 1, 'event_id', d.event_id, 'body', (
       select v.payload::text from keyframe.webhook_events v where v.id = d.event_id)) order by d.nth))
   from due d
   where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
-  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url $sql$ using lanes, at;
+  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url;
 end
 $$;
 
@@ -164,15 +164,15 @@ as $$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
-  mine jsonb;
+  own jsonb; -- lanes that are the worker's, in the form of held
   taken jsonb := '[]';
   others_wait boolean := false;
   endpoints json;
-  kept uuid[];
+  busy uuid[]; -- own lanes of which the worker has something to send
 begin
   -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
   -- another worker has read.
-  mine := (
+  own := (
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
       join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
@@ -192,13 +192,14 @@ begin
     others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
   end if;
 
-  -- 3. Fills the taken lanes, and the held ones unless others wait.
-  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
-  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else mine end, at) f;
+  -- 3. Fills the taken lanes, and those it held unless others wait.
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, at) f;
+  own := own || taken;
+  busy := busy || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Keeps the lanes of which the worker has something, and renews their leases.
-  kept := kept || array(select (m ->> 'lane_id')::uuid from jsonb_array_elements(mine) m where m -> 'sending' <> '[]');
-  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
+  -- 4. Renews the leases of the busy lanes.
+  update keyframe_private.lanes l set due_at = at + lease where l.id = any (busy) and l.due_at < at + lease * 2 / 3;
 
   -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
   update keyframe_private.lanes l
@@ -208,10 +209,10 @@ begin
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
     where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  where l.id = any (array(select (m ->> 'lane_id')::uuid from jsonb_array_elements(mine || taken) m)) and l.id <> all (kept);
+  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (busy);
 
   return json_build_object(
-    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'endpoints', endpoints, 'kept', busy, 'others_wait', others_wait,
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),

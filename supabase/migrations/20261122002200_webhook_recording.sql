@@ -30,23 +30,23 @@ $$;
 -- Records results, each {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds},
 -- where nobody else has the delivery locked; returns how many. Of an attempt that two workers made, the first result counts. Sets
 -- failing_since of endpoints, and disables those that are gone or have failed too long. An endpoint whose row somebody else has locked
--- keeps its state until its next result. Executed as text, as fill_lanes is.
+-- keeps its state until its next result.
 create function keyframe_private.record_results(results jsonb, at timestamptz)
 returns integer
 language plpgsql
 volatile
 set search_path = ''
+set plan_cache_mode = force_custom_plan -- as fill_lanes
 as $$
 declare
   recorded integer;
 begin
-  execute $sql$
   with judged as (
     select d.id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
       case when not v.delivered then coalesce(r.error, 'http_status') end as error,
       case when not v.delivered then
-        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, $2) end as next_at
-    from jsonb_to_recordset($1) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
+        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, at) end as next_at
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
       status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
     cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
     join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
@@ -57,7 +57,7 @@ begin
     set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
         status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
         next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
-        completed_at = case when j.delivered or j.next_at is null then $2 end
+        completed_at = case when j.delivered or j.next_at is null then at end
     from judged j where d.id = j.id
   ), logged as (
     insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
@@ -68,23 +68,23 @@ begin
     select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone from judged j group by 1
   ), switched as (
     update keyframe.webhook_endpoints e
-    set failing_since = case when not o.delivered then coalesce(e.failing_since, $2) end,
+    set failing_since = case when not o.delivered then coalesce(e.failing_since, at) end,
         enabled = e.enabled and o.reason is null,
         disabled_reason = coalesce(e.disabled_reason, o.reason),
-        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then $2 end)
+        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then at end)
     from endpoints r
     cross join lateral (
       select w.id, r.delivered, v.reason
       from keyframe.webhook_endpoints w
       cross join lateral (select case
         when r.gone then 'gone'
-        when not r.delivered and $2 - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+        when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
       end as reason) v
       where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null))
       for no key update of w skip locked) o -- looked up one by one, not all of them read
     where e.id = o.id
   )
-  select count(*) from judged $sql$ into recorded using results, at;
+  select count(*) into recorded from judged;
   return recorded;
 end
 $$;

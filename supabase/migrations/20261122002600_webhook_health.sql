@@ -20,9 +20,9 @@ begin
   into endpoints
   from keyframe.webhook_endpoints e
   left join lateral (
-    select jsonb_build_object('at', w.last_attempt_at, 'status_code', w.last_status_code, 'error', w.last_error) as last
+    select to_jsonb(w.last_attempt) as last
     from keyframe_private.webhook_hours w
-    where w.endpoint_id = e.id and w.last_attempt_at is not null
+    where w.endpoint_id = e.id and (w.last_attempt).at is not null
     order by w.hour desc limit 1
   ) l on true
   cross join lateral (

@@ -1,7 +1,7 @@
 -- The sweep finds overdue work, so a lost kick only delays it. Pruning deletes what is kept for a limited time. pg_cron runs
 -- both.
 
--- Fails predictions past their deadline. The next sweep fails those that cannot be failed now.
+-- Fails predictions past their deadline, and those whose leases expired too often. The next sweep fails those that cannot be failed now.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
 language plpgsql
@@ -12,80 +12,47 @@ as $$
 begin
   return (
     select count(*) filter (where t.has_failed)::integer from (
-      select keyframe_private.try_mark_failed(d.prediction, 'deadline_exceeded', 'It took longer than this step may take. Run the step again.') as has_failed
+      select keyframe_private.try_mark_failed(d.prediction, d.code, d.sentence) as has_failed
       from (
-        select p as prediction from keyframe.predictions p
-        where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
-        order by p.deadline_at
-        limit max_rows
-        for update skip locked
+        select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
+          select p as prediction from keyframe.predictions p
+          where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+          order by p.deadline_at limit max_rows for update skip locked) o
+        union all
+        select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
+          select p as prediction from keyframe.predictions p
+          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+          order by p.next_attempt_at limit max_rows for update skip locked) e
       ) d
     ) t);
 end
 $$;
 
--- Fails predictions whose leases expired too often.
-create function keyframe_private.fail_exhausted(max_rows integer default 500)
-returns integer
-language plpgsql
-volatile
-security definer
-set search_path = ''
-as $$
-begin
-  return (
-    select count(*) filter (where t.has_failed)::integer from (
-      select keyframe_private.try_mark_failed(d.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.') as has_failed
-      from (
-        select p as prediction from keyframe.predictions p
-        where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
-        order by p.next_attempt_at
-        limit max_rows
-        for update skip locked
-      ) d
-    ) t);
-end
-$$;
-
--- Owners with a waiting prediction, in descending order of ids from start, wrapping around. Walks the index from owner to owner:
--- one probe each, however long the line. Descending, because recent admissions leave dead entries at the start of each owner's range.
-create function keyframe_private.owners_waiting(start uuid, most integer)
+-- Owners below an id with a waiting prediction, in descending order. Walks the index from owner to owner: one probe each, however long
+-- the line. Descending, because recent admissions leave dead entries at the start of each owner's range.
+create function keyframe_private.owners_waiting(below uuid, most integer)
 returns setof uuid
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  owner uuid;
-  above uuid := start; -- owners below it are left
-  above_time timestamptz := '-infinity';
-  lowest uuid := '00000000-0000-0000-0000-000000000000';
-  has_wrapped boolean := false;
+  owner uuid := below;
 begin
-  while most > 0 loop
+  for walked in 1 .. most loop
     select w.owner_id into owner from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (above, above_time) and w.owner_id >= lowest
+    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, '-infinity')
     order by w.owner_id desc, w.created_at desc
     limit 1;
-    if owner is not null then
-      return next owner;
-      above := owner;
-      above_time := '-infinity';
-      most := most - 1;
-    else
-      exit when has_wrapped;
-      has_wrapped := true;
-      above := 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-      above_time := 'infinity';
-      lowest := start;
-    end if;
+    exit when not found;
+    return next owner;
   end loop;
 end
 $$;
 
 -- Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the
--- next in line was locked by a cancellation that failed. Looks at each waiting owner once and starts at a random one: otherwise
--- as many owners without a free slot as it looks at would block all behind them. Leaves out owners whose slots are locked: their
+-- next in line was locked by a cancellation that failed. Looks at the waiting owners below a random id, and then at those from the top:
+-- otherwise as many owners without a free slot as it looks at would block all behind them. Leaves out owners whose slots are locked: their
 -- transaction fills them, or the next sweep does.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer
@@ -98,7 +65,12 @@ declare
   owner uuid;
   admitted integer := 0;
 begin
-  for owner in select o.id from keyframe_private.owners_waiting(gen_random_uuid(), max_owners) o (id) loop
+  for owner in
+    select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+    union all
+    select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
+    limit max_owners
+  loop
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
@@ -172,7 +144,6 @@ set search_path = ''
 as $$
 begin
   perform keyframe_private.fail_overdue();
-  perform keyframe_private.fail_exhausted();
   perform keyframe_private.admit_all_waiting();
   perform keyframe_private.add_submits_after_lost_leases(now(), 10000);
   if keyframe_private.has_due_task(now()) then

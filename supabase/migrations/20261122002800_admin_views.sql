@@ -29,14 +29,8 @@ select
 from keyframe.predictions p
 where p.admitted_at is null and p.status = 'queued';
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
-comment on column keyframe_private.admin_queue.prediction_id is 'The id in keyframe.predictions.';
-comment on column keyframe_private.admin_queue.owner_id is 'Its owner: the id in auth.users.';
-comment on column keyframe_private.admin_queue.project_id is 'The id in keyframe.projects.';
 comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
-comment on column keyframe_private.admin_queue.model is 'Which model makes it.';
-comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
-comment on column keyframe_private.admin_queue.since_created is 'The time since it was requested.';
 comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.attempt is 'How often it was submitted to the provider.';
@@ -45,28 +39,23 @@ comment on column keyframe_private.admin_queue.retry_reason is 'The code of the 
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
-comment on column keyframe_private.admin_queue.provider_prediction_id is 'The provider run, once there is one.';
 
 -- Reads the counts in webhook_hours, and the index of pending deliveries.
 create view keyframe_private.admin_webhook_health with (security_invoker = true) as
 select
   e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
-  h.delivered, h.retrying, h.exhausted, h.last_attempt_at, f.last_error, f.last_error_status, f.last_error_at,
+  h.delivered, h.retrying, h.exhausted, h.last_attempt_at,
+  (h.last_failure).error as last_error, (h.last_failure).status_code as last_error_status, (h.last_failure).at as last_error_at,
   w.due, w.oldest_due_at
 from keyframe.webhook_endpoints e
 cross join lateral (
   select
     coalesce(sum(c.delivered), 0)::bigint as delivered, coalesce(sum(c.retrying), 0)::bigint as retrying,
-    coalesce(sum(c.exhausted), 0)::bigint as exhausted, max(c.last_attempt_at) as last_attempt_at
+    coalesce(sum(c.exhausted), 0)::bigint as exhausted, max((c.last_attempt).at) as last_attempt_at,
+    (array_agg(c.last_failure order by c.last_failure desc nulls last))[1] as last_failure
   from keyframe_private.webhook_hours c
   where c.endpoint_id = e.id and c.hour >= date_trunc('hour', now(), 'UTC') - interval '23 hours'
 ) h
-left join lateral (
-  select c.failed_error as last_error, c.failed_status_code as last_error_status, c.failed_at as last_error_at
-  from keyframe_private.webhook_hours c
-  where c.endpoint_id = e.id and c.hour >= date_trunc('hour', now(), 'UTC') - interval '23 hours' and c.failed_at is not null
-  order by c.hour desc limit 1
-) f on true
 cross join lateral (
   select count(*) as due, min(o.next_attempt_at) as oldest_due_at
   from (
@@ -76,12 +65,8 @@ cross join lateral (
   ) o
 ) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
-comment on column keyframe_private.admin_webhook_health.endpoint_id is 'The id in keyframe.webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
-comment on column keyframe_private.admin_webhook_health.url is 'The address of the receiver.';
-comment on column keyframe_private.admin_webhook_health.description is 'Its owner''s description.';
 comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
-comment on column keyframe_private.admin_webhook_health.enabled is 'Whether it gets events.';
 comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets none.';
 comment on column keyframe_private.admin_webhook_health.delivered is 'Answered 2xx.';
@@ -116,12 +101,6 @@ group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created
 comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
-comment on column keyframe_private.admin_usage.owner_id is 'Their owner: the id in auth.users.';
-comment on column keyframe_private.admin_usage.step is 'What they make: first-frame, last-frame or video.';
-comment on column keyframe_private.admin_usage.started is 'How many were started.';
-comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
-comment on column keyframe_private.admin_usage.failed is 'How many failed.';
-comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
 comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
@@ -136,9 +115,6 @@ group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
 comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
-comment on column keyframe_private.admin_costs.step is 'What they make.';
-comment on column keyframe_private.admin_costs.model is 'Which model makes it.';
-comment on column keyframe_private.admin_costs.predictions is 'How many predictions were started.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What those that have ended have cost.';
 comment on column keyframe_private.admin_costs.held_usd is 'The most that the others can cost.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'The most that those have cost of which nobody knows it.';

@@ -18,10 +18,7 @@ language sql
 stable
 set search_path = ''
 as $$
-  select jsonb_build_object(
-    'queued', a.queued, 'starting', a.starting, 'processing', a.processing, 'storing', a.storing,
-    'retrying', a.retrying, 'due', a.due, 'oldestDueSeconds', keyframe_private.seconds_since(a.oldest_due_at),
-    'waiting', w.waiting, 'oldestWaitingSeconds', keyframe_private.seconds_since(w.oldest_waiting_at),
+  select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
     'runsToCancel', (select count(*) from keyframe_private.provider_submits s where s.cancel_due_at is not null))
   from (
     select
@@ -29,12 +26,12 @@ as $$
       count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing,
       count(*) filter (where p.retry_reason is not null) as retrying,
       count(*) filter (where p.next_attempt_at <= now()) as due,
-      min(p.next_attempt_at) filter (where p.next_attempt_at <= now()) as oldest_due_at
+      keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
     from keyframe.predictions p
     where p.admitted_at is not null and p.is_active
   ) a
   cross join (
-    select count(*) as waiting, min(p.created_at) as oldest_waiting_at
+    select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
     from keyframe.predictions p
     where p.admitted_at is null and p.status = 'queued'
   ) w
@@ -60,50 +57,37 @@ as $$
       where d.status = 'pending' and d.endpoint_id > p.endpoint_id order by d.endpoint_id limit 1)
     from pending p where p.endpoint_id is not null
   )
-  select jsonb_build_object(
-    'due', coalesce(sum(c.due) filter (where e.enabled), 0),
+  select to_jsonb(d) || to_jsonb(f) || jsonb_build_object(
     'sending', (
       select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
       where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
-    'pending', coalesce(sum(c.pending) filter (where e.enabled), 0),
-    'held', coalesce(sum(c.pending) filter (where not e.enabled), 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)),
-    'failingEndpoints', (select count(*) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
-    'oldestFailingSeconds', (
-      select keyframe_private.seconds_since(min(f.failing_since)) from keyframe.webhook_endpoints f where f.failing_since is not null and f.enabled),
     'endpointsSwitchedOff', (
-      select count(*) from keyframe.webhook_endpoints f
-      where f.disabled_reason in ('gone', 'failing') and f.disabled_at > now() - interval '1 day'),
+      select count(*) from keyframe.webhook_endpoints e
+      where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day'),
     'unsignedEndpoints', (
       select count(distinct h.endpoint_id) from keyframe_private.webhook_hours h join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
-      where h.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and h.last_error = 'not_signed'
+      where h.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
-  from pending p
-  join keyframe.webhook_endpoints e on e.id = p.endpoint_id
-  cross join lateral (
-    -- Counted from the index alone.
-    select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due,
-      min(o.next_attempt_at) filter (where o.next_attempt_at <= now()) as oldest_at
-    from (
-      select d.next_attempt_at from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
-    ) o
-  ) c
-$$;
-
--- What happened in the last five minutes, counted from events.
-create function keyframe_private.event_figures()
-returns jsonb
-language sql
-stable
-set search_path = ''
-as $$
-  select jsonb_build_object(
-    'projectCreated', count(*) filter (where v.type = 'project.created'),
-    'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
-    'generationFailed', count(*) filter (where v.type = 'generation.failed'))
-  from keyframe.webhook_events v
-  where v.created_at > now() - interval '5 minutes'
+  from (
+    select coalesce(sum(c.due) filter (where e.enabled), 0) as due, coalesce(sum(c.pending) filter (where e.enabled), 0) as pending,
+      coalesce(sum(c.pending) filter (where not e.enabled), 0) as held,
+      keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)) as "oldestDueSeconds"
+    from pending p
+    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+    cross join lateral (
+      -- Counted from the index alone.
+      select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due,
+        min(o.next_attempt_at) filter (where o.next_attempt_at <= now()) as oldest_at
+      from (
+        select d.next_attempt_at from keyframe.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
+      ) o
+    ) c
+  ) d
+  cross join (
+    select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
+    from keyframe.webhook_endpoints e where e.failing_since is not null and e.enabled
+  ) f
 $$;
 
 -- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
@@ -114,23 +98,19 @@ language sql
 stable
 set search_path = ''
 as $$
-  select jsonb_build_object(
-    'unsent', u.unsent,
+  select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
     'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
-    'oldestUnsentSeconds', keyframe_private.seconds_since(u.oldest_at),
-    'accepted', r.accepted, 'refused', r.refused, 'failed', r.failed,
     -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
     'servedDatabase', (
       select nullif(current_setting('pg_net.database_name', true), current_database())
       from pg_catalog.pg_extension e where e.extname = 'pg_net'),
     'lastAcceptedSeconds', (
-      select keyframe_private.seconds_since(max(a.created)) from (
-        select n.created from net._http_response n
-        where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
-        order by n.created desc limit 1
-      ) a))
+      select keyframe_private.seconds_since(n.created) from net._http_response n
+      where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
+      order by n.created desc limit 1))
   from (
-    select count(*) as unsent, to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision)) as oldest_at
+    select count(*) as unsent,
+      keyframe_private.seconds_since(to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision))) as "oldestUnsentSeconds"
     from (select n.headers from net.http_request_queue n where n.headers ->> 'webhook-id' like 'kick\_%' limit 10000) q
   ) u
   cross join (
@@ -241,35 +221,6 @@ as $$
   where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
 $$;
 
--- Files to remove from Storage; counts the oldest 10,000 at most.
-create function keyframe_private.file_figures()
-returns jsonb
-language sql
-stable
-set search_path = ''
-as $$
-  select jsonb_build_object(
-    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
-    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
-  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
-$$;
-
--- The enabled models that a start cannot use, and the first model that takes the place of each.
-create function keyframe_private.unavailable_models()
-returns jsonb
-language sql
-stable
-set search_path = ''
-as $$
-  select coalesce(jsonb_agg(jsonb_build_object(
-    'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
-    'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
-    'successor', keyframe_private.default_successor(m, now())
-  ) order by m.step, m.position, m.model), '[]')
-  from keyframe.models m
-  where m.enabled and not keyframe_private.is_available(m, now())
-$$;
-
 -- What the submits of today and of this month cost all owners together, and what is left of the service's budgets.
 create function keyframe_private.cost_figures()
 returns jsonb
@@ -310,7 +261,13 @@ as $$
   select jsonb_build_object(
     'predictions', keyframe_private.prediction_figures(),
     'deliveries', keyframe_private.delivery_figures(),
-    'events', keyframe_private.event_figures(),
+    'events', ( -- of the last five minutes
+      select jsonb_build_object(
+        'projectCreated', count(*) filter (where v.type = 'project.created'),
+        'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
+        'generationFailed', count(*) filter (where v.type = 'generation.failed'))
+      from keyframe.webhook_events v
+      where v.created_at > now() - interval '5 minutes'),
     'kicks', keyframe_private.kick_figures(),
     'lastKicks', jsonb_build_object(
       'generate', keyframe_private.last_kick_figures('generate'), 'deliver', keyframe_private.last_kick_figures('deliver')),
@@ -318,8 +275,19 @@ as $$
     'transactions', keyframe_private.transaction_figures(),
     'sweep', keyframe_private.cron_figures('keyframe-sweep'),
     'prune', keyframe_private.cron_figures('keyframe-prune'),
-    'fileRemovals', keyframe_private.file_figures(),
-    'unavailableModels', keyframe_private.unavailable_models(),
+    'fileRemovals', (
+      select jsonb_build_object(
+        'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
+        'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
+      from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r),
+    'unavailableModels', (
+      select coalesce(jsonb_agg(jsonb_build_object(
+        'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
+        'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
+        'successor', keyframe_private.default_successor(m, now())
+      ) order by m.step, m.position, m.model), '[]')
+      from keyframe.models m
+      where m.enabled and not keyframe_private.is_available(m, now())),
     'costs', keyframe_private.cost_figures())
 $$;
 comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';

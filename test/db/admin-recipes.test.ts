@@ -1,21 +1,13 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { asAdministrator, fillIn, readRecipes } from "../support/database/admin-recipes.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, readRow, runsToCancel, submitsOf } from "../support/database/calls.ts";
-import {
-  addProject,
-  addWorld,
-  useWorld,
-  type Row,
-  seedPrediction,
-  type World,
-} from "../support/database/predictions.ts";
+import { claim, readRow, runsToCancel } from "../support/database/calls.ts";
+import { addWorld, useWorld, type Row, seedPrediction, type World } from "../support/database/predictions.ts";
 import { addReference, start } from "../support/database/user.ts";
 import {
   addEndpoint,
   clearWebhooks,
   exchange,
-  heldLanes,
   readDelivery,
   readEndpoint,
   seedDeliveries,
@@ -53,8 +45,7 @@ const noLease = { lease_token: null };
 const EFFECTS: Record<string, () => Promise<void>> = {
   "See what waits, and why": async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(-1) } });
-    const rows = await run("See what waits, and why");
-    expect(rows.map(({ prediction_id, why }) => [prediction_id, why])).toEqual([[id, "due"]]);
+    expect(await run("See what waits, and why")).toMatchObject([{ prediction_id: id, why: "due" }]);
   },
 
   "Find what is stuck": async () => {
@@ -63,7 +54,7 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const [stuck, failing] = [await seed(-180), await seed(60, { failures: 3 })];
     await seed(20);
     const rows = await run("Find what is stuck");
-    expect(rows.map(({ prediction_id }) => prediction_id).toSorted()).toEqual([stuck.id, failing.id].toSorted());
+    expect(new Set(rows.map(({ prediction_id }) => prediction_id))).toEqual(new Set([stuck.id, failing.id]));
   },
 
   "Try one again now, not later": async () => {
@@ -80,36 +71,19 @@ const EFFECTS: Record<string, () => Promise<void>> = {
   },
 
   "Fail one": async () => {
-    const endpoint = await addEndpoint(db.sql, world.owner);
-    const { id, run: providerRun } = await seedPrediction(db.sql, world, { status: "processing" });
-    const title = "Fail one";
-    expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: true }]);
+    const { id } = await seedPrediction(db.sql, world, { status: "processing" });
+    for (const mark_failed of [true, false])
+      expect(await run("Fail one", { prediction_id: id })).toEqual([{ mark_failed }]);
     const ended = { status: "failed", error_code: "failed_by_administrator", error_retryable: true };
     expect(await readRow(db.sql, id)).toMatchObject(ended);
-    const [after] = await db.sql`
-      select (select cancel_due_at is not null from keyframe_private.provider_submits where provider_prediction_id = ${providerRun}) as canceled,
-        (select count(*)::int from keyframe.webhook_deliveries where endpoint_id = ${endpoint} and event_type = 'generation.failed') as missed`;
-    expect(after).toEqual({ canceled: true, missed: 1 });
-    expect(await run(title, { prediction_id: id })).toEqual([{ mark_failed: false }]);
-    // One whose submit has no answer yet: a run of it may be under way, and is still looked for.
-    const unanswered = await seedPrediction(db.sql, world, { unanswered: new Date() });
-    await run(title, { prediction_id: unanswered.id });
-    expect(await submitsOf(db.sql, unanswered.id)).toMatchObject([{ search_due_at: expect.any(Date) }]);
-    await db.sql`delete from keyframe.webhook_endpoints`;
   },
 
   "Run one again that failed": async () => {
-    const reference = await addReference(db, world.owner);
-    const failed = await seedPrediction(db.sql, world, {
-      status: "failed",
-      input: { prompt: "One red boat", referenceImagePaths: [reference] },
-    });
+    const input = { prompt: "One red boat", referenceImagePaths: [await addReference(db, world.owner)] };
+    const failed = await seedPrediction(db.sql, world, { status: "failed", input });
     const [again] = await run("Run one again that failed", { prediction_id: failed.id });
     expect(again).toMatchObject({ owner_id: world.owner, status: "queued" });
-    expect(await readRow(db.sql, String(again?.id))).toMatchObject({
-      input: { prompt: "One red boat", referenceImagePaths: [reference] },
-      attempt: 0,
-    });
+    expect(await readRow(db.sql, String(again?.id))).toMatchObject({ input, attempt: 0 });
     const succeeded = await seedPrediction(db.sql, world, { status: "succeeded" });
     expect(await run("Run one again that failed", { prediction_id: succeeded.id })).toEqual([]);
   },
@@ -143,76 +117,63 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     const failing = await addEndpoint(db.sql, null);
     await seedDeliveries(db.sql, failing, 1);
     await sendNext(db.sql, { error: "timeout" });
-    const rows = await run("See the health of the endpoints");
-    expect(rows.map(({ endpoint_id, retrying, last_error }) => [endpoint_id, retrying, last_error])).toEqual([
-      [failing, "1", "timeout"],
-      [well, "0", null],
+    expect(await run("See the health of the endpoints")).toMatchObject([
+      { endpoint_id: failing, retrying: "1", last_error: "timeout" },
+      { endpoint_id: well, retrying: "0", last_error: null },
     ]);
   },
 
   "Disable an endpoint": async () => {
     const endpoint = await addEndpoint(db.sql, world.owner);
-    const [waiting = ""] = await seedDeliveries(db.sql, endpoint, 1);
     await run("Disable an endpoint", { endpoint_id: endpoint });
     expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "by_owner" });
-    const sent = async () => (await exchange(db.sql)).deliveries.map(({ id }) => id);
-    expect(await sent()).not.toContain(waiting);
-    await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
-    expect(await sent()).toContain(waiting);
   },
 
   "Add an endpoint for a CRM": async () => {
     const [row] = await run("Add an endpoint for a CRM");
     const secret = expect.stringMatching(/^whsec_[\w+/]{43}=$/);
     expect(row).toMatchObject({ url: "https://crm.example.com/keyframe", secret });
-    await addProject(db, (await addWorld(db)).owner);
-    const told =
-      await db.sql`select event_type from keyframe.webhook_deliveries where endpoint_id = ${String(row?.id)}`;
-    expect(told.map(({ event_type }) => event_type)).toEqual(["project.created", "project.created"]);
+    expect(await readEndpoint(db.sql, String(row?.id))).toMatchObject({
+      owner_id: null,
+      event_types: ["project.created"],
+    });
   },
 
   "Replay a day to an endpoint": async () => {
     await clearWebhooks(db.sql);
     const endpoint = await addEndpoint(db.sql, world.owner, { event_types: ["project.created"] });
-    const [delivered = ""] = await seedDeliveries(db.sql, endpoint, 2);
-    await db.sql`update keyframe.webhook_deliveries set status = 'delivered', completed_at = now(), attempts = 3 where id = ${delivered}`;
-    const beingSent = await exchange(db.sql);
-    const event = async (owner: string, type: string, at: string) => {
+    const ended = { status: "delivered", completed_at: new Date(), attempts: 3 };
+    const [delivered = ""] = await seedDeliveries(db.sql, endpoint, 1, ended);
+    await db.sql`update keyframe.webhook_events set created_at = '2026-11-20T12:00:00Z'`;
+    const add = async (owner: string, type: string, at: string) => {
       const [row] = await db.sql<{ id: string }[]>`
         insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload, created_at)
         values (${type}, ${owner}, gen_random_uuid(), gen_random_uuid(), '{}', ${at}::timestamptz) returning id`;
       return row?.id ?? "";
     };
-    await db.sql`update keyframe.webhook_events set created_at = '2026-11-20T12:00:00Z'`;
-    const missed = await event(world.owner, "project.created", "2026-11-20T00:00:00Z");
-    const others = [
-      await event(world.owner, "project.created", "2026-11-21T00:00:00Z"),
-      await event(world.owner, "project.created", "2026-11-19T23:59:59Z"),
-      await event(world.owner, "generation.failed", "2026-11-20T12:00:00Z"),
-      await event((await addWorld(db)).owner, "project.created", "2026-11-20T12:00:00Z"),
-    ];
+    const missed = await add(world.owner, "project.created", "2026-11-20T00:00:00Z");
+    await add(world.owner, "project.created", "2026-11-21T00:00:00Z");
+    await add(world.owner, "project.created", "2026-11-19T23:59:59Z");
+    await add(world.owner, "generation.failed", "2026-11-20T12:00:00Z");
+    await add((await addWorld(db)).owner, "project.created", "2026-11-20T12:00:00Z");
     await kicksTo("deliver");
     await db.sql`truncate keyframe_private.kicks`; // the last one stops others for 100 ms
     await run("Replay a day to an endpoint", { endpoint_id: endpoint, day: "2026-11-20" });
     expect(await kicksTo("deliver")).toBe(1);
-    const sent = (await exchange(db.sql, { held: heldLanes(beingSent) })).deliveries;
-    const [again] = await db.sql`select event_id from keyframe.webhook_deliveries where id = ${delivered}`;
-    expect(sent.map(({ event_id }) => event_id).toSorted()).toEqual([missed, again?.event_id].toSorted());
-    expect(sent.some(({ event_id }) => others.includes(event_id))).toBe(false);
-    const retried = { status: "pending", attempts: 3, retries_from: 3, completed_at: null };
-    expect(await readDelivery(db.sql, delivered)).toMatchObject(retried);
+    const again = await readDelivery(db.sql, delivered);
+    expect(again).toMatchObject({ status: "pending", attempts: 3, retries_from: 3, completed_at: null });
+    const sent = (await exchange(db.sql)).deliveries.map(({ event_id }) => event_id);
+    expect(sent.toSorted()).toEqual([missed, again.event_id].toSorted());
   },
 
   "Rotate the secret of an endpoint": async () => {
     const endpoint = await addEndpoint(db.sql, null);
-    const secrets = async () => {
-      const [row] = await db.sql<{ all: string[] }[]>`select keyframe_private.webhook_secrets_of(${endpoint}) as all`;
-      return row?.all ?? [];
-    };
-    const before = await secrets();
+    const secrets = async () =>
+      (await db.sql`select keyframe_private.webhook_secrets_of(${endpoint}) as all`)[0]?.all as string[];
+    const [before] = await secrets();
     const [row] = await run("Rotate the secret of an endpoint", { endpoint_id: endpoint });
-    expect(await secrets()).toEqual([row?.secret, ...before]);
-    expect(before).not.toContain(row?.secret);
+    expect(row?.secret).not.toBe(before);
+    expect(await secrets()).toEqual([row?.secret, before]);
   },
 
   "Rotate the kick secret": async () => {
@@ -255,21 +216,14 @@ const EFFECTS: Record<string, () => Promise<void>> = {
 
   "What the tables take": async () => {
     const rows = await run("What the tables take");
-    expect(rows.map(({ table_name }) => table_name)).toEqual(
-      expect.arrayContaining(["predictions", "webhook_events", "settings", "job_run_details"]),
-    );
-    expect(rows.every(({ size }) => /^\d+ (bytes|kB|MB)$/.test(String(size)))).toBe(true);
+    expect(rows).toContainEqual({ table_name: "predictions", size: expect.stringMatching(/^\d+ (bytes|kB|MB)$/) });
+    expect(rows.map(({ table_name }) => table_name)).toContain("job_run_details");
   },
 
   "Keep events for longer, or shorter": async () => {
-    await db.sql`
-      insert into keyframe.webhook_events (type, payload, created_at) values
-        ('webhook.test', '{}', now() - interval '89 days'), ('webhook.test', '{}', now() - interval '91 days')`;
     await run("Keep events for longer, or shorter");
-    await db.sql`select keyframe_private.prune()`;
-    const [kept] =
-      await db.sql`select count(*)::int as old from keyframe.webhook_events where created_at < now() - interval '80 days'`;
-    expect(kept).toEqual({ old: 1 });
+    const [row] = await db.sql`select webhook_retention::text as kept from keyframe_private.settings`;
+    expect(row).toEqual({ kept: "90 days" });
   },
 
   "See whether the jobs run": async () => {

@@ -502,15 +502,3 @@ test("the answer of a claim gets lost → the lanes it took expire; nothing is s
   expect((await isRecorded()).size).toBe(80);
   expect(isSentOnce(deliver.startedAt)).toBe(true);
 });
-
-const report = { callMs: 7, openRequests: 3, slowRequests: 2 };
-const limits = { max_lanes: 100, lease_seconds: 10, heartbeat_ms: 300 };
-const EXCHANGE = { results: [], held: [], ...limits, wait_ms: 100, report };
-
-const claim = { endpoints: [{ lane_id: "l1" }], kept: [], lost: [], max_open: {}, others_wait: false };
-test.each([null, [], { unrecorded: [], claim, claim_error: null }])(
-  "the database answers %j → rejected",
-  async (odd) => {
-    await expect(createExchange(async () => odd)(EXCHANGE)).rejects.toThrow();
-  },
-);

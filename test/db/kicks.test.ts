@@ -7,7 +7,15 @@ import { claim, complete, pollLater, providerSays } from "../support/database/ca
 import { addWorld, useWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { start } from "../support/database/user.ts";
-import { addEndpoint, clearWebhooks } from "../support/database/webhooks.ts";
+import {
+  addEndpoint,
+  call,
+  clearWebhooks,
+  exchange,
+  record,
+  resultOf,
+  seedDeliveries,
+} from "../support/database/webhooks.ts";
 
 const { kickSecret } = inject("stack");
 const FUNCTIONS_URL = "http://127.0.0.1:9/functions/v1";
@@ -59,12 +67,8 @@ describe.each(Object.keys(WORK))("%s", (name) => {
     const made = await kicks();
     expect(new Set(made.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
     for (const kick of made) {
-      expect(kick).toMatchObject({
-        method: "POST",
-        url: `${FUNCTIONS_URL}/keyframe-${name}`,
-        body: "{}",
-        timeout: 5000,
-      });
+      const url = `${FUNCTIONS_URL}/keyframe-${name}`;
+      expect(kick).toMatchObject({ method: "POST", url, body: "{}", timeout: 5000 });
       expect(kick.headers["Content-Type"]).toBe("application/json");
       expect(Math.abs(Number(kick.headers["webhook-timestamp"]) - Date.now() / 1000)).toBeLessThan(60);
       expect(new Webhook(kickSecret).verify(kick.body, kick.headers)).toEqual({});
@@ -99,16 +103,13 @@ describe.each(Object.keys(WORK))("%s", (name) => {
     expect(await kicksOf(() => db.sql.begin(burst).catch(undone), name)).toBe(count);
   });
 
-  test("its heartbeat is live → no kick; after its final claim, or when it has expired (it died) → a kick again", async () => {
+  test("its heartbeat is live → no kick; after its final claim, when it has expired (it died), while another's is live → a kick", async () => {
+    await db.sql`select keyframe_private.record_heartbeat('another', 60000, '{}')`;
+    expect(await kicksOf(() => work(), name)).toBe(1);
     expect(await kicksOf(() => look(60_000).then(() => work()), name)).toBe(0);
     expect(await kicksOf(() => look(0).then(() => work()), name)).toBe(1);
     await look(60_000);
     await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() - interval '1 millisecond'`;
-    expect(await kicksOf(() => work(), name)).toBe(1);
-  });
-
-  test("the heartbeat of another function is live → a kick", async () => {
-    await db.sql`select keyframe_private.record_heartbeat('another', 60000, '{}')`;
     expect(await kicksOf(() => work(), name)).toBe(1);
   });
 });
@@ -120,22 +121,6 @@ test("the secret is changed in the Vault → the next kick is signed with it", a
   await fillVault(db.sql, { keyframe_kick_secret: kickSecret });
   const [kick] = await kicks();
   expect(new Webhook(secret).verify(kick?.body ?? "", kick?.headers ?? {})).toEqual({});
-});
-
-test("the deletion of a project with files → one kick, however many; without any → none", async () => {
-  for (let take = 0; take < 2; take++) await seedPrediction(db.sql, world, { status: "succeeded" });
-  const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
-  const empty = await addWorld(db);
-  expect(await kicksOf(() => remove(world))).toBe(1);
-  await db.sql`truncate keyframe_private.file_removals`;
-  expect(await kicksOf(() => remove(empty))).toBe(0);
-});
-
-test("a worker discards an output it has written → one kick", async () => {
-  const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-  await db.sql`select keyframe_private.mark_canceled(${id})`;
-  expect(await kicksOf(() => db.sql`select keyframe_worker.discard_output(${lease})`)).toBe(1);
-  await db.sql`truncate keyframe_private.file_removals`;
 });
 
 describe("kicks are kept", () => {
@@ -159,26 +144,6 @@ describe("kicks are kept", () => {
     await db.sql`select keyframe_private.kick('generate')`;
     const second = { ...first, request: await lastRequest(), acknowledged: false };
     expect(await kept()).toEqual([{ ...first, acknowledged: true }, second]);
-  });
-
-  test("of each function: a claim of deliveries does not acknowledge a kick to generate", async () => {
-    await start(db, world);
-    await db.sql`select keyframe_private.record_heartbeat('deliver', 0, '{}')`;
-    expect(await kept()).toMatchObject([{ name: "generate", acknowledged: false }]);
-  });
-
-  test("a kick that cannot be made → why", async () => {
-    await rolledBack(db.sql, async (sql) => {
-      await sql`delete from vault.secrets`;
-      await sql`select keyframe_private.kick('generate')`;
-      const error = "The Vault lacks keyframe_functions_url or keyframe_kick_secret.";
-      expect(await kept(sql)).toMatchObject([{ request: null, error }]);
-    });
-    await rolledBack(db.sql, async (sql) => {
-      await sql`select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), 'not a url')`;
-      await sql`select keyframe_private.kick('generate')`;
-      expect((await kept(sql))[0]?.error).toMatch(/URL/);
-    });
   });
 
   test("a transaction that has kicked stays open → neither a claim, another kick, new work nor the sweep waits for it or relies on it", async () => {
@@ -239,29 +204,35 @@ describe("what makes a kick", () => {
     const { id, lease } = await seedPrediction(db.sql, world, { status: "processing" });
     expect(await kicksOf(() => pollLater(db.sql, id, lease))).toBe(0);
   });
+
+  test("an output that its worker discards, files of a deleted project → yes, once; a project without files → no", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    await db.sql`select keyframe_private.mark_canceled(${id})`;
+    expect(await kicksOf(() => db.sql`select keyframe_worker.discard_output(${lease})`)).toBe(1);
+    for (let take = 0; take < 2; take++) await seedPrediction(db.sql, world, { status: "succeeded" });
+    const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
+    expect(await kicksOf(() => remove(world))).toBe(1);
+    await db.sql`truncate keyframe_private.file_removals`;
+    expect(await kicksOf(() => remove(other))).toBe(0);
+  });
 });
 
-describe("a kick that cannot be made → prediction, project, event and delivery are saved all the same, without a kick", () => {
-  const BREAKAGES: Record<string, string> = {
-    "the Vault is empty": "delete from vault.secrets",
-    "the Vault has no address": "delete from vault.secrets where name = 'keyframe_functions_url'",
-    "the Vault has no secret": "delete from vault.secrets where name = 'keyframe_kick_secret'",
-    "the Vault is gone": "drop schema vault cascade",
-    "the address is empty":
-      "select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), '')",
-    "the address is no URL":
+describe("a kick that cannot be made → prediction, project, event and delivery are saved all the same; kept is why", () => {
+  const BREAKAGES: [what: string, breakage: string, error: RegExp][] = [
+    [
+      "the Vault is empty",
+      "delete from vault.secrets",
+      /The Vault lacks keyframe_functions_url or keyframe_kick_secret/,
+    ],
+    [
+      "the address is no URL",
       "select vault.update_secret((select id from vault.secrets where name = 'keyframe_functions_url'), 'not a url')",
-    "the secret is no base64":
-      "select vault.update_secret((select id from vault.secrets where name = 'keyframe_kick_secret'), 'whsec_%%%')",
-    "net.http_post is gone": "drop function net.http_post",
-    "pg_net is gone": "drop schema net cascade; create schema net; create table net.http_request_queue ()",
-    "net.http_post fails": `create or replace function net.http_post(url text, body jsonb default '{}', params jsonb default '{}',
-      headers jsonb default '{}', timeout_milliseconds integer default 5000) returns bigint language plpgsql as 'begin raise exception $$away$$; end'`,
-    "the right to execute net.http_post was taken away":
-      "revoke all on all functions in schema net from public, postgres; revoke all on schema net from public, postgres",
-  };
+      /URL/,
+    ],
+    ["net.http_post is gone", "drop function net.http_post", /does not exist/],
+  ];
 
-  test.each(Object.entries(BREAKAGES))("%s", async (_name, breakage) => {
+  test.each(BREAKAGES)("%s", async (_name, breakage, error) => {
     await rolledBack(db.sql, async (sql) => {
       await sql.unsafe(breakage);
       await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;
@@ -275,6 +246,64 @@ describe("a kick that cannot be made → prediction, project, event and delivery
         select (select count(*)::int from keyframe.webhook_events where owner_id = ${world.owner}) as events,
           (select count(*)::int from keyframe.webhook_deliveries) as deliveries, (select count(*)::int from net.http_request_queue) as kicks`;
       expect(counts).toEqual({ events: 1, deliveries: 1, kicks: 0 });
+      const kept = await sql`select error from keyframe_private.kicks where request_id is null`;
+      expect(kept.map((kick) => kick.error)).toEqual(Array(2).fill(expect.stringMatching(error)));
     });
+  });
+});
+
+describe("deliver", () => {
+  const kicksToDeliver = (work: () => Promise<unknown>) => kicksOf(work, "deliver");
+  const fromNow = (seconds: number) => new Date(Date.now() + seconds * 1000);
+  let endpoint: string;
+  beforeEach(async () => {
+    await clearWebhooks(db.sql);
+    endpoint = await addEndpoint(db.sql, world.owner);
+  });
+
+  test("the end of a prediction → a kick; an event that no endpoint gets → none", async () => {
+    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
+    expect(await kicksToDeliver(() => complete(db.sql, id, lease))).toBe(1);
+    expect(await kicksToDeliver(async () => await WORK.deliver?.(db.sql, other, 1))).toBe(0);
+  });
+
+  test("a test event, a redelivery, a recovery, an endpoint enabled again → one kick each", async () => {
+    const [delivery = ""] = await seedDeliveries(db.sql, endpoint, 1);
+    const ask = (name: string, args: Record<string, string | boolean | Date>) =>
+      kicksToDeliver(() => call(db, world.owner, name, args));
+    expect(await ask("test_webhook_endpoint", { endpoint_id: endpoint })).toBe(1);
+    expect(await ask("redeliver_webhook", { delivery_id: delivery })).toBe(1);
+    await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now(), last_error = 'dns' where id = ${delivery}`;
+    expect(await ask("recover_webhook_endpoint", { endpoint_id: endpoint, since: new Date(0) })).toBe(1);
+    expect(await ask("update_webhook_endpoint", { endpoint_id: endpoint, enabled: false })).toBe(0);
+    expect(await ask("update_webhook_endpoint", { endpoint_id: endpoint, enabled: true })).toBe(1);
+  });
+
+  const dueAt = (seconds: number) => db.sql`update keyframe_private.lanes set due_at = ${fromNow(seconds)}`;
+  const LATER = { next_attempt_at: fromNow(3600) };
+  test.each<[string, object, claimed: () => Promise<unknown>, kicks: number]>([
+    ["something is due that no worker has read (its kick was lost) → one kick", {}, async () => undefined, 1],
+    ["its lease ran out (the function died) → one kick", {}, () => exchange(db.sql).then(() => dueAt(-1)), 1],
+    ["what is due is being sent → none", {}, () => exchange(db.sql), 0],
+    ["nothing is due yet → none", LATER, () => exchange(db.sql), 0],
+    ["a retry's time has come → one kick", LATER, () => exchange(db.sql).then(() => dueAt(-1)), 1],
+    ["all has ended → none", { status: "delivered", completed_at: new Date() }, async () => undefined, 0],
+  ])("the sweep, and %s", async (_name, columns, claimed, count) => {
+    await seedDeliveries(db.sql, endpoint, 3, columns);
+    await claimed();
+    expect(await kicksToDeliver(() => db.sql`select keyframe_private.sweep()`)).toBe(count);
+  });
+
+  test("a last claim, or the last results after it, leaves something due → a kick: a run whose time is up hands over; a claim with a heartbeat, or that leaves nothing → none", async () => {
+    const claim = (heartbeatMs: number, maxLanes = 100) => exchange(db.sql, { heartbeatMs, maxLanes });
+    expect(await kicksToDeliver(() => claim(0))).toBe(0);
+    for (const id of [endpoint, await addEndpoint(db.sql, null), await addEndpoint(db.sql, null)])
+      await seedDeliveries(db.sql, id, 20);
+    expect(await kicksToDeliver(() => claim(300, 1))).toBe(0);
+    expect(await kicksToDeliver(() => claim(0, 1))).toBe(1);
+    const { deliveries } = await claim(300);
+    expect(await kicksToDeliver(() => claim(0))).toBe(0); // all of it is being sent
+    const results = deliveries.map((delivery) => resultOf(delivery, { status_code: 200 }));
+    expect(await kicksToDeliver(() => record(db.sql, results))).toBe(1); // the lane has more
   });
 });

@@ -43,15 +43,6 @@ describe("the sweep kicks when something is due", () => {
       },
     ],
     [
-      "a deleted prediction whose submit is unanswered",
-      async () => {
-        const { id } = await unanswered();
-        await db.sql`delete from keyframe.predictions where id = ${id}`;
-        expect(await kicksOfSweep()).toBe(0);
-        await makeSearchesDue(db.sql);
-      },
-    ],
-    [
       "a file to remove",
       async () => {
         const { id } = await seed("storing", { next_attempt_at: soon() });
@@ -126,36 +117,24 @@ describe("prune", () => {
       expect(await pruneRates()).toEqual(["upload"]);
     });
 
-    test("ten a week, all spent → stays until it is full, so that no one gets a week's worth after a day", async () => {
+    test("ten a week, all spent → stays until it is full, so that no one gets a week's worth after a day; one whose class is gone goes with it", async () => {
       await db.sql`insert into keyframe_private.rate_limits (route_class, capacity, per_second) values ('slow', 10, 10 / 604800.0)`;
-      try {
-        await db.sql`
-          insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
-          values (${world.owner}, 'slow', 0, now() - interval '25 hours')`;
-        expect(await pruneRates()).toEqual(["slow"]);
-        const taken = await db.as(
-          { role: "authenticated", sub: world.owner },
-          (sql) => sql`select keyframe_private.take_token('slow') ->> 'remaining' as remaining`,
-        );
-        expect(taken[0]?.remaining).toBe("0"); // of the one and a half that a day and an hour brought
-        for (const [tokens, full] of [
-          [0, 168],
-          [5, 84],
-          [-10, 336],
-        ] as const) {
-          await db.sql`
-            update keyframe_private.rate_buckets set tokens = ${tokens}, refilled_at = now() - interval '1 hour' * ${full - 1}::int`;
-          expect(await pruneRates(), `${tokens} left`).toEqual(["slow"]);
-        }
-        await db.sql`update keyframe_private.rate_buckets set refilled_at = now() - interval '337 hours'`;
-        expect(await pruneRates()).toEqual([]);
-        // Of a class that is gone nothing stays either.
-        await db.sql`
-          insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
-          values (${world.owner}, 'slow', 0, now() - interval '25 hours')`;
-      } finally {
-        await db.sql`delete from keyframe_private.rate_limits where route_class = 'slow'`;
+      const spend = (tokens: number, hoursAgo: number) => db.sql`
+        insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+        values (${world.owner}, 'slow', ${tokens}, now() - interval '1 hour' * ${hoursAgo}::int)
+        on conflict (owner_id, route_class) do update set tokens = excluded.tokens, refilled_at = excluded.refilled_at`;
+      for (const [tokens, full] of [
+        [0, 168],
+        [5, 84],
+        [-10, 336],
+      ] as const) {
+        await spend(tokens, full - 1);
+        expect(await pruneRates(), `${tokens} left`).toEqual(["slow"]);
+        await spend(tokens, full + 1);
+        expect(await pruneRates(), `${tokens} left`).toEqual([]);
       }
+      await spend(0, 25);
+      await db.sql`delete from keyframe_private.rate_limits where route_class = 'slow'`;
       expect(await left("select route_class as name from keyframe_private.rate_buckets")).toEqual([]);
     });
   });
@@ -175,17 +154,4 @@ describe("prune", () => {
     await db.sql`select cron.unschedule('nightly')`;
     expect(kept.sort()).toEqual(["the app's", "young"]);
   });
-});
-
-test("pg_cron → sweeps every five seconds, prunes every minute, buckets, its own records and unused images every hour", async () => {
-  const jobs = await db.sql`select jobname, schedule, command from cron.job where active order by jobname`;
-  const old = `delete from cron.job_run_details d using cron.job j
-    where j.jobid = d.jobid and j.jobname like 'keyframe-%' and d.end_time < now() - interval '1 day'`;
-  expect(jobs.map(({ jobname, schedule, command }) => [jobname, schedule, command])).toEqual([
-    ["keyframe-prune", "* * * * *", "select keyframe_private.prune()"],
-    ["keyframe-prune-cron", "17 * * * *", old],
-    ["keyframe-prune-rates", "23 * * * *", "select keyframe_private.prune_rate_buckets()"],
-    ["keyframe-prune-references", "37 * * * *", "select keyframe_private.queue_unused_references()"],
-    ["keyframe-sweep", "5 seconds", "select keyframe_private.sweep()"],
-  ]);
 });

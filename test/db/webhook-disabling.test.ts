@@ -7,6 +7,7 @@ import {
   exchange,
   type Outcome,
   readEndpoint,
+  record,
   resultOf,
   seedDeliveries,
   sendNext,
@@ -32,36 +33,29 @@ async function attempt(outcome: Outcome, at: Date): Promise<void> {
 const ON = { enabled: true, disabled_at: null, disabled_reason: null };
 
 describe("410", () => {
+  const GONE = { enabled: false, disabled_reason: "gone" };
+
   test("→ disables the endpoint at once, with the reason gone", async () => {
     await attempt({ status_code: 410 }, START);
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({
-      enabled: false,
-      disabled_at: START,
-      disabled_reason: "gone",
-    });
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ ...GONE, disabled_at: START });
   });
 
   test("beside a success in the same batch → still gone", async () => {
     await seedDeliveries(db.sql, endpoint, 2);
-    const { deliveries } = await exchange(db.sql);
-    await exchange(db.sql, {
-      results: deliveries.map((held, i) => resultOf(held, { status_code: i ? 410 : 200 })),
-      maxLanes: 0,
-    });
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({ enabled: false, disabled_reason: "gone" });
+    await sendNext(db.sql, (i) => ({ status_code: i ? 410 : 200 }));
+    expect(await readEndpoint(db.sql, endpoint)).toMatchObject(GONE);
   });
 
   test("from a request that was under way when its owner disabled it → the owner's reason and time stay", async () => {
     await seedDeliveries(db.sql, endpoint, 1);
     const { deliveries } = await exchange(db.sql);
     await db.sql`update keyframe.webhook_endpoints set enabled = false where id = ${endpoint}`;
-    const { disabled_at } = await readEndpoint(db.sql, endpoint);
-    await exchange(db.sql, { results: deliveries.map((held) => resultOf(held, { status_code: 410 })), maxLanes: 0 });
-    expect(await readEndpoint(db.sql, endpoint)).toMatchObject({
-      enabled: false,
-      disabled_at,
-      disabled_reason: "by_owner",
-    });
+    const disabled = await readEndpoint(db.sql, endpoint);
+    expect(disabled.disabled_reason).toBe("by_owner");
+    const results = deliveries.map((held) => resultOf(held, { status_code: 410 }));
+    await record(db.sql, results);
+    const { enabled, disabled_at, disabled_reason } = await readEndpoint(db.sql, endpoint);
+    expect(disabled).toMatchObject({ enabled, disabled_at, disabled_reason });
   });
 });
 

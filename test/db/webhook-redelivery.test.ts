@@ -59,20 +59,23 @@ describe("redeliver_webhook", () => {
     const { next_attempt_at } = await readDelivery(db.sql, id);
     expect((next_attempt_at as Date).getTime()).toBeLessThan(later(0).getTime() + 60_000); // a date, as timestamptz is read
   });
-
-  test("of one that is being sent right now → stays with who sends it: no second request at the same time", async () => {
-    const id = await seed();
-    const { deliveries } = await exchange(db.sql);
-    expect(await redeliver(id)).toMatchObject({ status: "pending" });
-    expect((await exchange(db.sql)).deliveries).toEqual([]);
-    const answer = await exchange(db.sql, {
-      results: deliveries.map((held) => resultOf(held, { status_code: 200 })),
-      maxLanes: 0,
-    });
-    expect(answer.recorded).toBe(1);
-    expect((await readDelivery(db.sql, id)).status).toBe("delivered");
-  });
 });
+
+test.each<[how: string, again: (id: string) => Promise<unknown>, answer: unknown]>([
+  ["redelivered", redeliver, expect.objectContaining({ status: "pending" })],
+  ["recovered", () => recover(later(-1)), 0],
+])(
+  "one that is being sent is %s → stays with who sends it: no second request at the same time",
+  async (_how, again, answer) => {
+    const id = await seed({ attempts: 1 });
+    const { deliveries } = await exchange(db.sql);
+    expect(await again(id)).toEqual(answer);
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    const results = deliveries.map((held) => resultOf(held, { status_code: 200 }));
+    expect((await record(db.sql, results)).recorded).toBe(1);
+    expect((await readDelivery(db.sql, id)).status).toBe("delivered");
+  },
+);
 
 describe("recover_webhook_endpoint", () => {
   const HOUR_AGO = later(-1);
@@ -83,16 +86,6 @@ describe("recover_webhook_endpoint", () => {
     expect(await recover(HOUR_AGO)).toBe(1);
     expect(await sendNext(db.sql, { status_code: 200 })).toEqual([failed]);
     expect(await readDelivery(db.sql, untried)).toMatchObject({ status: "pending", attempts: 0 });
-  });
-
-  test("what is being sent → stays with who sends it", async () => {
-    const id = await seed({ attempts: 1 });
-    const { deliveries } = await exchange(db.sql);
-    expect(deliveries).toMatchObject([{ id }]);
-    expect(await recover(HOUR_AGO)).toBe(0);
-    expect((await exchange(db.sql)).deliveries).toEqual([]);
-    const results = deliveries.map((held) => resultOf(held, { status_code: 200 }));
-    expect((await exchange(db.sql, { results })).recorded).toBe(1);
   });
 
   test("a recovery that takes long → results of the endpoint and of others are recorded meanwhile", async () => {

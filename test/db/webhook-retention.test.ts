@@ -33,15 +33,6 @@ test("events of more than 30 days → deleted with their deliveries and attempts
   expect(await left()).toEqual({ events: young, deliveries: 2, attempts: 2 });
 });
 
-test("more than a batch → the oldest go first, no more than the batch, the rest next time", async () => {
-  const events: string[] = [];
-  for (const days of [31, 32, 33, 34, 35]) events.push(await addEvent(days));
-  for (const kept of [3, 1, 0]) {
-    await prune(2);
-    expect(await left()).toEqual({ events: events.slice(0, kept), deliveries: kept, attempts: kept });
-  }
-});
-
 test("somebody has locked a delivery, or an event → the others go without waiting, and these the next time", async () => {
   const [first, second] = [await addEvent(31), await addEvent(32)];
   await addEvent(33);

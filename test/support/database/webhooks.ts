@@ -169,12 +169,16 @@ export function resultOf(delivery: Omit<Leased, "body" | "event_id">, outcome: O
 export const record = (sql: AnySql, results: Result[], at?: Date): Promise<Exchanged> =>
   exchange(sql, { results, maxLanes: 0, ...(at && { at }) });
 
-/** Claims what is due and records the same outcome for all of it. Returns the ids of what was sent. */
-export async function sendNext(sql: AnySql, outcome: Outcome, at?: Date): Promise<string[]> {
-  const claimed = await exchange(sql, at ? { at } : {});
-  const results = claimed.deliveries.map((delivery) => resultOf(delivery, outcome));
-  await record(sql, results, at);
-  return claimed.deliveries.map(({ id }) => id);
+/** Claims what is due and records an outcome for all of it, or one for each. Returns the ids of what was sent. */
+export async function sendNext(sql: AnySql, outcome: Outcome | ((i: number) => Outcome), at?: Date): Promise<string[]> {
+  const { deliveries } = await exchange(sql, at ? { at } : {});
+  const outcomeOf = typeof outcome === "function" ? outcome : () => outcome;
+  await record(
+    sql,
+    deliveries.map((delivery, i) => resultOf(delivery, outcomeOf(i))),
+    at,
+  );
+  return deliveries.map(({ id }) => id);
 }
 
 /** A delivery's row as it is now. */
@@ -193,14 +197,6 @@ export async function readLane(sql: AnySql, id: string): Promise<Row | undefined
 /** The token of a lane; null when it is free. Of an expired lease the token stays until a worker takes the lane. */
 export const tokenOf = async (sql: AnySql, lane: string): Promise<unknown> =>
   (await readLane(sql, lane))?.token ?? null;
-
-/** Leases the lane of an endpoint as a claim does, until the time given. */
-export async function lease(sql: AnySql, endpoint: string, until: Date): Promise<void> {
-  await sql`
-    insert into keyframe_private.lanes (id, token, due_at)
-    select coalesce(e.owner_id, e.id), gen_random_uuid(), ${until} from keyframe.webhook_endpoints e where e.id = ${endpoint}
-    on conflict (id) do update set token = excluded.token, due_at = excluded.due_at`;
-}
 
 /** An endpoint's row as it is now. */
 export async function readEndpoint(sql: AnySql, id: string): Promise<Row> {
