@@ -49,7 +49,11 @@ async function sign(claims: JWTPayload): Promise<string> {
 }
 
 describe("Auth and credentials", () => {
-  test("a session refreshed → an ES256 token with kid, issuer and the claims of Auth; sign-out ends it there", async () => {
+  test("a session refreshed → an ES256 token of the published public key, with the claims of Auth; sign-out ends it there", async () => {
+    const { keys } = await (await fetch(`${platform.url}/auth/v1/.well-known/jwks.json`)).json();
+    const { kid } = platform.signingKey;
+    expect(keys).toEqual([expect.objectContaining({ kty: "EC", crv: "P-256", alg: "ES256", kid })]);
+    expect(keys[0].d).toBeUndefined();
     const { client, userId } = await platform.signedIn();
     const { data } = await client.auth.refreshSession();
     const token = data.session?.access_token ?? "";
@@ -66,15 +70,6 @@ describe("Auth and credentials", () => {
     const headers = { apikey: PUBLISHABLE_KEY, authorization: `Bearer ${token}` };
     const answer = await fetch(`${platform.url}/auth/v1/user`, { headers });
     expect([answer.status, await answer.json()]).toMatchObject([403, { error_code: "session_not_found" }]);
-  });
-
-  test("the published key set → the public key alone", async () => {
-    const answer = await fetch(`${platform.url}/auth/v1/.well-known/jwks.json`);
-    const { keys } = await answer.json();
-    expect(keys).toEqual([
-      expect.objectContaining({ kty: "EC", crv: "P-256", alg: "ES256", kid: platform.signingKey.kid }),
-    ]);
-    expect(keys[0].d).toBeUndefined();
   });
 
   test("no apikey, or an unknown one → 401", async () => {

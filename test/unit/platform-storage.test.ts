@@ -41,18 +41,6 @@ const refusal = (error: unknown) => {
   return { status, statusCode, message };
 };
 
-test("an upload with metadata of its own, as bytes and in a form → kept beside the object", async () => {
-  const { client } = await platform.signedIn();
-  const options = { ...text, metadata: { width: 48, height: 27 } };
-  for (const content of [new TextEncoder().encode("hello"), new Blob(["hello"], { type: "text/plain" })]) {
-    const name = path();
-    const { error } = await client.storage.from("pictures").upload(name, content, options);
-    expect(error).toBeNull();
-    const rows = await platform.migrate`select user_metadata from storage.objects where name = ${name}`;
-    expect(rows).toEqual([{ user_metadata: options.metadata }]);
-  }
-});
-
 test("a signed address → the file with type, length and ETag, or a part of it, for any caller, without a key", async () => {
   const { files, name } = await uploaded();
   const { data } = await files.createSignedUrl(name, 60);
@@ -144,20 +132,20 @@ async function bytesOnDisk(folder = platform.storageFolder): Promise<number> {
   return bytes;
 }
 
-test("a form as supabase-js sends a Blob → the file with its type and caching; a form without a file → 400", async () => {
+test("bytes, and a form as supabase-js sends a Blob → the file with type, caching and metadata; a form without a file → 400", async () => {
   const { client } = await platform.signedIn();
   const files = client.storage.from("pictures");
-  const name = path();
   const content = "\r\n--edge\r\n--ed\r\n";
-  const { error } = await files.upload(name, new Blob([content], { type: "text/plain" }), { cacheControl: "60" });
-  expect(error).toBeNull();
-  const { data } = await files.createSignedUrl(name, 60);
-  const answer = await fetch(data?.signedUrl ?? "");
-  expect([answer.headers.get("content-type"), answer.headers.get("cache-control")]).toEqual([
-    "text/plain",
-    "max-age=60",
-  ]);
-  expect(await answer.text()).toBe(content);
+  const metadata = { width: 48, height: 27 };
+  for (const body of [new TextEncoder().encode(content), new Blob([content], { type: "text/plain" })]) {
+    const name = path();
+    expect((await files.upload(name, body, { ...text, cacheControl: "60", metadata })).error).toBeNull();
+    const rows = await platform.migrate`select user_metadata from storage.objects where name = ${name}`;
+    expect(rows).toEqual([{ user_metadata: metadata }]);
+    const answer = await fetch((await files.createSignedUrl(name, 60)).data?.signedUrl ?? "");
+    const headers = ["content-type", "cache-control"].map((header) => answer.headers.get(header));
+    expect([...headers, await answer.text()]).toEqual(["text/plain", "max-age=60", content]);
+  }
   const form = new FormData();
   form.set("a", "1");
   const address = `${platform.url}/storage/v1/object/films/none.mp4`;
