@@ -85,23 +85,8 @@ test("a JPEG with a table of Huffman codes, a comment and fill bytes before its 
 });
 
 /** https://iphonedev.wiki/CgBI_file_format */
-const iosPng = new Uint8Array([
-  ...png.slice(0, 8),
-  0,
-  0,
-  0,
-  4,
-  ...text("CgBI"),
-  0x50,
-  0,
-  0x20,
-  2,
-  0,
-  0,
-  0,
-  0,
-  ...png.slice(8),
-]);
+const cgbi = [0, 0, 0, 4, ...text("CgBI"), 0x50, 0, 0x20, 2, 0, 0, 0, 0];
+const iosPng = new Uint8Array([...png.slice(0, 8), ...cgbi, ...png.slice(8)]);
 
 // Whose parts do not fit their lengths: strip-metadata.test.ts.
 describe("anything else → null", () => {
