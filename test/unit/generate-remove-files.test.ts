@@ -36,6 +36,12 @@ test("files of both buckets → gone, one request for each bucket, recorded unde
   expect(calls).toEqual([["recordFilesRemoved", TASK, []]]);
 });
 
+test("one bucket is refused → the other's files go, and only this one's are put off", async () => {
+  storage.refusedNames.add(FRAME);
+  expect((await run({})).calls).toEqual([["recordFilesRemoved", TASK, [FILES[0]]]]);
+  expect([...storage.files.keys()]).toEqual([`/keyframe-outputs/${FRAME}`]);
+});
+
 /** A hundred files of a bucket, which are there. */
 function storeHundred() {
   storage.files.clear();

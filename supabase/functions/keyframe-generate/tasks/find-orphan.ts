@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { buildInput, UnsupportedInput } from "../../../../shared/replicate/build-input.ts";
 import type { Found } from "../../../../shared/replicate/provider-prediction.ts";
 import type { Deps } from "../database.ts";
@@ -81,7 +82,7 @@ async function compare(
   for (const file of files) {
     if (typeof file === "string" && (await provider.uploadedFor(file, signal)) === task.id) return "name";
   }
-  return !task.has_images && inOrder(run.input) === textInput(task) ? "text" : null;
+  return !task.has_images && isDeepStrictEqual(run.input, textInput(task)) ? "text" : null;
 }
 
 /** The prediction that a URL names (of an input file or the callback, in submit.ts). */
@@ -91,20 +92,12 @@ function namedPrediction(address: unknown): string | null {
 }
 
 /** The input of a submit without files; null when the model's row has changed so that it cannot be made again. */
-function textInput({ step, input, model_settings }: SoughtTask): string | null {
+function textInput({ step, input, model_settings }: SoughtTask): Record<string, unknown> | null {
   const files = { firstFrame: null, lastFrame: null, references: [] };
   try {
-    return inOrder(buildInput({ step, input, files }, model_settings));
+    return buildInput({ step, input, files }, model_settings);
   } catch (error) {
     if (error instanceof UnsupportedInput) return null;
     throw error;
   }
-}
-
-/** JSON with sorted keys, to compare values. */
-function inOrder(input: unknown): string {
-  return JSON.stringify(input, (_key, value: unknown) => {
-    if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
 }
