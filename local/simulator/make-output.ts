@@ -1,7 +1,7 @@
 import { type Image, loadImage } from "@napi-rs/canvas";
 import { Buffer } from "node:buffer";
 import { isFilled } from "./check-input.ts";
-import { drawFilm, type FilmPlan } from "./draw/film.ts";
+import type { FilmPlan } from "./draw/film.ts";
 import { drawPicture } from "./draw/picture.ts";
 import type { Model } from "./models.ts";
 import type { Prediction } from "./prediction.ts";
@@ -83,6 +83,8 @@ export async function makeVideo(
 ): Promise<OutputBytes[]> {
   const picture = () => drawPicture(promptOf(prediction), plan, images.references);
   const frames = [images.first ?? picture(), images.last] as const;
+  // Loaded with the first film, so that the stack starts sooner.
+  const { drawFilm } = await import("./draw/film.ts");
   const bytes = await drawFilm(plan, frames, onProgress, prediction.stop.signal);
   return [{ bytes, contentType: "video/mp4", extension: "mp4" }];
 }
