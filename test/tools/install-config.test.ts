@@ -49,6 +49,7 @@ test.each([
   ["dotted keys", 'api.schemas = ["public"]\n'],
   ["an inline table", "functions = { mail = { enabled = true } }\n"],
   ["no schemas in [api]", "[api]\nmax_rows = 7\n"],
+  ["a comment between a schema of ours and its comma", '[api]\nschemas = [ "keyframe" # a\n , "public" ]\n'],
   ["quotes in a comment behind the last schema", '[api]\nschemas = [\n  "public", # not "mine"\n]\n'],
 ])("config.toml with %s → refused with what to write by hand", (_what, text) => {
   expect(() => addToConfig(text, ours)).toThrow(InstallError);

@@ -96,8 +96,9 @@ describe("symbolic links", () => {
     ["a file of a function", "supabase/functions/keyframe-generate/index.ts"],
     ["the folder of shared code", SHARED],
     ["config.toml", CONFIG],
-  ])("%s → refused by its path, and what it leads to stays as it is", async (_what, path) => {
-    const source = await outside();
+    ["config.toml, to a file of the app", CONFIG],
+  ])("%s → refused by its path, and what it leads to stays as it is", async (what, path) => {
+    const source = what.endsWith("of the app") ? join(folder, "behind") : await outside();
     if (/\.\w+$/.test(path)) await writeFile(source, '[api]\nschemas = ["public"]\n');
     else await put(source, "index.ts", "// the app's\n");
     await rm(join(folder, path), { force: true });

@@ -46,7 +46,7 @@ export function addToConfig(text: string, { functions, schemas }: Pick<Source, "
   const body = tables.join("\n\n");
   const block = `\n${BEGIN}\n${body}\n${END} ${checksum(body)}\n`.replaceAll("\n", lineEnd(text));
   const result = own.replace(SCHEMAS, (_found, head, list) => head + withNames(list, schemas)) + block;
-  if (!isEqual(result, wanted) || removeFromConfig(result, schemas) !== own) {
+  if (!isEqual(result, wanted) || !holds(() => removeFromConfig(result, schemas) === own)) {
     throw new InstallError(
       `supabase/config.toml is written in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${JSON.stringify(schemas)} in the schemas of [api], and run the command again.`,
     );
@@ -102,9 +102,13 @@ function subtract({ functions, api, ...rest }: Config, ours: Config, schemas: st
   };
 }
 
-function isEqual(text: string, wanted: Config): boolean {
+const isEqual = (text: string, wanted: Config): boolean =>
+  holds(() => isDeepStrictEqual(parseConfig(text), structuredClone(wanted)));
+
+/** False too when it throws, as for what is no TOML. */
+function holds(check: () => boolean): boolean {
   try {
-    return isDeepStrictEqual(parseConfig(text), structuredClone(wanted));
+    return check();
   } catch {
     return false;
   }
