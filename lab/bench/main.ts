@@ -2,7 +2,7 @@ import { oneLine, parseOptions, runMain, stopSignals } from "../../local/stack/c
 import { untilAborted } from "../../local/within.ts";
 import { apiBenchmark } from "./api-benchmark.ts";
 import { type Benchmark, isMet, type Result } from "./benchmark.ts";
-import { coldBenchmark } from "./cold-benchmark.ts";
+import { coldBenchmark } from "./cold/cold-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
 import { flowBenchmark } from "./flow-benchmark.ts";
 import { describeMachine } from "./measure.ts";

@@ -24,6 +24,3 @@ export function spawnDeno([command = "", ...rest]: string[], env: Record<string,
     },
   };
 }
-
-/** For a function: the port of this machine on which it listens. */
-export const listensOn = (port: number) => ({ DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}` });

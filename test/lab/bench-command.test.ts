@@ -30,7 +30,7 @@ test("--quick and two names → their tables, nothing written; exit 0", async ()
     "keyframe-generate",
     "keyframe-replicate-webhook",
     "keyframe-deliver",
-    "the written function",
+    "Hono and supabase-js alone",
   ])
     expect(output).toMatch(new RegExp(`^\\| ${name} \\| [\\d.]{2,}`, "m"));
   expect(output).toMatch(/^\| Keyframe \| [\d.]+ \| [\d.]+ \| [\d.]+ \|/m);

@@ -1,20 +1,9 @@
 import { fileURLToPath } from "node:url";
 import { freePort, waitForPort } from "../../../local/network.ts";
-import { type BenchProcess, listensOn, spawnDeno } from "../processes.ts";
+import { type BenchProcess, spawnDeno } from "../processes.ts";
 import type { BenchStack } from "../stack.ts";
 
-/** Starts the function of function.ts. What is not given leads nowhere. */
-export function startWritten(port: number, given: Record<string, string> = {}): BenchProcess {
-  const nowhere = "http://127.0.0.1:9";
-  return spawnDeno(["run", "-A", "--cached-only", fileURLToPath(new URL("function.ts", import.meta.url))], {
-    ...{ SUPABASE_URL: nowhere, PUBLISHABLE_KEY: "none", SECRET_KEY: "none", REPLICATE_URL: nowhere },
-    ...{ REPLICATE_API_TOKEN: "none", MODEL: "owner/model", INPUT: "{}" },
-    ...given,
-    ...listensOn(port),
-  });
-}
-
-/** With the tables and the bucket that it needs. Asked directly, as `api` is.. */
+/** The function of function.ts, with the tables and the bucket that it needs. Asked directly, as `api` is. */
 export async function openWritten({ sql, simulator, keys, url }: BenchStack): Promise<BenchProcess & { url: string }> {
   if (!simulator) throw new Error("There is no simulator on this stack.");
   await sql.unsafe(`
@@ -40,7 +29,8 @@ export async function openWritten({ sql, simulator, keys, url }: BenchStack): Pr
     select m.model, m.fixed from keyframe.models m join keyframe.step_defaults d using (step, model) where step = 'first-frame'`;
   if (!model) throw new Error("There is no default model for first frames.");
   const port = freePort();
-  const process = startWritten(port, {
+  const file = fileURLToPath(new URL("function.ts", import.meta.url));
+  const process = spawnDeno(["run", "-A", "--cached-only", file], {
     SUPABASE_URL: url,
     PUBLISHABLE_KEY: keys.publishableKey,
     SECRET_KEY: keys.secretKey,
@@ -48,6 +38,7 @@ export async function openWritten({ sql, simulator, keys, url }: BenchStack): Pr
     REPLICATE_API_TOKEN: keys.replicateToken,
     MODEL: model.model,
     INPUT: JSON.stringify({ ...model.fixed, aspect_ratio: "16:9" }),
+    DENO_SERVE_ADDRESS: `tcp:127.0.0.1:${port}`,
   });
   await waitForPort(port, process.ended);
   return { ...process, url: `http://127.0.0.1:${port}/written` };
