@@ -5,12 +5,20 @@ import { type Benchmark, isMet, type Result } from "./benchmark.ts";
 import { coldBenchmark } from "./cold/cold-benchmark.ts";
 import { deliverBenchmark } from "./deliver/deliver-benchmark.ts";
 import { flowBenchmark } from "./flow-benchmark.ts";
+import { growthBenchmark } from "./growth/growth-benchmark.ts";
 import { describeMachine } from "./measure.ts";
 import { memoryBenchmark } from "./memory/memory-benchmark.ts";
 import { blockOf, costsTable, summaryTable, writeBlock } from "./report.ts";
 import { type BenchStack, openBenchStack } from "./stack.ts";
 
-const BENCHMARKS: Benchmark[] = [deliverBenchmark, apiBenchmark, flowBenchmark, coldBenchmark, memoryBenchmark];
+const BENCHMARKS: Benchmark[] = [
+  deliverBenchmark,
+  apiBenchmark,
+  flowBenchmark,
+  growthBenchmark,
+  coldBenchmark,
+  memoryBenchmark,
+];
 const NAMES = BENCHMARKS.map(({ name }) => name);
 const HELP = `npm run bench -- [NAME …] [options]   compares this project with what one would use instead
 
@@ -45,10 +53,13 @@ async function main(): Promise<number> {
   for (const { name, run } of BENCHMARKS) {
     if ((positionals.length > 0 && !positionals.includes(name)) || signal.aborted) continue;
     const began = performance.now();
-    let stack: Promise<BenchStack> | undefined;
-    const openStack = () => {
-      stack = openBenchStack(signal, databaseUrl);
-      return stack;
+    const stacks: Promise<BenchStack>[] = [];
+    const openStack = async () => {
+      if (databaseUrl !== undefined && stacks.length > 0)
+        throw new Error("KEYFRAME_DATABASE_URL is one database, and this benchmark compares two.");
+      const stack = openBenchStack(signal, databaseUrl);
+      stacks.push(stack);
+      return await stack;
     };
     const progress = (text: string) => console.error(`${name}: ${text}`);
     try {
@@ -59,7 +70,7 @@ async function main(): Promise<number> {
       failed[name] = oneLine(error);
       if (!signal.aborted) console.error(error);
     }
-    await stack?.then(({ stop }) => stop()).catch(() => undefined); // its error has been reported
+    for (const stack of stacks) await stack.then(({ stop }) => stop()).catch(() => undefined); // its error has been reported
     progress(`took ${((performance.now() - began) / 1000).toFixed(0)} s`);
   }
 

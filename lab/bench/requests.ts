@@ -23,8 +23,10 @@ export const startWrittenFrame = (written: string, caller: Caller, projectId: st
   post(caller, `${written}/first-frame`, { projectId, prompt: PROMPT }, 202);
 export const storeWrittenFrame = (written: string, caller: Caller, projectId: string): LoadRequest =>
   post(caller, `${written}/stored-first-frame`, { projectId, prompt: PROMPT }, 201);
-/** `path`: of a frame, in the API or the written function. The answer must have the address of its file. */
-export const readFrame = (path: string, caller: Caller, projectId: string, predictionId: string): LoadRequest => ({
-  ...{ method: "GET", headers: headersOf(caller), status: 200, contains: `"url":"${caller.url}` },
-  url: `${path}?${new URLSearchParams({ projectId, predictionId })}`,
+/** `contains`: what the answer must have. */
+export const get = (url: string, caller: Caller, contains: string): LoadRequest => ({
+  ...{ method: "GET", url, headers: headersOf(caller), status: 200, contains },
 });
+/** `path`: of a frame, in the API or the written function. The answer must have the address of its file. */
+export const readFrame = (path: string, caller: Caller, projectId: string, predictionId: string): LoadRequest =>
+  get(`${path}?${new URLSearchParams({ projectId, predictionId })}`, caller, `"url":"${caller.url}`);
