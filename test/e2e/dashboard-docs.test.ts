@@ -6,6 +6,7 @@ import { openDatabase } from "../support/api/database.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { drawImage } from "../support/media/images.ts";
+import { until } from "../support/until.ts";
 import { type FlowReceiver, startFlowReceiver } from "../support/receiver/receiver.ts";
 import { answers } from "../support/receiver/habits.ts";
 import { type Example, openApi, type Place, places, type Schema } from "../support/openapi/document.ts";
@@ -148,9 +149,12 @@ test("every example of the page, pasted into a shell by a person with a film and
     if ((await label.getAttribute("aria-expanded")) !== "true") await label.dispatchEvent("click");
     const [{ summary }] = described["x-examples"] as [Example];
     await page.getByRole("heading", { level: 4, name: summary, exact: true }).waitFor();
-    const texts = await page.$$eval("[role=region] section pre", (all) => all.map(({ textContent }) => textContent));
-    const commands = texts.filter((text) => text.includes("curl"));
-    expect(commands.length, id).toBe(described["x-examples"].length);
+    // The operation before is closing meanwhile.
+    const commands = await until(`the commands of ${id}`, async () => {
+      const texts = await page.$$eval("[role=region] section pre", (all) => all.map(({ textContent }) => textContent));
+      const found = texts.filter((text) => text.includes("curl"));
+      return found.length === described["x-examples"].length && found;
+    });
     for (const command of commands) {
       // Each example that deletes a film needs one of its own.
       const film = id === "deleteFilm" ? await keyframe.films.create({ title: "Doomed" }) : null;

@@ -71,7 +71,10 @@ test.each<[what: string, at: [path: string, init?: RequestInit, origin?: string]
   expect(Object.fromEntries(answer.headers)).toMatchObject(headers);
 });
 
-test("HEAD → the headers alone", async () => {
+test("a file for a browser that accepts gzip → compressed; HEAD → the headers alone", async () => {
+  const zipped = await ask(SCRIPT, { headers: { "accept-encoding": "gzip, br" } });
+  expect([zipped.headers.get("content-encoding"), zipped.headers.get("vary")]).toEqual(["gzip", "Accept-Encoding"]);
+  expect(await new Response(zipped.body?.pipeThrough(new DecompressionStream("gzip"))).text()).toBe("1");
   const head = await ask("/", { method: "HEAD" });
   expect([head.status, await head.text()]).toEqual([200, ""]);
 });
