@@ -23,10 +23,11 @@ export async function letLeaseRunOut(sql: postgres.Sql, predictionId: string): P
     where id = ${predictionId} and lease_token is not null`;
 }
 
-/** Waits until no worker of generate claims: later work needs a kick. */
+/** Waits until no worker claims: later work needs a kick. A worker claims once more just after its heartbeat has ended. */
 export async function untilNobodyLooks(sql: postgres.Sql): Promise<void> {
   await until("no worker claims", async () => {
-    const looking = await sql`select from keyframe_private.worker_heartbeats where alive_until > now()`;
+    const looking = await sql`
+      select from keyframe_private.worker_heartbeats where alive_until > now() or claimed_at > now() - interval '1 second'`;
     return looking.length === 0;
   });
 }
