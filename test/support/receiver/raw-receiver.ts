@@ -21,7 +21,7 @@ export async function receive(answer: (socket: Socket, request: string) => void)
     connections += 1;
     sockets.add(socket);
     let text = "";
-    socket.on("error", () => {}); // whoever sends too much is cut off
+    socket.on("error", () => {}); // a sender of too much is cut off
     socket.on("close", () => sockets.delete(socket));
     socket.setEncoding("latin1");
     socket.on("data", (chunk: string) => {
