@@ -169,6 +169,16 @@ test("twenty changes at once with the same version → one succeeds", async () =
   expect(refusals).toEqual(refusals.map(() => "precondition_failed"));
 });
 
+test("two changes of other fields at once, without a version → both stay", async () => {
+  const prompt = { text_prompt: "Meanwhile" };
+  await whileOpen(
+    db.sql,
+    (open) => open`update keyframe.projects set title = 'Meanwhile' where id = ${world.project}`,
+    () => change(prompt),
+  );
+  expect(await project()).toMatchObject({ title: "Meanwhile", ...prompt });
+});
+
 test("a transaction that began before the last change → still moves the version on", async () => {
   await db.sql.begin(async (earlier) => {
     await earlier`select now()`;
