@@ -148,7 +148,8 @@ create table keyframe.models (
   constraint billed_when_says_yes_no_or_unknown CHECK (((COALESCE((billed_when ->> 'failed'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'rejected'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'canceled'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND ((billed_when - ARRAY['failed'::text, 'rejected'::text, 'canceled'::text]) = '{}'::jsonb))),
   constraint cost_ceiling_is_at_most_a_million_dollars CHECK (((cost_ceiling_micros >= 0) AND (cost_ceiling_micros <= '1000000000000'::bigint))),
   constraint label_is_not_empty CHECK ((btrim(label) <> ''::text)),
-  constraint model_is_owner_slash_name CHECK ((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text)),
+  constraint model_is_owner_slash_name CHECK (((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text) AND (char_length(model) <= 200))),
+  constraint times_are_in_years_of_four_digits CHECK (((shutdown_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND ((shutdown_at < '9999-01-01 00:00:00+00'::timestamp with time zone) OR (shutdown_at = 'infinity'::timestamp with time zone)))),
   constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
 );
 comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
@@ -2088,6 +2089,7 @@ create table keyframe_private.model_prices (
   checked_at date not null default CURRENT_DATE,
   constraint model_prices_pkey PRIMARY KEY (id),
   constraint one_price_at_a_time UNIQUE (model, metric, applies_to, valid_from),
+  constraint checked_at_is_in_a_year_of_four_digits CHECK (((checked_at >= '1970-01-01'::date) AND (checked_at <= '9999-12-31'::date))),
   constraint price_is_between_0_and_1000 CHECK (((price_usd >= (0)::numeric) AND (price_usd <= (1000)::numeric))),
   constraint source_is_not_empty CHECK ((btrim(source) <> ''::text))
 );

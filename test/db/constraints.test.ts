@@ -84,6 +84,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no"}' where model = 'google/veo-3.1'`,
   cost_ceiling_is_at_most_a_million_dollars: `update keyframe.models set cost_ceiling_micros = -1 where model = 'google/veo-3.1'`,
   price_is_between_0_and_1000: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', -1, 'x')`,
+  checked_at_is_in_a_year_of_four_digits: `insert into keyframe_private.model_prices (model, metric, price_usd, source, checked_at) values ('google/veo-3.1', 'run', 1, 'x', 'infinity')`,
   source_is_not_empty: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', 1, ' ')`,
   owner_day_is_exact_in_json: `update keyframe_private.settings set owner_day_micros = -1`,
   owner_month_is_exact_in_json: `update keyframe_private.settings set owner_month_micros = -1`,
@@ -177,6 +178,12 @@ test.each([
     "update keyframe_private.settings set webhook_retry_schedule = $value",
     ["'{{5 s}}'", "'{{5 s,5 min},{5 s,5 min}}'", "'{null}'", "'{5 s,null}'", "'{5 s,0}'", "'[0:1]={5 s,5 min}'"],
   ],
+  ["model", "update keyframe.models set model = $value where model = 'google/veo-3.1'", ["'a/' || repeat('b', 199)"]],
+  [
+    "shutdown_at",
+    "update keyframe.models set shutdown_at = $value where model = 'google/veo-3.1'",
+    ["'-infinity'", "'12026-01-01'"],
+  ],
   [
     "referenceImagePaths",
     `set local session_replication_role = replica; insert into keyframe.predictions (project_id, owner_id, step, model, input)
@@ -184,7 +191,7 @@ test.each([
     ["'null'", "'{}'", "'[7]'", "'[null]'", `'[["projects/a.png"]]'`],
   ],
 ])(
-  "a list in %s that is nested, has a gap or does not end, or an address that is none → refused",
+  "a value of %s that is a list with a gap or within another, too long, no address or no time in JSON → refused",
   async (_column, statement, values) => {
     for (const value of values) {
       await rolledBack(db.sql, async (sql) => {
@@ -217,7 +224,7 @@ test("every time that an answer of the API has → has a check of its years: oth
       where c.conrelid = t.oid and c.conname = 'times_are_in_years_of_four_digits' and a.attnum = any (c.conkey))
     order by 1`;
   expect(columns.map(({ name }) => name)).toEqual([
-    ...["models.refused_at", "models.shutdown_at"], // the API leaves out what is infinite
+    "models.refused_at",
     ...["admitted_at", "deadline_at", "next_attempt_at", "updated_at"].map((column) => `predictions.${column}`),
     "webhook_events.created_at",
   ]);
