@@ -179,6 +179,18 @@ test("two changes of other fields at once, without a version → both stay", asy
   expect(await project()).toMatchObject({ title: "Meanwhile", ...prompt });
 });
 
+test("a change of the prompt while a prediction waits → that one keeps its prompt, the next has the new one", async () => {
+  const prompts = async () => {
+    await start(db, world);
+    const rows = await db.sql`
+      select input ->> 'prompt' as prompt from keyframe.predictions where project_id = ${world.project} order by created_at`;
+    return rows.map(({ prompt }) => prompt);
+  };
+  const [before = ""] = await prompts();
+  await change({ text_prompt: "Night" });
+  expect(await prompts()).toEqual([before, "Night"]);
+});
+
 test("a transaction that began before the last change → still moves the version on", async () => {
   await db.sql.begin(async (earlier) => {
     await earlier`select now()`;
