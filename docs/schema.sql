@@ -46,6 +46,7 @@ create table keyframe.projects (
   constraint text_prompt_has_1_to_4000_characters CHECK (((char_length(text_prompt) >= 1) AND (char_length(text_prompt) <= 4000))),
   constraint text_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character(text_prompt)),
   constraint text_prompt_is_plain_text CHECK (keyframe_private.is_plain_text(text_prompt)),
+  constraint times_are_in_years_of_four_digits CHECK (((LEAST(created_at, updated_at) >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (GREATEST(created_at, updated_at) < '9999-01-01 00:00:00+00'::timestamp with time zone))),
   constraint title_has_1_to_200_characters CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200))),
   constraint title_has_a_visible_character CHECK (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line CHECK (keyframe_private.is_one_line(title)),
@@ -101,6 +102,7 @@ create table keyframe.films (
   constraint films_owner_id_fkey FOREIGN KEY (owner_id) REFERENCES auth.users(id) ON DELETE CASCADE,
   constraint description_has_at_most_4000_characters CHECK ((char_length(description) <= 4000)),
   constraint description_is_plain_text CHECK (keyframe_private.is_plain_text(description)),
+  constraint times_are_in_years_of_four_digits CHECK (((LEAST(created_at, updated_at) >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (GREATEST(created_at, updated_at) < '9999-01-01 00:00:00+00'::timestamp with time zone))),
   constraint title_has_1_to_200_characters CHECK (((char_length(title) >= 1) AND (char_length(title) <= 200))),
   constraint title_has_a_visible_character CHECK (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line CHECK (keyframe_private.is_one_line(title))
@@ -146,7 +148,8 @@ create table keyframe.models (
   constraint billed_when_says_yes_no_or_unknown CHECK (((COALESCE((billed_when ->> 'failed'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'rejected'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND (COALESCE((billed_when ->> 'canceled'::text), ''::text) = ANY (ARRAY['yes'::text, 'no'::text, 'unknown'::text])) AND ((billed_when - ARRAY['failed'::text, 'rejected'::text, 'canceled'::text]) = '{}'::jsonb))),
   constraint cost_ceiling_is_at_most_a_million_dollars CHECK (((cost_ceiling_micros >= 0) AND (cost_ceiling_micros <= '1000000000000'::bigint))),
   constraint label_is_not_empty CHECK ((btrim(label) <> ''::text)),
-  constraint model_is_owner_slash_name CHECK ((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text)),
+  constraint model_is_owner_slash_name CHECK (((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text) AND (char_length(model) <= 200))),
+  constraint times_are_in_years_of_four_digits CHECK (((shutdown_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND ((shutdown_at < '9999-01-01 00:00:00+00'::timestamp with time zone) OR (shutdown_at = 'infinity'::timestamp with time zone)))),
   constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
 );
 comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
@@ -255,15 +258,17 @@ CASE
     WHEN (status = 'succeeded'::keyframe.prediction_status) THEN 6
     ELSE 0
 END)),
+  constraint output_is_exact_in_json CHECK ((((output_bytes >= 0) AND (output_bytes <= '9007199254740991'::bigint)) AND (output_duration_seconds > '-Infinity'::double precision) AND (output_duration_seconds < 'Infinity'::double precision))),
   constraint output_path_is_its_own CHECK (starts_with(output_path, (((((owner_id || '/'::text) || project_id) || '/'::text) || id) || '.'::text))),
   constraint progress_is_a_fraction CHECK (((progress >= (0)::double precision) AND (progress <= (1)::double precision))),
   constraint prompt_has_1_to_4000_characters CHECK (((COALESCE(char_length((input ->> 'prompt'::text)), 0) >= 1) AND (COALESCE(char_length((input ->> 'prompt'::text)), 0) <= 4000))),
   constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'prompt'::text))),
   constraint prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'prompt'::text))),
   constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((NOT is_active) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
-  constraint reference_images_are_a_list CHECK ((jsonb_typeof((input -> 'referenceImagePaths'::text)) = 'array'::text)),
+  constraint reference_images_are_a_list CHECK (((jsonb_typeof((input -> 'referenceImagePaths'::text)) = 'array'::text) AND (NOT (input @? 'strict $."referenceImagePaths"[*]?(@.type() != "string")'::jsonpath)))),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
   constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
+  constraint times_are_in_years_of_four_digits CHECK (((LEAST(created_at, started_at, completed_at) >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (GREATEST(created_at, started_at, completed_at) < '9999-01-01 00:00:00+00'::timestamp with time zone))),
   constraint video_has_a_first_frame CHECK (((step <> 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NOT NULL))),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
@@ -345,6 +350,7 @@ create table keyframe.webhook_endpoints (
   constraint event_types_are_a_list_of_at_most_5 CHECK (((COALESCE(array_ndims(event_types), 1) = 1) AND (cardinality(event_types) <= 5))),
   constraint event_types_are_known CHECK ((event_types <@ keyframe_private.event_types())),
   constraint max_in_flight_is_1_to_100 CHECK (((max_in_flight >= 1) AND (max_in_flight <= 100))),
+  constraint times_are_in_years_of_four_digits CHECK (((LEAST(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (GREATEST(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00:00+00'::timestamp with time zone))),
   constraint url_is_https_or_local_http CHECK (((url ~ '^https?://[^\s#@]+$'::text) AND (char_length(url) <= 2048)))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
@@ -415,7 +421,8 @@ create table keyframe.webhook_deliveries (
   constraint webhook_deliveries_event_id_endpoint_id_key UNIQUE (event_id, endpoint_id),
   constraint webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES keyframe.webhook_events(id) ON DELETE CASCADE,
   constraint attempts_are_at_most_a_million CHECK (((attempts >= 0) AND (attempts <= 1000000))),
-  constraint completed_at_if_and_only_if_not_pending CHECK (((completed_at IS NULL) = (status = 'pending'::keyframe.delivery_status)))
+  constraint completed_at_if_and_only_if_not_pending CHECK (((completed_at IS NULL) = (status = 'pending'::keyframe.delivery_status))),
+  constraint times_are_in_years_of_four_digits CHECK (((LEAST(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (GREATEST(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00:00+00'::timestamp with time zone)))
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
 comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
@@ -450,7 +457,8 @@ create table keyframe.webhook_attempts (
   constraint webhook_attempts_pkey PRIMARY KEY (id),
   constraint webhook_attempts_delivery_id_fkey FOREIGN KEY (delivery_id) REFERENCES keyframe.webhook_deliveries(id) ON DELETE CASCADE,
   constraint error_or_status CHECK (((status_code IS NOT NULL) OR (error IS NOT NULL))),
-  constraint response_excerpt_has_at_most_1_kib CHECK ((octet_length(response_excerpt) <= 1024))
+  constraint response_excerpt_has_at_most_1_kib CHECK ((octet_length(response_excerpt) <= 1024)),
+  constraint times_are_in_years_of_four_digits CHECK (((started_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (started_at < '9999-01-01 00:00:00+00'::timestamp with time zone)))
 ) with (autovacuum_vacuum_scale_factor=0.05);
 comment on table keyframe.webhook_attempts is 'One request of a delivery.';
 comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
@@ -2081,6 +2089,7 @@ create table keyframe_private.model_prices (
   checked_at date not null default CURRENT_DATE,
   constraint model_prices_pkey PRIMARY KEY (id),
   constraint one_price_at_a_time UNIQUE (model, metric, applies_to, valid_from),
+  constraint checked_at_is_in_a_year_of_four_digits CHECK (((checked_at >= '1970-01-01'::date) AND (checked_at <= '9999-12-31'::date))),
   constraint price_is_between_0_and_1000 CHECK (((price_usd >= (0)::numeric) AND (price_usd <= (1000)::numeric))),
   constraint source_is_not_empty CHECK ((btrim(source) <> ''::text))
 );

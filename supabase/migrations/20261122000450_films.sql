@@ -10,6 +10,8 @@ create table keyframe.films (
   constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
   constraint title_is_one_line check (keyframe_private.is_one_line(title)),
   constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
   constraint films_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';

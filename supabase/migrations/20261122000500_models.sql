@@ -6,7 +6,8 @@ comment on type keyframe.generation_step is 'What a prediction makes: a first fr
 
 create table keyframe.models (
   step keyframe.generation_step not null,
-  model text not null constraint model_is_owner_slash_name check (model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'),
+  model text not null constraint model_is_owner_slash_name check (
+    model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$' and char_length(model) <= 200),
   label text not null constraint label_is_not_empty check (btrim(label) <> ''),
   vendor text not null constraint vendor_is_not_empty check (btrim(vendor) <> ''),
   enabled boolean not null default true,
@@ -17,7 +18,10 @@ create table keyframe.models (
   controls jsonb not null,
   fixed jsonb not null default '{}',
   notes text not null default '',
-  primary key (step, model)
+  primary key (step, model),
+  -- The API returns null for infinity, and has no time for other years.
+  constraint times_are_in_years_of_four_digits check (
+    shutdown_at >= '1970-01-01 00:00Z' and (shutdown_at < '9999-01-01 00:00Z' or shutdown_at = 'infinity'))
 );
 comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
 comment on column keyframe.models.model is 'owner/name at Replicate, or owner/name:version for a community model.';

@@ -49,7 +49,8 @@ create table keyframe.predictions (
   constraint negative_prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'negativePrompt')),
   constraint negative_prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'negativePrompt')),
   -- A claim reads the images of several owners' inputs: one that it could not read would stop them all.
-  constraint reference_images_are_a_list check (jsonb_typeof(input -> 'referenceImagePaths') = 'array'),
+  constraint reference_images_are_a_list check (
+    jsonb_typeof(input -> 'referenceImagePaths') = 'array' and not input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")'),
   constraint frames_are_predictions check (
     input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
     and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
@@ -73,6 +74,9 @@ create table keyframe.predictions (
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
   constraint output_duration_and_sound_if_and_only_if_a_video_succeeded check (
     num_nonnulls(output_duration_seconds, output_has_audio) = case when status = 'succeeded' and step = 'video' then 2 else 0 end),
+  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z' and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
   constraint error_stage_only_of_rejected_content
     check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
   constraint error_if_and_only_if_failed check (

@@ -66,6 +66,8 @@ create table keyframe.webhook_deliveries (
   completed_at timestamptz,
   constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
   constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
+  constraint times_are_in_years_of_four_digits check (
+    least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z' and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
   constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
 -- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
 -- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
@@ -105,6 +107,7 @@ create table keyframe.webhook_attempts (
   error text,
   response_excerpt text,
   constraint error_or_status check (status_code is not null or error is not null),
+  constraint times_are_in_years_of_four_digits check (started_at >= '1970-01-01 00:00Z' and started_at < '9999-01-01 00:00Z'),
   constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
 ) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
 comment on table keyframe.webhook_attempts is 'One request of a delivery.';

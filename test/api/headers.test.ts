@@ -25,6 +25,7 @@ test.each(["/api/projects", "/api/projects/reference-images", "/api/nothing"])(
     expect(list(headers.get("access-control-allow-headers"))).toEqual(expect.arrayContaining([...own, ...ofSupabase]));
     expect(list(headers.get("access-control-allow-methods"))).toEqual(["get", "head", "post", "patch", "delete"]);
     expect(headers.get("access-control-allow-credentials")).toBeNull();
+    expect(headers.get("access-control-max-age")).toBe("86400");
   },
 );
 

@@ -1,7 +1,7 @@
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, inject, test } from "vitest";
 import { OPERATIONS } from "../../shared/contract/operations/index.ts";
 import { createApiApp } from "../support/api/app.ts";
-import { requestInit } from "../support/api/call.ts";
+import { type CallOptions, requestInit } from "../support/api/call.ts";
 import { readReply } from "../support/api/envelope.ts";
 import { OPERATION_IDS, REQUESTS } from "../support/api/requests.ts";
 import { forgeToken } from "../support/api/tokens.ts";
@@ -48,21 +48,22 @@ function silentAddress(): string {
 function apiBefore(platformUrl: string) {
   const app = createApiApp({ platformUrl, timeoutMs: 300 });
   const url = serve(app.fetch);
-  const ask = async (path: string, options: Parameters<typeof requestInit>[0] = {}) =>
+  const ask = async (path: string, options: CallOptions = {}) =>
     readReply(await fetch(url + path, requestInit({ token, ...options })));
   return { ask, log: app.log };
 }
 
-/** Each operation of the contract, about what there may be. */
+/** Each operation of the contract, about what there may be, and the figures. */
 const id = crypto.randomUUID();
 const ids = { projectId: id, filmId: id, finishedId: id, runningId: id, failedId: id, webhookId: id, deliveryId: id };
-const requests = async () =>
-  await Promise.all(
-    OPERATION_IDS.map(async (one) => {
-      const { path, options } = REQUESTS[one];
-      return [path(ids), { method: OPERATIONS[one].method, ...(await options?.(ids)) }] as const;
-    }),
-  );
+async function requests(): Promise<[path: string, options: CallOptions][]> {
+  const asked = OPERATION_IDS.map(async (one): Promise<[string, CallOptions]> => {
+    const { path, options } = REQUESTS[one];
+    return [path(ids), { method: OPERATIONS[one].method, ...(await options?.(ids)) }];
+  });
+  const token = inject("stack").secretKey;
+  return [["/api/health?deep=1", { token }], ["/api/metrics", { token }], ...(await Promise.all(asked))];
+}
 
 const json = (status: number, body: unknown) => () => Response.json(body, { status });
 
@@ -85,6 +86,22 @@ test.each(Object.entries(AWAY))("%s → 503 unavailable with Retry-After on ever
   }
   expect(log).toHaveLength(replies.length);
   expect(log.join("\n")).not.toContain("Harbour");
+});
+
+test("a SQL function that is missing → 503 schema_outdated with what to do, on every route", async () => {
+  const { ask } = apiBefore(serve(json(404, { code: "PGRST202", message: "a secret row", details: null })));
+  for (const request of await requests()) {
+    const { status, error } = await ask(...request);
+    expect([status, error?.code]).toEqual([503, "schema_outdated"]);
+    expect(error?.message).toMatch(/supabase db push, or npm run deploy.*notify pgrst, 'reload schema'/);
+  }
+});
+
+test("an answer that is no JSON → 500 internal, and none of its words in the error or the log", async () => {
+  const { ask, log } = apiBefore(serve(() => new Response("a secret row")));
+  const { status, error } = await ask("/api/projects");
+  expect([status, error?.code]).toEqual([500, "internal"]);
+  expect(JSON.stringify(error) + log.join()).not.toContain("secret");
 });
 
 test.each([

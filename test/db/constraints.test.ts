@@ -34,6 +34,7 @@ const BROKEN_PREDICTIONS: Record<string, SeedOptions> = {
     status: "succeeded",
     columns: { output_has_audio: true },
   },
+  output_is_exact_in_json: { status: "succeeded", columns: { output_bytes: String(2 ** 53) } },
   error_stage_only_of_rejected_content: { status: "failed", columns: { error_stage: "input" } },
   error_if_and_only_if_failed: { status: "failed", columns: { error_retryable: null } },
 };
@@ -62,6 +63,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   settings_max_failures_check: `update keyframe_private.settings set max_failures = 101`,
   settings_frame_deadline_check: `update keyframe_private.settings set frame_deadline = '0'`,
   aspect_ratio_is_width_to_height: `insert into keyframe.projects (owner_id, title, text_prompt, aspect_ratio) values ($owner, 'x', 'x', '16/9')`,
+  times_are_in_years_of_four_digits: `insert into keyframe.projects (owner_id, title, text_prompt, created_at) values ($owner, 'x', 'x', 'infinity')`,
   role_is_known: `insert into keyframe_private.prediction_images (prediction_id, role) values (gen_random_uuid(), 'cover')`,
   uploaded_image_is_in_projects: `insert into keyframe_private.prediction_images (prediction_id, role, path) values (gen_random_uuid(), 'reference', 'keyframe-outputs/a.png')`,
   uploaded_or_generated: `insert into keyframe_private.prediction_images (prediction_id, role, path, source_prediction_id) values (gen_random_uuid(), 'reference', 'projects/a.png', gen_random_uuid())`,
@@ -84,6 +86,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no"}' where model = 'google/veo-3.1'`,
   cost_ceiling_is_at_most_a_million_dollars: `update keyframe.models set cost_ceiling_micros = -1 where model = 'google/veo-3.1'`,
   price_is_between_0_and_1000: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', -1, 'x')`,
+  checked_at_is_in_a_year_of_four_digits: `insert into keyframe_private.model_prices (model, metric, price_usd, source, checked_at) values ('google/veo-3.1', 'run', 1, 'x', 'infinity')`,
   source_is_not_empty: `insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('google/veo-3.1', 'run', 1, ' ')`,
   owner_day_is_exact_in_json: `update keyframe_private.settings set owner_day_micros = -1`,
   owner_month_is_exact_in_json: `update keyframe_private.settings set owner_month_micros = -1`,
@@ -177,8 +180,20 @@ test.each([
     "update keyframe_private.settings set webhook_retry_schedule = $value",
     ["'{{5 s}}'", "'{{5 s,5 min},{5 s,5 min}}'", "'{null}'", "'{5 s,null}'", "'{5 s,0}'", "'[0:1]={5 s,5 min}'"],
   ],
+  ["model", "update keyframe.models set model = $value where model = 'google/veo-3.1'", ["'a/' || repeat('b', 199)"]],
+  [
+    "shutdown_at",
+    "update keyframe.models set shutdown_at = $value where model = 'google/veo-3.1'",
+    ["'-infinity'", "'12026-01-01'"],
+  ],
+  [
+    "referenceImagePaths",
+    `set local session_replication_role = replica; insert into keyframe.predictions (project_id, owner_id, step, model, input)
+      values (gen_random_uuid(), gen_random_uuid(), 'first-frame', 'a/b', jsonb_build_object('prompt', 'x', 'referenceImagePaths', $value::jsonb))`,
+    ["'null'", "'{}'", "'[7]'", "'[null]'", `'[["projects/a.png"]]'`],
+  ],
 ])(
-  "a list in %s that is nested, has a gap or does not end, or an address that is none → refused",
+  "a value of %s that is a list with a gap or within another, too long, no address or no time in JSON → refused",
   async (_column, statement, values) => {
     for (const value of values) {
       await rolledBack(db.sql, async (sql) => {
@@ -200,4 +215,19 @@ test("every column that is an array → has a check of its dimensions", async ()
   expect(columns).toEqual(
     ["event_types", "price_ids", "webhook_retry_schedule"].map((name) => ({ name, checked: true })),
   );
+});
+
+test("every time that an answer of the API has → has a check of its years: others are no times in JSON", async () => {
+  const columns = await db.sql<{ name: string }[]>`
+    select t.relname || '.' || a.attname as name
+    from pg_attribute a join pg_class t on t.oid = a.attrelid
+    where t.relkind = 'r' and t.relnamespace = 'keyframe'::regnamespace and a.atttypid = 'timestamptz'::regtype and not exists (
+      select from pg_constraint c
+      where c.conrelid = t.oid and c.conname = 'times_are_in_years_of_four_digits' and a.attnum = any (c.conkey))
+    order by 1`;
+  expect(columns.map(({ name }) => name)).toEqual([
+    "models.refused_at",
+    ...["admitted_at", "deadline_at", "next_attempt_at", "updated_at"].map((column) => `predictions.${column}`),
+    "webhook_events.created_at",
+  ]);
 });

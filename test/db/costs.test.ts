@@ -158,6 +158,31 @@ describe("budgets", () => {
     expect(await sums(world.owner)).toMatchObject({ predictions: 1, held: FRAME });
   });
 
+  test("an insert by the Data API, and a start by a server that acts for the user → refused by the user's budget, and nothing is held", async () => {
+    await budget(FRAME - 1);
+    const insert = db.as(
+      { role: "authenticated", sub: world.owner },
+      (sql) => sql`insert into keyframe.predictions (project_id, step) values (${world.project}, 'first-frame')`,
+    );
+    expect(await codeOf(insert)).toBe("budget_exceeded");
+    const args = { project_id: world.project, step: "first-frame" };
+    const [row] = await db.as(
+      { role: "service_role" },
+      (sql) => sql`select keyframe_worker.act_as(${world.owner}, 'start_prediction', ${sql.json(args)}) as answer`,
+    );
+    expect(row?.answer).toMatchObject({ refused: { code: "budget_exceeded", budget: { limitMicros: FRAME - 1 } } });
+    expect(await sums(world.owner)).toMatchObject({ predictions: null });
+  });
+
+  test("a model whose price nobody knows → price_unknown under a budget; without one it starts, and its cost is unknown", async () => {
+    const { id: firstFrame } = await seedPrediction(db.sql, world, { status: "succeeded" });
+    const video = () => start(db, world, { step: "video", model: "minimax/hailuo-2.3", firstFrame, duration: 10 });
+    await budget(1_000_000_000);
+    expect(await codeOf(video())).toBe("price_unknown");
+    await budget(null);
+    expect(await costOf((await video()).prediction.id)).toEqual(cost("held", null));
+  });
+
   test("the service's budget is used up → refused, without what others have spent", async () => {
     await db.sql`update keyframe_private.settings set service_day_micros = ${FRAME}`;
     await start(db, world);

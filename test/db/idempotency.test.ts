@@ -135,15 +135,28 @@ test("rotate_webhook_secret replayed → the secret that its own rotation made; 
   expect(live?.secrets).toEqual([last.secret]);
 });
 
-test("a replay of what is gone by now, or another user's delivery with a key that was used for an own one → not_found", async () => {
+test.each([
+  ["create_project", "projects"],
+  ["create_film", "films"],
+  ["start_prediction", "predictions"],
+  ["create_webhook_endpoint", "webhook_endpoints"],
+  ["test_webhook_endpoint", "webhook_deliveries"],
+])("%s replayed, when what it made is gone by now → not_found", async (name, table) => {
+  const scene = await addScene(db, world.owner);
+  await makeRequest(db, scene, name, KEY);
+  await db.sql`
+    delete from keyframe.${db.sql(table)} where id = (select resource_id from keyframe_private.idempotency_keys where key = ${KEY.idempotency_key})`;
+  expect(await codeOf(makeRequest(db, scene, name, KEY))).toBe("not_found");
+});
+
+test("redeliver_webhook replayed → no delivery is sent a second time, nor another user's with the key of an own one: not_found", async () => {
   const [scene, theirs] = [await addScene(db, world.owner), await addScene(db, await db.addUser())];
-  await makeRequest(db, scene, "test_webhook_endpoint", KEY);
-  await db.sql`delete from keyframe.webhook_deliveries where event_type = 'webhook.test'`;
-  expect(await codeOf(makeRequest(db, scene, "test_webhook_endpoint", KEY))).toBe("not_found");
-  const other = { ...KEY, idempotency_key: "twice" };
-  await makeRequest(db, scene, "redeliver_webhook", other);
+  await makeRequest(db, scene, "redeliver_webhook", KEY);
+  await db.sql`update keyframe.webhook_deliveries set status = 'exhausted', completed_at = now() where id = ${scene.delivery}`;
+  const again = { replayed: true, delivery: { status: "exhausted" } };
+  expect(await makeRequest(db, scene, "redeliver_webhook", KEY)).toMatchObject(again);
   const foreign = { ...theirs, caller: scene.caller };
-  expect(await codeOf(makeRequest(db, foreign, "redeliver_webhook", other))).toBe("not_found");
+  expect(await codeOf(makeRequest(db, foreign, "redeliver_webhook", KEY))).toBe("not_found");
 });
 
 test("a recovery that recovered nothing → replayed, still says 0", async () => {

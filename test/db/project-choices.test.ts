@@ -169,6 +169,28 @@ test("twenty changes at once with the same version → one succeeds", async () =
   expect(refusals).toEqual(refusals.map(() => "precondition_failed"));
 });
 
+test("two changes of other fields at once, without a version → both stay", async () => {
+  const prompt = { text_prompt: "Meanwhile" };
+  await whileOpen(
+    db.sql,
+    (open) => open`update keyframe.projects set title = 'Meanwhile' where id = ${world.project}`,
+    () => change(prompt),
+  );
+  expect(await project()).toMatchObject({ title: "Meanwhile", ...prompt });
+});
+
+test("a change of the prompt while a prediction waits → that one keeps its prompt, the next has the new one", async () => {
+  const prompts = async () => {
+    await start(db, world);
+    const rows = await db.sql`
+      select input ->> 'prompt' as prompt from keyframe.predictions where project_id = ${world.project} order by created_at`;
+    return rows.map(({ prompt }) => prompt);
+  };
+  const [before = ""] = await prompts();
+  await change({ text_prompt: "Night" });
+  expect(await prompts()).toEqual([before, "Night"]);
+});
+
 test("a transaction that began before the last change → still moves the version on", async () => {
   await db.sql.begin(async (earlier) => {
     await earlier`select now()`;

@@ -70,6 +70,11 @@ describe("an administrator, or the end of the account", () => {
   });
 });
 
+test("two deletions at once → the second waits, then finds no project", async () => {
+  const first = (open: TransactionSql) => open`delete from keyframe.projects where id = ${world.project}`;
+  expect(await whileOpen(db.sql, first, () => codeOf(remove()))).toBe("not_found");
+});
+
 describe("a start and a deletion at the same moment", () => {
   const asOwner = async (sql: TransactionSql, statement: string) => {
     await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: world.owner })}, true)`;

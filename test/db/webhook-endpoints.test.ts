@@ -39,6 +39,12 @@ test("max_in_flight of 1 to 8 → taken; more or less → refused, and nothing c
   expect(await readEndpoint(db.sql, id)).toMatchObject({ max_in_flight: 1 });
 });
 
+test("twenty is the limit of an owner, not of the service-wide endpoints", async () => {
+  for (const of of [owner, null]) for (let count = 0; count < 20; count++) await addEndpoint(db.sql, of);
+  await addEndpoint(db.sql, null);
+  expect(await codeOf(addEndpoint(db.sql, owner))).toBe("invalid_request");
+});
+
 test("disabled a second time → the reason and time of the first stay", async () => {
   const id = await addEndpoint(db.sql, owner);
   const { disabled_at } = await update(id, { enabled: false });

