@@ -1,5 +1,5 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
-import { useMutation } from "@tanstack/react-query";
+import { type MutationKey, useMutation } from "@tanstack/react-query";
 import { createContext, useContext, useRef } from "react";
 import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
 import { randomKey } from "../../client/settings.ts";
@@ -85,10 +85,12 @@ type Once = { idempotencyKey: string };
 export function useOnce<Asked, Answer>(
   send: (keyframe: KeyframeClient, asked: Asked, once: Once) => Promise<Answer>,
   onDone: (answer: Answer) => unknown = () => undefined,
+  mutationKey: MutationKey = [],
 ) {
   const keyframe = useKeyframe();
   const sent = useRef<{ body: string; key: string } | null>(null);
   return useMutation({
+    mutationKey,
     mutationFn: (asked: Asked) => {
       const body = JSON.stringify(asked ?? null);
       if (sent.current?.body !== body) sent.current = { body, key: randomKey() };

@@ -114,6 +114,47 @@ test("a start that was carried out and answered 500 → clicked again, it runs o
   expect((await keyframe.listPredictions(projectId, { step: "first-frame" })).predictions).toHaveLength(1);
 });
 
+/** Somebody in the studio, whose service does not answer any more once it has answered this. */
+async function awayAfter(method: "PATCH" | "POST", path: RegExp): Promise<Page> {
+  const { session, keyframe } = await newPerson();
+  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  const { page, watch } = await visit({ session });
+  watch.allow(/Failed to load resource|ERR_FAILED/);
+  await page.goto(`/#/projects/${projectId}`);
+  let isAway = false;
+  await page.route(API, async (route) => {
+    const request = route.request();
+    if (isAway) return await route.abort();
+    if (request.method() !== method || !path.test(new URL(request.url()).pathname)) return await route.fallback();
+    isAway = true;
+    await route.fulfill({ response: await route.fetch() });
+  });
+  return page;
+}
+
+test("a text is saved, then the service does not answer → the button ends, and the new text stays", async () => {
+  const page = await awayAfter("PATCH", /projects/);
+  const prompt = page.getByLabel("Prompt", { exact: true });
+  await prompt.fill("A harbour at noon");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText(AWAY).waitFor();
+  await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
+  await gone(page, "Not saved");
+  expect(await prompt.inputValue()).toBe("A harbour at noon");
+  expect(await page.getByRole("alert").allTextContents()).toEqual([AWAY]);
+});
+
+test("a step is started, then the service does not answer → the button ends, and the run shows: nobody starts it twice", async () => {
+  const page = await awayAfter("POST", /first-frame$/);
+  const card = stepCard(page, "First frame");
+  const generate = card.getByRole("button", { name: /^Generate/ });
+  await generate.click();
+  await page.getByText(AWAY).waitFor();
+  await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
+  await card.getByRole("button", { name: "Cancel", exact: true }).waitFor();
+  expect(await generate.getAttribute("aria-disabled")).toBe("true");
+});
+
 test("offline → a banner, and what was read stays; online again → it goes, and a page not loaded before is there", async () => {
   const { page, context, watch } = await atProjects();
   watch.allow(/Unable to preload|dynamically imported module/);

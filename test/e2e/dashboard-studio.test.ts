@@ -748,6 +748,31 @@ test("a step is generated with an unsaved prompt → it is saved first and used;
   expect(await page.getByRole("alert").count()).toBe(0);
 });
 
+test("the page is left while a start has no answer, and opened again → it is still starting, and a press starts nothing more", async () => {
+  const { session, keyframe } = await newPerson();
+  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
+  const { page } = await visit({ session });
+  await openStudio(page, projectId);
+  const answer = Promise.withResolvers<void>();
+  let starts = 0;
+  await page.route("**/generate/first-frame", async (route) => {
+    starts++;
+    await answer.promise;
+    await route.continue();
+  });
+  const card = stepCard(page, "First frame");
+  const generate = card.getByRole("button", { name: "Generate", exact: true });
+  await generate.click();
+  await page.getByRole("banner").getByRole("link", { name: "Projects", exact: true }).click();
+  await page.getByRole("article").getByText("Harbour").first().click();
+  await generate.waitFor();
+  expect(await generate.getAttribute("aria-busy")).toBe("true");
+  await generate.click({ force: true });
+  answer.resolve();
+  await card.getByText("Done").waitFor();
+  expect(starts).toBe(1);
+});
+
 test("a search among more projects than one answer looks through → goes on by itself; among very many → says so, and goes on when told to", async () => {
   const person = await newPerson();
   await person.keyframe.createProject({ title: "Lighthouse", textPrompt: "A lighthouse" });

@@ -53,7 +53,10 @@ test.each([
   ["quotes in a comment behind the last schema", '[api]\nschemas = [\n  "public", # not "mine"\n]\n'],
 ])("config.toml with %s → refused with what to write by hand", (_what, text) => {
   expect(() => addToConfig(text, ours)).toThrow(InstallError);
-  expect(() => addToConfig(text, ours)).toThrow(/as tables of their own, with \["keyframe","keyframe_worker"\]/);
+  // With ours alone, the app's own would no longer be exposed.
+  expect(() => addToConfig(text, ours)).toThrow(
+    /as tables of their own, with schemas = \["public", (?:"graphql_public", )?"keyframe", "keyframe_worker"\] in \[api\],/,
+  );
 });
 
 test("what is no TOML → refused with its first error", () => {

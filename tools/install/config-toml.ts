@@ -48,7 +48,7 @@ export function addToConfig(text: string, { functions, schemas }: Pick<Source, "
   const result = own.replace(SCHEMAS, (_found, head, list) => head + withNames(list, schemas)) + block;
   if (!isEqual(result, wanted) || !holds(() => removeFromConfig(result, schemas) === own)) {
     throw new InstallError(
-      `supabase/config.toml is written in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${JSON.stringify(schemas)} in the schemas of [api], and run the command again.`,
+      `supabase/config.toml is written in a form that cannot be changed safely. Write [api] and [functions.…] as tables of their own, with ${assignment("schemas", wanted.api?.schemas)} in [api], and run the command again.`,
     );
   }
   return result;

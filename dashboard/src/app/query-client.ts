@@ -8,6 +8,9 @@ export const isPassing = (error: unknown): boolean =>
   error instanceof KeyframeError &&
   (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
 
+/** How long a change waits for these reads: those that get no answer are repeated without end. */
+const READ_AGAIN_MS = 5_000;
+
 /**
  * Queries repeat while the service is away; mutations fail once. `onUnauthorized` runs when a session is refused. After a change, and after
  * a refusal, all that is shown is read again before the mutation ends. A read under way starts anew, so none shows what was before.
@@ -21,7 +24,7 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
     mutationCache: new MutationCache({
       onError: watch,
       onSettled: (_data, error) =>
-        error === null || (isRefused(error) && !isPassing(error)) ? queries.invalidateQueries() : undefined,
+        error === null || (isRefused(error) && !isPassing(error)) ? readAgain() : undefined,
     }),
     defaultOptions: {
       queries: {
@@ -34,6 +37,8 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
       mutations: { retry: false, networkMode: "always" },
     },
   });
+  const readAgain = () =>
+    Promise.race([queries.invalidateQueries(), new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS))]);
   return queries;
 }
 

@@ -1,4 +1,4 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { KeyframeClient, Prediction, Project, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isGone } from "../ui/errors.ts";
@@ -29,8 +29,15 @@ type Change = {
 
 export function useChangeProject(projectId: string) {
   const keyframe = useKeyframe();
+  const queries = useQueryClient();
   return useMutation({
     mutationFn: ({ change, unchangedSince }: Change) => keyframe.changeProject(projectId, change, { unchangedSince }),
+    // Also while it cannot be read again. A new selection shows with its takes, which only a read brings.
+    onSuccess: (changed) =>
+      queries.setQueryData<ProjectWithPredictions>(
+        projectKey(projectId),
+        (known) => known && { ...known, ...changed, selected: known.selected },
+      ),
   });
 }
 

@@ -1,10 +1,11 @@
 import { Group, Text } from "@mantine/core";
 import { useDebouncedValue, useDocumentVisibility } from "@mantine/hooks";
 import { IconPlayerPlay, IconPlayerStop, IconReload } from "@tabler/icons-react";
-import { keepPreviousData, useMutation, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useIsMutating, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useRef } from "react";
 import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import type { Choices } from "./step-options.ts";
+import { projectKey } from "../projects/project-queries.ts";
 import { isRunning } from "../projects/status-words.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { estimateWords, overBudgetWords } from "../ui/money.ts";
@@ -104,18 +105,31 @@ function useEstimate(
   return isWanted && !isError ? (data ?? null) : null;
 }
 
-/** Saves unsaved texts, then starts a step: people expect what they see to be generated. */
+/**
+ * Saves unsaved texts, then starts a step: people expect what they see to be generated. It is starting also for somebody who left the page
+ * meanwhile and came back: a second start would be paid for too.
+ */
 export function useStartStep(projectId: string, step: Step, { texts: { textPrompt }, save }: TextsState) {
-  const { mutate, isPending, error, reset } = useOnce(
+  const queries = useQueryClient();
+  const mutationKey = ["start", projectId, step];
+  const { mutate, error, reset } = useOnce(
     async (keyframe, { choices }: { choices: Choices; textPrompt: string }, once) => {
       await save();
       // The fields come from the model's own row, so they fit its step; the service checks them.
       return keyframe.generate<Step>(step, { projectId, ...choices } as StepBody[Step], once);
     },
+    // Also while the project cannot be read again: it runs, and is paid for.
+    (prediction) =>
+      queries.setQueryData<ProjectWithPredictions>(
+        projectKey(projectId),
+        (known) => known && { ...known, predictions: { ...known.predictions, [step]: prediction } },
+      ),
+    mutationKey,
   );
+  const isStarting = useIsMutating({ mutationKey }) > 0;
   return {
     start: (choices: Choices) => mutate({ choices, textPrompt }),
-    isStarting: isPending,
+    isStarting,
     error,
     /** Other settings may be accepted. */
     forgive: () => error !== null && reset(),
