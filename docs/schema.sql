@@ -6437,22 +6437,24 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(below uuid, most integer)
+CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(start uuid, most integer)
  RETURNS SETOF uuid
  LANGUAGE plpgsql
  STABLE
  SET search_path TO ''
 AS $function$
 declare
-  owner uuid := below;
+  owner uuid := start;
+  before timestamptz := 'infinity'; -- of the first owner too
 begin
   for walked in 1 .. most loop
     select w.owner_id into owner from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, '-infinity')
+    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, before)
     order by w.owner_id desc, w.created_at desc
     limit 1;
     exit when not found;
     return next owner;
+    before := '-infinity';
   end loop;
 end
 $function$;

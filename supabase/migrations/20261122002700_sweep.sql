@@ -28,30 +28,32 @@ begin
 end
 $$;
 
--- Owners below an id with a waiting prediction, in descending order. Walks the index from owner to owner: one probe each, however long
--- the line. Descending, because recent admissions leave dead entries at the start of each owner's range.
-create function keyframe_private.owners_waiting(below uuid, most integer)
+-- Owners from an id downwards with a waiting prediction. Walks the index from owner to owner: one probe each, however long the line.
+-- Descending, because recent admissions leave dead entries at the start of each owner's range.
+create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid
 language plpgsql
 stable
 set search_path = ''
 as $$
 declare
-  owner uuid := below;
+  owner uuid := start;
+  before timestamptz := 'infinity'; -- of the first owner too
 begin
   for walked in 1 .. most loop
     select w.owner_id into owner from keyframe.predictions w
-    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, '-infinity')
+    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, before)
     order by w.owner_id desc, w.created_at desc
     limit 1;
     exit when not found;
     return next owner;
+    before := '-infinity';
   end loop;
 end
 $$;
 
 -- Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the
--- next in line was locked by a cancellation that failed. Looks at the waiting owners below a random id, and then at those from the top:
+-- next in line was locked by a cancellation that failed. Looks at the waiting owners from a random id downwards, then at those from the top:
 -- otherwise as many owners without a free slot as it looks at would block all behind them. Leaves out owners whose slots are locked: their
 -- transaction fills them, or the next sweep does.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)

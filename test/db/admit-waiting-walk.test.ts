@@ -68,13 +68,14 @@ test("more owners than one sweep reads, all with a slot → so many at a time, n
   expect(admitted).toEqual([3, 3, 1, 0]);
 });
 
-test("from anywhere → those below it, each once; no more than wanted", async () => {
+test("from anywhere → it and those below it, each once; no more than wanted", async () => {
   await addOwners(4, { lines: 3 });
+  await addWaiting(LAST);
   const owners = (...numbers: number[]) => numbers.map(idOf);
-  expect(await walk(LAST, 10)).toEqual(owners(4, 3, 2, 1));
-  expect(await walk(idOf(4), 10)).toEqual(owners(3, 2, 1));
-  expect(await walk(idOf(4), 2)).toEqual(owners(3, 2));
-  expect(await walk(idOf(1), 10)).toEqual([]);
+  expect(await walk(LAST, 10)).toEqual([LAST, ...owners(4, 3, 2, 1)]);
+  expect(await walk(idOf(3), 10)).toEqual(owners(3, 2, 1));
+  expect(await walk(idOf(3), 2)).toEqual(owners(3, 2));
+  expect(await walk(NOUGHT, 10)).toEqual([]);
 });
 
 test("admitted, ended, or no prediction → left out", async () => {

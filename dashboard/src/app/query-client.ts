@@ -9,7 +9,7 @@ export const isPassing = (error: unknown): boolean =>
   (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
 
 /** How long a change waits for these reads: those that get no answer are repeated without end. */
-const READ_AGAIN_MS = 5_000;
+const READ_AGAIN_MS = 10_000;
 
 /**
  * Queries repeat while the service is away; mutations fail once. `onUnauthorized` runs when a session is refused. After a change, and after
