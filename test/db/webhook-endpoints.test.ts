@@ -1,7 +1,9 @@
+import type postgres from "postgres";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import type { Row } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
+import { whileOpen } from "../support/database/waiting.ts";
 import {
   addEndpoint,
   call,
@@ -54,6 +56,12 @@ test("given to another owner by hand, or to nobody → refused: a worker may be 
     );
   await db.sql`update keyframe.webhook_endpoints set owner_id = ${owner}, description = 'CRM' where id = ${id}`;
   expect(await readEndpoint(db.sql, id)).toMatchObject({ owner_id: owner, description: "CRM" });
+});
+
+test("an owner's 21st endpoint, while the 20th is not committed → waits for it, and is refused", async () => {
+  for (let i = 0; i < 19; i++) await addEndpoint(db.sql, owner);
+  const add = (sql: postgres.Sql | postgres.TransactionSql) => addEndpoint(sql, owner);
+  expect(await whileOpen(db.sql, add, () => codeOf(add(db.sql)))).toBe("invalid_request");
 });
 
 test("30 endpoints of an owner in one insert → refused as a whole", async () => {

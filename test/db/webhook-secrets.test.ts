@@ -80,6 +80,13 @@ test("a third rotation after an overlap has ended → goes through, and what end
   expect(await vaulted()).toEqual([second, third, fourth].sort());
 });
 
+test("a rotation without an overlap → every old secret is gone at once, from the Vault too", async () => {
+  await rotate();
+  await rotate();
+  const fresh = await rotate(0);
+  expect([await live(), await vaulted()]).toEqual([[fresh], [fresh]]);
+});
+
 test("ten rotations at once with an overlap → two go through, three live, one of them current", async () => {
   const answers = await Promise.allSettled(Array.from({ length: 10 }, () => rotate(24)));
   const fresh = answers.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
