@@ -59,6 +59,12 @@ async function submitted() {
 
 const ONE_IMAGE = { image_output_count: 1 };
 const OVER_BUDGET = { status: "failed", error_code: "budget_exceeded" };
+/** What the events say of the owner's budgets that had no room. */
+const exhausted = async () => {
+  const events = await db.sql`
+    select payload -> 'data' as data from keyframe.webhook_events where owner_id = ${world.owner} and type = 'budget.exhausted'`;
+  return events.map(({ data }) => data);
+};
 const succeed = (id: string, more: object = {}) =>
   providerSays(db.sql, { id, run: `run-${id}`, status: "succeeded", metrics: ONE_IMAGE, ...more });
 async function store(id: string) {
@@ -209,12 +215,12 @@ describe("budgets", () => {
     await start(db, world);
     await start(db, world, { key: "k", hash: "a".repeat(64) });
     await start(db, world);
-    const events =
-      await db.sql`select payload -> 'data' as data from keyframe.webhook_events where owner_id = ${world.owner} and type = 'budget.exhausted'`;
-    expect(events.map(({ data }) => [data.ownerId, data.scope, data.period, data.limitMicros]).sort()).toEqual([
-      [world.owner, "owner", "day", FRAME],
-      [world.owner, "owner", "month", FRAME],
-    ]);
+    expect((await exhausted()).map((data) => [data.ownerId, data.scope, data.period, data.limitMicros]).sort()).toEqual(
+      [
+        [world.owner, "owner", "day", FRAME],
+        [world.owner, "owner", "month", FRAME],
+      ],
+    );
     await budget(10 * FRAME);
     expect((await start(db, world, { key: "k", hash: "a".repeat(64) })).replayed).toBe(false);
   });
@@ -258,11 +264,12 @@ describe("budgets", () => {
     expect(await sums(world.owner)).toMatchObject({ held: FRAME });
   });
 
-  test("an interrupted run is made again → a hold of its own; without budget the prediction fails", async () => {
+  test("an interrupted run is made again → a hold of its own; without budget the prediction fails, and an event says so", async () => {
     await budget(FRAME);
     const { id } = await submitted();
     await providerSays(db.sql, { id, run: "run-1", status: "failed", failure: "interrupted" });
     expect(await readRow(db.sql, id)).toMatchObject(OVER_BUDGET);
+    expect(await exhausted()).toMatchObject([{ scope: "owner", limitMicros: FRAME }]);
     await budget(3 * FRAME);
     const again = await submitted();
     await providerSays(db.sql, { id: again.id, run: "run-2", status: "failed", failure: "interrupted" });

@@ -70,6 +70,14 @@ test("the deadline counts from the admission: none while waiting, a frame's 15 m
   expect(await minutes("video")).toBe(null);
 });
 
+test("one in each status that is no end → each has a slot, and a fifth waits", async () => {
+  const world = await addWorld(db);
+  const statuses = ["queued", "starting", "processing", "storing"] as const;
+  for (const status of statuses) await seedPrediction(db.sql, world, { status });
+  await start(db, world);
+  expect(await admitted(world)).toBe(4);
+});
+
 test("one succeeds → the one that waited longest gets its slot, with a deadline, due at once", async () => {
   const world = await addWorld(db);
   const ids = await startMany(world, 6);

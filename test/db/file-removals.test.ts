@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { MEDIA_EXTENSIONS } from "../../shared/media/media.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { claim, fail, type Task } from "../support/database/calls.ts";
+import { claim, complete, fail, type Task } from "../support/database/calls.ts";
 import {
   addProject,
   useWorld,
@@ -122,6 +122,13 @@ describe("an output that may lie in Storage although its prediction did not succ
     expect(await giveUp(lease)).toBe(false);
     expect(await claimRemovals()).toBeNull();
     expect(await record(task?.lease_token ?? "")).toBe(3);
+  });
+
+  test("it has succeeded after all, and the worker says so → nothing is removed", async () => {
+    const { id, lease } = await seedStoring();
+    expect(await complete(db.sql, id, lease)).toBe(true);
+    expect(await giveUp(lease)).toBe(false);
+    expect(await files()).toEqual([]);
   });
 
   test("the names → those that generate gives, for every kind of file a step may have", async () => {

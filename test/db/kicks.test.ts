@@ -103,14 +103,16 @@ describe.each(Object.keys(WORK))("%s", (name) => {
     expect(await kicksOf(() => db.sql.begin(burst).catch(undone), name)).toBe(count);
   });
 
-  test("its heartbeat is live → no kick; after its final claim, when it has expired (it died), while another's is live → a kick", async () => {
+  test("its heartbeat is live → no kick; after its final claim, when it has expired (it died), while another's is live, when the clock was set back → a kick", async () => {
     await db.sql`select keyframe_private.record_heartbeat('another', 60000, '{}')`;
     expect(await kicksOf(() => work(), name)).toBe(1);
     expect(await kicksOf(() => look(60_000).then(() => work()), name)).toBe(0);
     expect(await kicksOf(() => look(0).then(() => work()), name)).toBe(1);
     await look(60_000);
-    await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() - interval '1 millisecond'`;
-    expect(await kicksOf(() => work(), name)).toBe(1);
+    for (const away of ["-1 millisecond", "1 hour"]) {
+      await db.sql`update keyframe_private.worker_heartbeats set alive_until = clock_timestamp() + ${away}::interval`;
+      expect(await kicksOf(() => work(db.sql, other), name)).toBe(1);
+    }
   });
 });
 

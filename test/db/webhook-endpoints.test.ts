@@ -1,8 +1,9 @@
+import type postgres from "postgres";
 import { beforeAll, beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 import type { Row } from "../support/database/predictions.ts";
 import { codeOf } from "../support/database/refusal.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
+import { whileOpen } from "../support/database/waiting.ts";
 import {
   addEndpoint,
   call,
@@ -63,15 +64,10 @@ test("given to another owner by hand, or to nobody → refused: a worker may be 
   expect(await readEndpoint(db.sql, id)).toMatchObject({ owner_id: owner, description: "CRM" });
 });
 
-test("an owner's 21st endpoint by hand, while the 20th is not committed yet → waits for it, then invalid_request", async () => {
+test("an owner's 21st endpoint, while the 20th is not committed → waits for it, and is refused", async () => {
   for (let i = 0; i < 19; i++) await addEndpoint(db.sql, owner);
-  const { outcome } = await db.sql.begin(async (sql) => {
-    await addEndpoint(sql, owner);
-    const outcome = codeOf(addEndpoint(db.sql, owner));
-    await Promise.race([outcome, untilSomebodyWaits(db.sql)]);
-    return { outcome };
-  });
-  expect(await outcome).toBe("invalid_request");
+  const add = (sql: postgres.Sql | postgres.TransactionSql) => addEndpoint(sql, owner);
+  expect(await whileOpen(db.sql, add, () => codeOf(add(db.sql)))).toBe("invalid_request");
 });
 
 test("30 endpoints of an owner in one insert → refused as a whole", async () => {

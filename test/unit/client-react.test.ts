@@ -169,20 +169,22 @@ describe.each([18, 19] as const)("React %s", (version) => {
   });
 
   test("the page is hidden → the poll ends, and what is shown stays; visible again → everything is read at once", async () => {
-    await show("Project", "Models");
+    await show("Project", "Models", "Take");
     (await next("GET /models")).answer({ steps: [] });
     (await next(GET_PROJECT)).answer(projectWith(RUNNING));
     (await next(GET_TAKE)).answer(RUNNING, FIRST);
     const held = await next(GET_TAKE);
     await setHidden(true);
     await until("the poll ends", held.isGone);
-    await show("Project", "Models", "Latest"); // nothing new is read while it is hidden
-    await shows("Latest", { progress: 0.25 });
+    await show("Project", "Models", "Take", "Latest"); // nothing new is read while it is hidden
+    for (const part of ["Take", "Latest"] as const) await shows(part, { status: "ready", progress: 0.25 });
     await nothingElse();
     await setHidden(false);
     (await next(GET_PROJECT)).answer(projectWith(ENDED));
     (await next("GET /models")).answer({ steps: [{ step: "video", models: [] }] });
     await shows("Latest", showing({ status: "succeeded" }));
+    (await next(GET_TAKE)).answer(ENDED);
+    await shows("Take", showing({ status: "succeeded" }));
     await shows("Models", { data: { steps: [{ step: "video", models: [] }] } });
   });
 

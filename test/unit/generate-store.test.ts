@@ -132,6 +132,18 @@ test("a file that is announced as too large → failed before any of it has come
   expect((await run(`${announced.url}/out.png`)).calls).toEqual([failed("output_too_large")]);
 });
 
+test("an output of another kind that goes on → its transfer is ended", async () => {
+  const closed = Promise.withResolvers<void>();
+  const page = await receive((socket) => {
+    socket.once("close", () => closed.resolve());
+    socket.write("HTTP/1.1 200 OK\r\ncontent-length: 300000\r\n\r\n<!doctype html><html>");
+  });
+  expect((await run(`${page.url}/out.png`)).calls).toEqual([failed("output_not_usable")]);
+  const ended = performance.now();
+  await closed.promise;
+  expect(performance.now() - ended).toBeLessThan(10_000); // whatever is left over goes some day
+});
+
 test("an output that comes slowly → read however long the whole takes, given up when nothing comes for 20 s", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -146,24 +146,27 @@ const WITH_FILES: [string, Partial<SubmitTask>, string][] = [
   ["a reference", withImages(REFERENCE), "name"],
   ["a frame", { step: "last-frame", ...withImages(FIRST) }, "name"],
 ];
+/** As the simulator names the one version of the model. */
+const VERSION = "google/nano-banana:5901fec1e4f482dc9f55ce4842e0e1faf904d029d411b74968a78e6556671187";
 describe.each([
   ["a public address", PUBLIC],
   ["no public address", null],
 ])("the search after a lost answer, with %s", (_address, publicUrl) => {
-  test.each([...WITH_FILES, ["text alone", {}, "text"] as const])(
-    "%s → finds the run",
-    async (_what, change, foundBy) => {
-      simulator.control.arm({ fault: "lost_answer" });
-      expect((await run(change, { publicUrl })).calls).toEqual(
-        later("provider_unreachable", { hasNoRun: false, retryAfterSeconds: null }),
-      );
-      const { calls } = await again(change, { publicUrl });
-      const [found, ...more] = await runsAtProvider();
-      const how = { found_by: foundBy, attempt_without_run: 2 };
-      expect(calls).toEqual([["recordState", expect.objectContaining({ id: found?.id }), how]]);
-      expect(more).toEqual([]);
-    },
-  );
+  test.each([
+    ...WITH_FILES,
+    ["text alone", {}, "text"] as const,
+    ["text alone, of a version of a model", { model: VERSION }, "text"] as const,
+  ])("%s → finds the run", async (_what, change, foundBy) => {
+    simulator.control.arm({ fault: "lost_answer" });
+    expect((await run(change, { publicUrl })).calls).toEqual(
+      later("provider_unreachable", { hasNoRun: false, retryAfterSeconds: null }),
+    );
+    const { calls } = await again(change, { publicUrl });
+    const [found, ...more] = await runsAtProvider();
+    const how = { found_by: foundBy, attempt_without_run: 2 };
+    expect(calls).toEqual([["recordState", expect.objectContaining({ id: found?.id }), how]]);
+    expect(more).toEqual([]);
+  });
 
   test.each(WITH_FILES)("%s, an equal run of another prediction → not even asked about", async (_what, change) => {
     await run({ ...change, id: OTHER }, { publicUrl });

@@ -286,6 +286,14 @@ describe("work that fails", () => {
     expect(queue.startedAt.get(2)).toBeGreaterThanOrEqual(25_005);
     expect(queue.events()).toEqual(["work_hangs"]);
   });
+
+  test("it ends in time, or when its signal aborts → nothing is logged, however long the run goes on", async () => {
+    const limits = { workMs: 500, abortGraceMs: 500 };
+    const queue = makeQueue({ due: 2, limits, work: (id) => (id === 1 ? 10 : 600) });
+    await queue.runUntil(queue.kick());
+    expect(queue.now()).toBeGreaterThan(1_000);
+    expect([queue.aborted, queue.events()]).toEqual([[505], []]);
+  });
 });
 
 describe("the database is away", () => {
@@ -321,6 +329,13 @@ describe("the database is away", () => {
     await queue.runUntil(queue.kick());
     expect(queue.recorded.size).toBe(100);
     expect(queue.calls.filter(({ at }) => at < 8_000).length).toBeLessThan(12);
+  });
+
+  test("when the last result of a run is recorded → tried again until it is", async () => {
+    const fault = ({ at }: Call) => void (at > 400 && at < 3_000 && away());
+    const queue = makeQueue({ due: 1, hasResults: true, limits: { maxRunMs: 300 }, work: () => 500, fault });
+    await queue.runUntil(queue.kick());
+    expect(queue.recorded.size).toBe(1);
   });
 
   test("for good → the run gives up after 20 s; the next one records what it kept", async () => {
