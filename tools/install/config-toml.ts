@@ -33,7 +33,7 @@ export function parseConfig(text: string): Config {
 export function addToConfig(text: string, { functions, schemas }: Pick<Source, "functions" | "schemas">): string {
   const own = removeFromConfig(text, schemas);
   const config = parseConfig(own);
-  const exposed = config.api?.schemas ?? DEFAULT_SCHEMAS;
+  const exposed = (config.api?.schemas ?? DEFAULT_SCHEMAS).filter((name) => !schemas.includes(name));
   const wanted: Config = {
     ...config,
     api: { ...config.api, schemas: [...exposed, ...schemas] },
