@@ -22,7 +22,7 @@ type Size = { width: number; height: number };
 
 /**
  * Draws the picture of a prompt, the same one for the same prompt, size and references. The first reference becomes the
- * sky; up to three are shown small in the corner, so that a person sees that they were used.
+ * sky, in the colours of the prompt; up to three are shown small in the corner, so that a person sees that they were used.
  */
 export function drawPicture(text: string, { width, height }: Size, references: readonly Image[]): Canvas {
   const prompt = text
@@ -57,6 +57,17 @@ function paintLandscape(prompt: string, { width, height }: Size, background?: Im
   const [zenith = "", middle = "", horizon = "", sun = "", far = "", near = ""] = palette?.[1].split(" ") ?? [];
   if (background) {
     cover(ctx, background, [0, 0, width, height]);
+    // In the light of its own prompt: a night that is made from a sunset looks like a night.
+    for (const [blend, share] of [
+      ["color", 0.6],
+      ["soft-light", 0.7],
+    ] as const) {
+      ctx.globalCompositeOperation = blend;
+      ctx.globalAlpha = share;
+      paint(ctx, ctx.createLinearGradient(0, 0, 0, height), [zenith, middle, near]);
+    }
+    ctx.globalCompositeOperation = "source-over";
+    ctx.globalAlpha = 1;
   } else {
     paint(ctx, ctx.createLinearGradient(0, 0, 0, height * 0.78), [zenith, middle, horizon]);
     const [x, y, radius] = [
