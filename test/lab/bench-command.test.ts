@@ -32,8 +32,8 @@ test("--quick and two names → their tables, nothing written; exit 0", async ()
     "keyframe-deliver",
     "Hono and supabase-js alone",
   ])
-    expect(output).toMatch(new RegExp(`^\\| ${name} \\| [\\d.]{2,}`, "m"));
-  expect(output).toMatch(/^\| Keyframe \| [\d.]+ \| [\d.]+ \| [\d.]+ \|/m);
+    expect(output).toMatch(new RegExp(`^\\| ${name} \\| [\\d.,]{2,}`, "m"));
+  expect(output).toMatch(/^\| Keyframe \| [\d.,]+ \| [\d.,]+ \| [\d.,]+ \|/m);
   expect(output).toMatch(/^\d of 8 aims met\.$/m);
   expect(await readPage("benchmarks.md")).toBe(before);
 });

@@ -104,8 +104,8 @@ async function listOperations(scene: Scene, owner: BenchUser, { requests, events
     "a first frame, from start to stored": () => makeFrames(1),
     "the sweep and the pruning": async () => {
       const began = performance.now();
-      await sql`select keyframe_private.sweep(), keyframe_private.prune()`;
-      return performance.now() - began;
+      for (let run = 0; run < requests; run++) await sql`select keyframe_private.sweep(), keyframe_private.prune()`;
+      return (performance.now() - began) / requests;
     },
   };
 }
