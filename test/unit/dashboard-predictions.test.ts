@@ -1,5 +1,6 @@
-import { describe, expect, test } from "vitest";
-import type { Prediction } from "../../client/index.ts";
+import { type MutationMeta, MutationObserver, QueryObserver } from "@tanstack/react-query";
+import { describe, expect, test, vi } from "vitest";
+import { KeyframeError, type KeyframeErrorCode, type Prediction } from "../../client/index.ts";
 import { selectionOf } from "../../dashboard/src/projects/project-queries.ts";
 import {
   failureTitle,
@@ -9,7 +10,7 @@ import {
   stepWords,
   timedOf,
 } from "../../dashboard/src/projects/status-words.ts";
-import { createQueryClient, forgetUrl } from "../../dashboard/src/app/query-client.ts";
+import { CHANGES_NOTHING, createQueryClient, forgetUrl, IS_SHOWN } from "../../dashboard/src/app/query-client.ts";
 import { SAMPLE_PREDICTION } from "../../shared/contract/samples.ts";
 
 /** A prediction of the minute that its name says. */
@@ -37,6 +38,42 @@ test("an output that is read again → keeps its signed URL, until it fails to l
   forget();
   expect(read("third")[0]).toEqual({ takes: [withUrl("third")] });
 });
+
+const refusal = (code: KeyframeErrorCode, status: number | null) => new KeyframeError(code, "No.", { status });
+test.each<[what: string, error: KeyframeError | null, meta: MutationMeta, reads: number, isWaitedFor: boolean]>([
+  ["that succeeded", null, {}, 1, true],
+  ["that succeeded, and is shown already", null, IS_SHOWN, 1, false],
+  ["that succeeded, and changes nothing", null, CHANGES_NOTHING, 0, false],
+  ["that was refused", refusal("budget_exceeded", 402), {}, 1, false],
+  ["that was refused because of a change elsewhere", refusal("precondition_failed", 412), IS_SHOWN, 1, true],
+  ["that had no answer", refusal("network", null), {}, 0, false],
+])(
+  "a change %s, and reads take long → reads what is shown again, and waits for it where it must",
+  async (_what, error, meta, reads, isWaitedFor) => {
+    const queries = createQueryClient(() => undefined);
+    const read = Promise.withResolvers<string>();
+    const queryFn = vi.fn(() => read.promise);
+    const shown = new QueryObserver(queries, {
+      queryKey: ["shown"],
+      queryFn,
+      initialData: "before",
+      staleTime: 60_000,
+    });
+    const close = shown.subscribe(() => undefined);
+    const change = new MutationObserver(queries, {
+      meta,
+      mutationFn: () => (error === null ? Promise.resolve() : Promise.reject(error)),
+    });
+    const ended = change.mutate().catch(() => undefined);
+    await vi.waitFor(() => expect(queryFn).toHaveBeenCalledTimes(reads));
+    await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, 50))]);
+    expect(change.getCurrentResult().isPending).toBe(isWaitedFor);
+    read.resolve("after");
+    await ended;
+    expect(change.getCurrentResult().error).toBe(error);
+    close();
+  },
+);
 
 test("the latest run is chosen → none is selected; another, or a hidden one → that one", () => {
   const [take, latest] = [at(1, "succeeded"), at(2, "succeeded")];

@@ -2,18 +2,25 @@ import { MutationCache, QueryCache, QueryClient, replaceEqualDeep } from "@tanst
 import { KeyframeError, type Output } from "../../../client/index.ts";
 import { keepUrls } from "../../../client/keep-urls.ts";
 import { isRefused } from "../services.ts";
+import { isChangedElsewhere } from "../ui/errors.ts";
 
 /** Errors that pass by themselves: no answer, a gateway's error, or "come back later". Queries repeat them. */
 export const isPassing = (error: unknown): boolean =>
   error instanceof KeyframeError &&
   (["network", "no_token", "unavailable", "rate_limited"].includes(error.code) || (error.status ?? 0) >= 502);
 
-/** How long a change waits for these reads: those that get no answer are repeated without end. */
+/** How long a change waits to be read: reads that get no answer are repeated without end. */
 const READ_AGAIN_MS = 10_000;
+
+/** For a mutation that changes nothing that is shown. */
+export const CHANGES_NOTHING = { readsAgain: "never" };
+/** For a mutation whose change is shown already: it does not wait until it is read. */
+export const IS_SHOWN = { readsAgain: "meanwhile" };
 
 /**
  * Queries repeat while the service is away; mutations fail once. `onUnauthorized` runs when a session is refused. After a change, and after
- * a refusal, all that is shown is read again before the mutation ends. A read under way starts anew, so none shows what was before.
+ * a refusal, all that is shown is read again: before a mutation ends that succeeded or was refused because of a change elsewhere. A read
+ * under way starts anew, so none shows what was before.
  */
 export function createQueryClient(onUnauthorized: () => void): QueryClient {
   const watch = (error: unknown) => {
@@ -23,8 +30,13 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
     queryCache: new QueryCache({ onError: watch }),
     mutationCache: new MutationCache({
       onError: watch,
-      onSettled: (_data, error) =>
-        error === null || (isRefused(error) && !isPassing(error)) ? readAgain() : undefined,
+      onSettled: (_data, error, _asked, _kept, { meta }) => {
+        const isKnown = error === null || (isRefused(error) && !isPassing(error));
+        if (!isKnown || meta?.readsAgain === CHANGES_NOTHING.readsAgain) return undefined;
+        const reading = readAgain(queries);
+        const isWaitedFor = error === null ? meta?.readsAgain !== IS_SHOWN.readsAgain : isChangedElsewhere(error);
+        return isWaitedFor ? reading : undefined;
+      },
     }),
     defaultOptions: {
       queries: {
@@ -37,10 +49,18 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
       mutations: { retry: false, networkMode: "always" },
     },
   });
-  const readAgain = () =>
-    Promise.race([queries.invalidateQueries(), new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS))]);
   return queries;
 }
+
+/** Reads again all that is shown, for at most ten seconds. A new URL of an uploaded image would load it again, so it keeps its own. */
+export const readAgain = (queries: QueryClient): Promise<unknown> =>
+  Promise.race([
+    queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== REFERENCE }),
+    new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS)),
+  ]);
+
+/** The first part of the query key of an uploaded image. */
+export const REFERENCE = "reference";
 
 /** After a deletion: what was deleted is not read again, and no list that was read before shows it. */
 export const forget = (queries: QueryClient, id: string): void =>

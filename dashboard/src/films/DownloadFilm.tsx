@@ -3,6 +3,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { type FilmProgress, joinFilm, missingVideos, safeFileName, zipFilm } from "../../../client/film.ts";
 import type { FilmWithShots } from "../../../client/index.ts";
+import { CHANGES_NOTHING } from "../app/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { saveAs } from "../studio/use-download.ts";
 import { FormWindow } from "../ui/windows.tsx";
@@ -31,6 +32,7 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
   useEffect(() => () => running.current?.abort(), []);
 
   const download = useMutation({
+    meta: CHANGES_NOTHING,
     mutationFn: async (): Promise<string | null> => {
       running.current = new AbortController();
       const { signal } = running.current;

@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
-import { forget } from "../app/query-client.ts";
+import { forget, IS_SHOWN } from "../app/query-client.ts";
 import { isGone } from "../ui/errors.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 
@@ -51,12 +51,13 @@ export function useFrameBefore({ filmId, projectId }: ProjectWithPredictions): P
 export const useCreateFilm = (onCreated: (film: Film) => void) =>
   useOnce((keyframe, title: string, once) => keyframe.films.create({ title }, once), onCreated);
 
-/** Changes a film as it was read. An order is shown at once. */
+/** Changes a film as it was read. The change is shown at once, so that the next one is based on it. */
 export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const queryKey = filmKey(film.filmId);
   return useMutation({
+    meta: IS_SHOWN,
     mutationFn: (change: Parameters<KeyframeClient["films"]["change"]>[1]) =>
       keyframe.films.change(film.filmId, change, { unchangedSince: film }),
     onMutate: async ({ projectIds }) => {
@@ -65,6 +66,7 @@ export function useChangeFilm(film: Film) {
       if (before && projectIds) queries.setQueryData(queryKey, inOrder(before, projectIds));
       return before;
     },
+    onSuccess: (changed) => queries.setQueryData<FilmWithShots>(queryKey, (known) => known && { ...known, ...changed }),
     onError: (_error, _change, before) => queries.setQueryData(queryKey, before),
   });
 }

@@ -1,7 +1,7 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import type { Prediction } from "../../../client/index.ts";
-import { forgetUrl } from "../app/query-client.ts";
+import { forgetUrl, readAgain } from "../app/query-client.ts";
 
 type Props = {
   prediction: Prediction;
@@ -42,7 +42,7 @@ export function useRenewOutput(prediction: Prediction) {
   const [round, setRound] = useState(0);
   const renew = () => {
     if (prediction.output !== null) forgetUrl(prediction.output);
-    void queries.invalidateQueries().then(() => setRound((before) => before + 1));
+    void readAgain(queries).then(() => setRound((before) => before + 1));
   };
   return {
     /** React key: forces a reload even when the new URL equals the old one (signed in the same second). */

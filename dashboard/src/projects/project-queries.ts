@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { type MutationMeta, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { KeyframeClient, Prediction, Project, ProjectWithPredictions, Step } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 import { isGone } from "../ui/errors.ts";
@@ -27,10 +27,11 @@ type Change = {
   unchangedSince?: Pick<Project, "updatedAt">;
 };
 
-export function useChangeProject(projectId: string) {
+export function useChangeProject(projectId: string, meta: MutationMeta = {}) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   return useMutation({
+    meta,
     mutationFn: ({ change, unchangedSince }: Change) => keyframe.changeProject(projectId, change, { unchangedSince }),
     // Also while it cannot be read again. A new selection shows with its takes, which only a read brings.
     onSuccess: (changed) =>

@@ -106,8 +106,8 @@ function useEstimate(
 }
 
 /**
- * Saves unsaved texts, then starts a step: people expect what they see to be generated. It is starting also for somebody who left the page
- * meanwhile and came back: a second start would be paid for too.
+ * Saves unsaved texts, then starts a step: people expect what they see to be generated. The button stays busy for somebody who leaves the
+ * page meanwhile and comes back: a second start would be paid for too.
  */
 export function useStartStep(projectId: string, step: Step, { texts: { textPrompt }, save }: TextsState) {
   const queries = useQueryClient();

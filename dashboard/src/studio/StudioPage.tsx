@@ -1,9 +1,10 @@
 import { Box, Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
-import { useDidUpdate, useDisclosure, useId } from "@mantine/hooks";
+import { useDidUpdate, useDisclosure, useId, usePrevious } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { useNavigate, useParams } from "react-router";
 import type { Project, ProjectWithPredictions } from "../../../client/index.ts";
+import { readAgain } from "../app/query-client.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { useChangeProject, useProject } from "../projects/project-queries.ts";
@@ -42,7 +43,9 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
   const queries = useQueryClient();
   // The end of a run changes more than the project: sums, histories, films, the models that are offered.
   const running = runningOf(project).map(({ predictionId }) => predictionId);
-  useDidUpdate(() => void queries.invalidateQueries(), [running.join()]);
+  const before = usePrevious(running);
+  const hasEnded = before?.some((predictionId) => !running.includes(predictionId)) ?? false;
+  useDidUpdate(() => void (hasEnded && readAgain(queries)), [running.join()]);
   return (
     <>
       <div className={classes.head}>

@@ -1,10 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
+import { CHANGES_NOTHING, REFERENCE } from "../app/query-client.ts";
 import { useKeyframe, useServices } from "../services.ts";
 
 const LIFE_S = 3600;
-const referenceKey = (path: string) => ["reference", path] as const;
+const referenceKey = (path: string) => [REFERENCE, path] as const;
 
 /** A signed URL of an uploaded image. Null `data`: no file at this path. */
 export function useReferenceAddress(path: string | null) {
@@ -17,7 +18,7 @@ export function useReferenceAddress(path: string | null) {
       const answer = (await sign.catch(() => null)) as { signedURL: string } | null;
       return answer === null ? null : `${config.supabaseUrl}/storage/v1${answer.signedURL}`;
     },
-    staleTime: "static", // a change of something else needs no other URL, with which the picture would be loaded again
+    staleTime: (LIFE_S / 2) * 1000,
     refetchInterval: (LIFE_S / 2) * 1000,
     retry: false,
   });
@@ -29,6 +30,7 @@ export function useAddReference(onAdded: (path: string, image: Blob | Prediction
   const queries = useQueryClient();
   const mutationKey = ["add reference", useId()];
   const add = useMutation({
+    meta: CHANGES_NOTHING,
     mutationKey,
     mutationFn: async (image: Blob | Prediction) => {
       const file = image instanceof Blob ? image : await readTake(keyframe, image);

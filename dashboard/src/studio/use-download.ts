@@ -3,12 +3,14 @@ import { useMutation } from "@tanstack/react-query";
 import { safeFileName } from "../../../client/film.ts";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
+import { CHANGES_NOTHING } from "../app/query-client.ts";
 import { useKeyframe } from "../services.ts";
 import { errorSentence } from "../ui/errors.ts";
 
 export function useDownload(title: string) {
   const keyframe = useKeyframe();
   return useMutation({
+    meta: CHANGES_NOTHING,
     mutationFn: (prediction: Prediction) => downloadOutput(keyframe, prediction, title),
     onError: (error) =>
       notifications.show({ color: "red", title: "Could not download the file", message: errorSentence(error) }),

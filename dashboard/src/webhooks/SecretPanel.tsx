@@ -3,6 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconEye, IconEyeOff } from "@tabler/icons-react";
 import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
+import { CHANGES_NOTHING } from "../app/query-client.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { Panel } from "../ui/page-parts.tsx";
 import { FormWindow, type WindowProps } from "../ui/windows.tsx";
@@ -16,6 +17,7 @@ export function SecretPanel({ webhookId }: { webhookId: string }) {
   const keyframe = useKeyframe();
   const [secret, show] = useState<string | null>(null);
   const reveal = useMutation({
+    meta: CHANGES_NOTHING,
     mutationFn: () => keyframe.webhooks.secret(webhookId),
     gcTime: 0,
     onSuccess: (answer) => show(answer.secret),
@@ -58,8 +60,9 @@ const HOUR_MS = 3_600_000;
 
 /** Asks for the overlap, then shows the new secret. An overlap of zero needs a confirmation: it breaks a server with the old secret. */
 function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
-  const rotate = useOnce((keyframe, overlapHours: number, once) =>
-    keyframe.webhooks.rotate(webhookId, { overlapHours }, once),
+  const rotate = useOnce(
+    (keyframe, overlapHours: number, once) => keyframe.webhooks.rotate(webhookId, { overlapHours }, once),
+    ({ secret }) => onRotated(secret), // also when the window is closed meanwhile
   );
   const [given, setGiven] = useState(String(USUAL_HOURS));
   const [isSure, setSure] = useState(false);
@@ -95,7 +98,7 @@ function RotateWindow({ webhookId, isOpen, onClose, onRotated }: Props) {
       done={done}
       canSubmit={isValid && (!isAtOnce || isSure)}
       isHarmful={isAtOnce}
-      onSubmit={() => rotate.mutate(hours, { onSuccess: ({ secret }) => onRotated(secret) })}
+      onSubmit={() => rotate.mutate(hours)}
     >
       <TextInput
         label="Overlap in hours"

@@ -2,6 +2,7 @@ import { useWindowEvent } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
 import type { ProjectWithPredictions } from "../../../../client/index.ts";
+import { IS_SHOWN } from "../../app/query-client.ts";
 import { projectKey, useChangeProject } from "../../projects/project-queries.ts";
 import { isChangedElsewhere } from "../../ui/errors.ts";
 import { useDraft } from "../../session/use-draft.ts";
@@ -19,7 +20,7 @@ export function useTexts(project: ProjectWithPredictions) {
   const queries = useQueryClient();
   const { projectId } = project;
   const [drafts, write] = useDraft(`texts ${projectId}`, NO_DRAFTS);
-  const change = useChangeProject(projectId);
+  const change = useChangeProject(projectId, IS_SHOWN); // "Save and generate" waits for no reads
   const unsaved = drafts.filter(({ field, text }) => text !== project[field]);
   const conflict = unsaved.find(({ field, base }) => base !== project[field]);
 
