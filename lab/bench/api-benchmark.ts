@@ -10,7 +10,7 @@ import { openWritten } from "./written/open-written.ts";
 
 const MAX_CLIENTS = 8;
 const CLIENTS = [1, MAX_CLIENTS];
-const FULL = { rounds: 7, count: 80 };
+const FULL = { rounds: 5, count: 80 };
 const QUICK = { rounds: 1, count: 8 };
 
 export const apiBenchmark: Benchmark = { name: "api", run: measureApi };

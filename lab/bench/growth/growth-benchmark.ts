@@ -7,7 +7,7 @@ import { measureInTurn, ratioOf, spreadOf } from "../measure.ts";
 import { createProject, get } from "../requests.ts";
 import { type BenchUser, makeUsers } from "../users.ts";
 
-const FULL = { sizes: [10_000, 1_000_000], rounds: 11, requests: 40, events: 2_000 };
+const FULL = { sizes: [10_000, 1_000_000], rounds: 9, requests: 40, events: 2_000 };
 const QUICK = { sizes: [5_000, 6_000], rounds: 1, requests: 4, events: 200 };
 /** Rounds that fill the caches and make the plans. */
 const WARM_UPS = 2;
