@@ -107,7 +107,8 @@ end
 $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
 
--- Deletes a batch of what deleted endpoints left: deliveries with their attempts, and the few test events. Leaves out what others hold.
+-- Deletes a batch of what deleted endpoints left: deliveries with their attempts, then as many test events that have none any more, because
+-- deleting an event waits for whoever holds a delivery of it. Leaves out what others hold.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void
 language plpgsql
@@ -123,7 +124,9 @@ begin
   delete from keyframe.webhook_deliveries d where d.id = any (array(
     select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
   delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) for update skip locked));
+    select o.id from keyframe.webhook_events o
+    where o.endpoint_id = any (gone) and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)
+    limit max_rows for update skip locked));
   delete from keyframe_private.deleted_endpoints g
   where g.endpoint_id = any (gone)
     and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)

@@ -110,6 +110,16 @@ describe("what deleted endpoints leave", () => {
     expect(await countOf("keyframe.webhook_events", "type = 'project.created'")).toBe(events);
   });
 
+  test("more tests than a batch → deleted in batches, too", async () => {
+    for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
+    await db.sql`delete from keyframe.webhook_deliveries`;
+    await remove(scene.endpoint);
+    await pruneOnce(2);
+    expect(await left()).toEqual([0, 0, 1, 1]);
+    await pruneOnce(2);
+    expect(await left()).toEqual([0, 0, 0, 0]);
+  });
+
   test("the identifier given again by hand → refused until nothing is left of the old one", async () => {
     const again = () => addEndpoint(db.sql, scene.owner, { id: scene.endpoint });
     await remove(scene.endpoint);
@@ -131,19 +141,22 @@ describe("what deleted endpoints leave", () => {
     expect(await left()).toEqual([0, 0, 0, 0]);
   });
 
-  test("somebody has locked one of them → the others go, without waiting, and that one later", async () => {
+  test("somebody has locked some of them → the others go, without waiting, and those later", async () => {
     await seedDeliveries(db.sql, scene.endpoint, 3);
-    for (let i = 0; i < 2; i++) await makeRequest(db, scene, "test_webhook_endpoint");
-    await db.sql`delete from keyframe.webhook_deliveries where event_type = 'webhook.test'`;
+    for (let i = 0; i < 3; i++) await makeRequest(db, scene, "test_webhook_endpoint");
+    // A test's delivery is held, of another test the event.
+    await db.sql`
+      delete from keyframe.webhook_deliveries where event_type = 'webhook.test' and event_id <> (
+        select max(id::text)::uuid from keyframe.webhook_events where type = 'webhook.test')`;
     await remove(scene.endpoint);
     await db.sql.begin(async (sql) => {
-      await sql`select from keyframe.webhook_deliveries limit 1 for update`;
-      await sql`select from keyframe.webhook_events where type = 'webhook.test' limit 1 for update`;
+      await sql`select from keyframe.webhook_deliveries where event_type = 'webhook.test' for update`;
+      await sql`select from keyframe.webhook_events where type = 'webhook.test' order by id::text limit 1 for update`;
       await db.sql.begin(async (other) => {
         await other`set local lock_timeout = '2s'`;
         await other`select keyframe_private.prune_deleted_endpoints()`;
       });
-      expect(await left()).toEqual([1, 0, 1, 1]);
+      expect(await left()).toEqual([1, 0, 2, 1]);
     });
     await pruneOnce(100);
     expect(await left()).toEqual([0, 0, 0, 0]);
