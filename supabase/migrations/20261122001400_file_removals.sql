@@ -5,19 +5,16 @@ create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
   due_at timestamptz not null default now(),
-  writer_lease_token uuid,
   lease_token uuid,
   failures integer not null default 0,
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
-comment on column keyframe_private.file_removals.writer_lease_token is 'The lease under which a worker may still be writing the file: a removal is final only after it.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
-create index file_removals_writer_lease_token_idx on keyframe_private.file_removals (writer_lease_token) where writer_lease_token is not null;
 alter table keyframe_private.file_removals enable row level security;
 
 -- The possible names of a prediction's output in the bucket keyframe-outputs, before a worker has reported which one it wrote.
@@ -52,9 +49,8 @@ language sql
 volatile
 set search_path = ''
 as $$
-  insert into keyframe_private.file_removals (bucket, name, due_at, writer_lease_token)
-  select 'keyframe-outputs', name,
-    case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end, prediction.lease_token
+  insert into keyframe_private.file_removals (bucket, name, due_at)
+  select 'keyframe-outputs', name, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
   from keyframe_private.output_names(prediction) as name
   on conflict do nothing
 $$;
@@ -311,25 +307,4 @@ begin
 end
 $$;
 
--- The worker stopped writing before its lease expired: its files without a prediction can be removed now.
-create function keyframe_worker.discard_output(lease_token uuid)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = ''
-set lock_timeout = '100ms'
-as $$
-begin
-  update keyframe_private.file_removals r set due_at = now(), writer_lease_token = null
-  where r.writer_lease_token = discard_output.lease_token and r.lease_token is null;
-  if not found then
-    return false;
-  end if;
-  perform keyframe_private.kick_unless_running('generate');
-  return true;
-end
-$$;
-comment on function keyframe_worker.discard_output is 'Reports that no output is being written under this lease any more. True: files are removed now.';
-
-grant execute on function keyframe_worker.record_files_removed(uuid, jsonb), keyframe_worker.discard_output(uuid) to service_role;
+grant execute on function keyframe_worker.record_files_removed(uuid, jsonb) to service_role;

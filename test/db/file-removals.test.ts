@@ -48,11 +48,6 @@ const record = async (lease: string, refused: File[] = []) => {
     select keyframe_worker.record_files_removed(${lease}, ${db.sql.json(refused)}) as files`;
   return row?.files;
 };
-const giveUp = async (lease: string | null) => {
-  const [row] = await db.sql<{ given: boolean }[]>`select keyframe_worker.discard_output(${lease}) as given`;
-  return row?.given;
-};
-
 test("what is queued when predictions are deleted, a project → the outputs of what succeeded, due at once, and its images, when no other project uses them", async () => {
   const [own, shared] = [await addReference(db, world.owner), await addReference(db, world.owner)];
   const second = { ...world, project: await addProject(db, world.owner) };
@@ -105,29 +100,9 @@ describe("an output that may lie in Storage although its prediction did not succ
     ]);
   });
 
-  test("the worker says that it writes no more → removed now; another worker's word does not count", async () => {
-    const { id, lease } = await seedStoring();
-    await db.sql`select keyframe_private.mark_canceled(${id})`;
-    expect(await giveUp(crypto.randomUUID())).toBe(false);
-    expect(await giveUp(null)).toBe(false);
-    expect(await claimRemovals()).toBeNull();
-    expect(await giveUp(lease)).toBe(true);
-    expect((await claimRemovals())?.files.map(({ name }) => `keyframe-outputs/${name}`)).toEqual(namesOf(id));
-  });
-
-  test("the worker says so when the removal has been handed out already → it is not handed out twice", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-    await db.sql`select keyframe_private.mark_canceled(${id})`;
-    const task = await claimRemovals();
-    expect(await giveUp(lease)).toBe(false);
-    expect(await claimRemovals()).toBeNull();
-    expect(await record(task?.lease_token ?? "")).toBe(3);
-  });
-
-  test("it has succeeded after all, and the worker says so → nothing is removed", async () => {
+  test("it has succeeded → nothing", async () => {
     const { id, lease } = await seedStoring();
     expect(await complete(db.sql, id, lease)).toBe(true);
-    expect(await giveUp(lease)).toBe(false);
     expect(await files()).toEqual([]);
   });
 

@@ -221,7 +221,6 @@ describe("a worker records a result while somebody holds what it needs", () => {
       lockFiles,
       (sql, { ids }) => sql`select keyframe_worker.record_files_removed(${ids.submit})`,
     ],
-    discard_output: [lockFiles, (sql, { ids }) => sql`select keyframe_worker.discard_output(${ids.submit})`],
   };
 
   test.each(Object.entries(RECORDS))(
@@ -230,8 +229,7 @@ describe("a worker records a result while somebody holds what it needs", () => {
       await clear();
       const owner = await addOwner();
       await db.sql`
-      insert into keyframe_private.file_removals (bucket, name, lease_token, writer_lease_token)
-      values ('projects', 'leased', ${owner.ids.submit}, null), ('projects', 'written', null, ${owner.ids.submit})`;
+      insert into keyframe_private.file_removals (bucket, name, lease_token) values ('projects', 'leased', ${owner.ids.submit})`;
       await db.sql`update keyframe.predictions set lease_token = gen_random_uuid() where id = ${owner.ids.submit}`;
       await db.sql.begin(async (open) => {
         await hold(open, owner);

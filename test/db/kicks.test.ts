@@ -207,10 +207,7 @@ describe("what makes a kick", () => {
     expect(await kicksOf(() => pollLater(db.sql, id, lease))).toBe(0);
   });
 
-  test("an output that its worker discards, files of a deleted project → yes, once; a project without files → no", async () => {
-    const { id, lease } = await seedPrediction(db.sql, world, { status: "storing" });
-    await db.sql`select keyframe_private.mark_canceled(${id})`;
-    expect(await kicksOf(() => db.sql`select keyframe_worker.discard_output(${lease})`)).toBe(1);
+  test("files of a deleted project → yes, once; a project without files → no", async () => {
     for (let take = 0; take < 2; take++) await seedPrediction(db.sql, world, { status: "succeeded" });
     const remove = ({ project }: World) => db.sql`delete from keyframe.projects where id = ${project}`;
     expect(await kicksOf(() => remove(world))).toBe(1);

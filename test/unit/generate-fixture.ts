@@ -49,8 +49,8 @@ export type Call = [name: keyof Database, ...args: unknown[]];
 
 /** What a database answers for a row that no other worker changes. */
 const USUAL: Partial<Record<keyof Database, unknown>> = {
-  ...{ recordState: "recorded", retryLater: "later", modelRefused: "moved" },
-  ...{ complete: true, fail: true, discardOutput: true },
+  ...{ recordState: "recorded", modelRefused: "moved" },
+  ...{ complete: true, fail: true },
 };
 
 /** A database that records its calls. */

@@ -52,17 +52,8 @@ type Case = [answered: string, answer: (request: Request) => Response, calls: un
 test.each<Case>([
   ["a web page", () => new Response("<html>"), [failed("output_not_usable")]],
   ["an image for a video", image, [failed("output_not_usable")], { task: { step: "video" } }],
-  [
-    "a PNG with a wrong end",
-    () => new Response(kit.PNG.subarray(0, -16)),
-    [failed("output_not_usable"), ["discardOutput"]],
-  ],
-  [
-    "a file without end",
-    () => new Response(endless()),
-    [failed("output_too_large"), ["discardOutput"]],
-    { maxBytes: 100_000 },
-  ],
+  ["a PNG with a wrong end", () => new Response(kit.PNG.subarray(0, -16)), [failed("output_not_usable")]],
+  ["a file without end", () => new Response(endless()), [failed("output_too_large")], { maxBytes: 100_000 }],
   ["a redirect, even to itself", ({ url }) => Response.redirect(`${url}?again`), [failed("output_not_usable")]],
   ...[206, 429, 500, 503].map((status): Case => {
     return [`${status}`, () => new Response("no", { status }), [later("output_unreachable")]];
@@ -170,17 +161,12 @@ test.each([503, 403, null])("Storage answers %s, or is away → tried again", as
   expect((await run(answering(image), options)).calls).toEqual([later("storage_unavailable")]);
 });
 
-test.each<[string, number | null, Options["database"], unknown[]]>([
-  ["Storage finds it too large → failed, for it would again", 413, {}, failed("output_too_large")],
-  ["stored too late", null, { complete: async () => false }, ["complete", expect.anything()]],
-  ["the upload fails, and it is too late", 503, { retryLater: async () => "too_late" }, later("storage_unavailable")],
-  ["the upload fails for the last time", 503, { retryLater: async () => "failed" }, later("storage_unavailable")],
-])("%s → the task discards its output, so that the file is removed", async (_what, refuse, database = {}, call) => {
-  storage.refuse = refuse;
-  expect((await run(answering(image), { database })).calls).toEqual([call, ["discardOutput"]]);
+test("Storage finds it too large → failed, for it would again", async () => {
+  storage.refuse = 413;
+  expect((await run(answering(image))).calls).toEqual([failed("output_too_large")]);
 });
 
-test("it is unknown whether the row was completed → nothing is discarded, because an event may name the file", async () => {
+test("it is unknown whether the row was completed → the file stays, because an event may name it", async () => {
   const complete = () => Promise.reject(new DatabaseError("complete_prediction", 503, ""));
   const { calls, error } = await run(answering(image), { database: { complete } });
   expect(error).toBeInstanceOf(DatabaseError);

@@ -21,7 +21,6 @@ const CLAIM_AT_ONCE = 10;
 const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
 export type Claimed = z.infer<typeof claimed>[number];
 const refused = z.enum(["moved", "failed", "too_late"]);
-const retried = z.enum(["later", "failed", "too_late"]);
 
 type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
 
@@ -74,14 +73,14 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
       task: LeasedTask,
       reason: Reason,
       { retryAfterSeconds = null, hasNoRun = false }: RetryDetails = {},
-    ) {
+    ): Promise<void> {
       const failure = {
         ...lease(task),
         ...reason,
         retry_after_seconds: retryAfterSeconds,
         ...withoutRun(task, hasNoRun),
       };
-      return retried.parse(await call("retry_prediction_later", failure));
+      await call("retry_prediction_later", failure);
     },
     /** The provider does not have the task's model: the prediction has moved to another, or failed. */
     modelRefused: async (task: LeasedTask, message: string) =>
@@ -89,9 +88,6 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
     async pollLater(task: LeasedTask): Promise<void> {
       await call("poll_prediction_later", { ...lease(task), after_seconds: pollSeconds });
     },
-    /** Removes the written file if its prediction ended without it; true if so. Nothing may be written for the task afterwards. */
-    discardOutput: async ({ lease_token }: LeasedTask) =>
-      z.boolean().parse(await call("discard_output", { lease_token })),
   };
 }
 export type Database = ReturnType<typeof createDatabase>;

@@ -18,15 +18,16 @@ import type { StoreTask } from "./task.ts";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import { createMp4Reader } from "../../../../shared/media/mp4-reader.ts";
 
-/** Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. */
+/**
+ * Copies the output of a provider run into Storage, checks it meanwhile, and completes the prediction. Throws DatabaseError. When the
+ * prediction ends without its output, the database lists the file that may be there for removal, due when this task's lease ends.
+ */
 export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): Promise<void> {
-  let hasWritten = false;
   const source = readOutput(task.provider_output_url, deps.outputs, signal);
   try {
     const copy = await createCheckedCopy(task.step, source);
     // The same for every attempt, so that a repeated copy leaves no second file.
     const name = `${task.owner_id}/${task.project_id}/${task.id}.${MEDIA_EXTENSIONS[copy.type]}`;
-    hasWritten = true; // from here on a file may exist
     await upload({ bucket: "keyframe-outputs", name }, copy, deps, signal);
     const checked = copy.result();
     if (!checked) throw new StorageError("upload", null, new Error("Storage did not read the whole file"));
@@ -45,13 +46,10 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
     deps.log.warn("output_too_late", { predictionId: task.id });
   } catch (error) {
     if (!(error instanceof OutputError || error instanceof StorageError)) throw error;
-    if ((await recordProblem(task, error, deps)) === "later") return;
+    await recordProblem(task, error, deps);
   } finally {
-    void source.return(undefined); // ends a transfer that is still in progress
+    void source.return(undefined); // ends a transfer that is still in progress, without waiting for it
   }
-  // A file must not stay when its prediction ended without it, which the database knows. If this call does not happen, the file is
-  // removed when the lease expires.
-  if (hasWritten) await deps.database.discardOutput(task);
 }
 
 type Copy = Awaited<ReturnType<typeof createCheckedCopy>>;
@@ -65,16 +63,21 @@ async function upload(file: StoredFile, copy: Copy, { storage }: Deps, signal: A
   }
 }
 
-async function recordProblem(task: StoreTask, error: OutputError | StorageError, { database, log }: Deps) {
+async function recordProblem(
+  task: StoreTask,
+  error: OutputError | StorageError,
+  { database, log }: Deps,
+): Promise<void> {
   const { code, message, again } = explain(error);
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
   // An output can be missing for a moment; missing twice in a row means that it has expired.
   if (again && (code !== "output_expired" || task.retry_reason !== code)) {
-    return await database.retryLater(task, { code, message });
+    await database.retryLater(task, { code, message });
+    return;
   }
   // Another run can give a valid file, but hardly a smaller one.
   const retryable = code !== "output_too_large";
-  return (await database.fail(task, { code, message }, retryable)) ? "failed" : "too_late";
+  await database.fail(task, { code, message }, retryable);
 }
 
 function explain(error: OutputError | StorageError): { code: string; message: string; again: boolean } {
