@@ -20,15 +20,15 @@ export const systemClock: Clock = {
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
       signal?.throwIfAborted();
-      const wake = () => {
+      const abort = () => {
         cancel();
         reject(signal?.reason);
       };
       const cancel = systemClock.after(ms, () => {
-        signal?.removeEventListener("abort", wake);
+        signal?.removeEventListener("abort", abort);
         resolve();
       });
-      signal?.addEventListener("abort", wake, { once: true });
+      signal?.addEventListener("abort", abort, { once: true });
     }),
 };
 

@@ -1707,11 +1707,6 @@ begin
     if known.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
     end if;
-    -- The list was searched before the last submit, so the search for the runs of earlier ones has ended.
-    if found_by is null and attempt = row_now.attempt then
-      perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-      where s.prediction_id = row_now.id and s.is_unanswered;
-    end if;
   end if;
   perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
   if run_is_over then
@@ -1819,26 +1814,6 @@ end
 $function$;
 comment on function keyframe_worker.record_files_removed(uuid,jsonb) is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 grant execute on function keyframe_worker.record_files_removed(uuid,jsonb) to service_role;
-
-CREATE OR REPLACE FUNCTION keyframe_worker.discard_output(lease_token uuid)
- RETURNS boolean
- LANGUAGE plpgsql
- SECURITY DEFINER
- SET search_path TO ''
- SET lock_timeout TO '100ms'
-AS $function$
-begin
-  update keyframe_private.file_removals r set due_at = now(), writer_lease_token = null
-  where r.writer_lease_token = discard_output.lease_token and r.lease_token is null;
-  if not found then
-    return false;
-  end if;
-  perform keyframe_private.kick_unless_running('generate');
-  return true;
-end
-$function$;
-comment on function keyframe_worker.discard_output(uuid) is 'Reports that no output is being written under this lease any more. True: files are removed now.';
-grant execute on function keyframe_worker.discard_output(uuid) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb)
  RETURNS SETOF jsonb
@@ -2292,19 +2267,16 @@ create table keyframe_private.file_removals (
   bucket text not null,
   name text not null,
   due_at timestamp with time zone not null default now(),
-  writer_lease_token uuid,
   lease_token uuid,
   failures integer not null default 0,
   constraint file_removals_pkey PRIMARY KEY (bucket, name)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
-comment on column keyframe_private.file_removals.writer_lease_token is 'The lease under which a worker may still be writing the file: a removal is final only after it.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
 CREATE INDEX file_removals_due_at_idx ON keyframe_private.file_removals USING btree (due_at);
 CREATE INDEX file_removals_lease_token_idx ON keyframe_private.file_removals USING btree (lease_token, due_at) WHERE (lease_token IS NOT NULL);
-CREATE INDEX file_removals_writer_lease_token_idx ON keyframe_private.file_removals USING btree (writer_lease_token) WHERE (writer_lease_token IS NOT NULL);
 alter table keyframe_private.file_removals enable row level security;
 
 create table keyframe_private.webhook_secrets (
@@ -4219,7 +4191,9 @@ begin
   select m.* into chosen from keyframe.models m
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
-  if not found then
+  if not found and named is null then
+    raise exception 'The step % has no default model.', wanted;
+  elsif not found then
     perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
@@ -4546,7 +4520,7 @@ begin
     select b.*, case b.scope when 'owner' then owner else keyframe_private.everybody() end as owner_id
     from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
   loop
-    if keyframe_private.take_lock(format('exhausted budget until %s of a %s', budget.resets_at, budget.period), budget.owner_id, waits => false) then
+    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
       insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
       values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
       on conflict do nothing;
@@ -4814,14 +4788,15 @@ begin
   if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
-  perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
+  begin
+    perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
+  exception when lock_not_available then
+    return false;
+  end;
   return keyframe_private.mark_failed(prediction.id, code, sentence, true);
-exception
-  when lock_not_available then
-    return false;
-  when others then
-    raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
-    return false;
+exception when others then
+  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+  return false;
 end
 $function$;
 
@@ -5040,9 +5015,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.queue_partial_output(prediction keyf
  LANGUAGE sql
  SET search_path TO ''
 AS $function$
-  insert into keyframe_private.file_removals (bucket, name, due_at, writer_lease_token)
-  select 'keyframe-outputs', name,
-    case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end, prediction.lease_token
+  insert into keyframe_private.file_removals (bucket, name, due_at)
+  select 'keyframe-outputs', name, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
   from keyframe_private.output_names(prediction) as name
   on conflict do nothing
 $function$;
@@ -6099,7 +6073,7 @@ declare
   taken jsonb := '[]';
   others_wait boolean := false;
   endpoints json;
-  busy uuid[]; -- own lanes of which the worker has something to send
+  kept uuid[]; -- own lanes of which the worker has something: deliveries to send, or that it is sending
 begin
   -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
   -- another worker has read.
@@ -6124,13 +6098,13 @@ begin
   end if;
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
-  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
   from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, at) f;
   own := own || taken;
-  busy := busy || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
+  kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Renews the leases of the busy lanes.
-  update keyframe_private.lanes l set due_at = at + lease where l.id = any (busy) and l.due_at < at + lease * 2 / 3;
+  -- 4. Renews the leases of the kept lanes.
+  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
 
   -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
   update keyframe_private.lanes l
@@ -6140,10 +6114,10 @@ begin
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
     where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (busy);
+  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
 
   return json_build_object(
-    'endpoints', endpoints, 'kept', busy, 'others_wait', others_wait,
+    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
@@ -6291,7 +6265,9 @@ begin
   delete from keyframe.webhook_deliveries d where d.id = any (array(
     select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
   delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o where o.endpoint_id = any (gone) for update skip locked));
+    select o.id from keyframe.webhook_events o
+    where o.endpoint_id = any (gone) and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)
+    limit max_rows for update skip locked));
   delete from keyframe_private.deleted_endpoints g
   where g.endpoint_id = any (gone)
     and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)

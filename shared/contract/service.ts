@@ -118,7 +118,9 @@ export const serviceFigures = z
     workers: z.object({ generate: worker, deliver: worker }),
     transactions: z
       .object({
-        oldestSeconds: age("How long the oldest transaction that holds rows or tables of ours has been open."),
+        oldestSeconds: age(
+          "How long the oldest transaction that holds rows or tables of ours has been open, from 20 s on.",
+        ),
         pid: z.string().nullable().meta({ description: "Its process, for pg_terminate_backend." }),
         role: z.string().nullable().meta({ description: "Whose it is." }),
         tables: z.string().nullable().meta({ description: "The tables that it has locked or written to." }),

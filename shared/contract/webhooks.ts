@@ -79,7 +79,7 @@ export const recoverWebhookBody = z
   })
   .meta({ id: "RecoverWebhook" });
 
-export const deliveryStatus = z
+const deliveryStatus = z
   .enum(["pending", "delivered", "exhausted"], {
     error: "Must be pending, delivered or exhausted.",
   })

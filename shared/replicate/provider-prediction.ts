@@ -66,7 +66,7 @@ export function parseProgress(logs: string | null | undefined): number | null {
 }
 
 const outcome = z.enum(["recorded", "unchanged", "unknown", "unproven", "ended", "stale", "given_up"]);
-export type RecordOutcome = z.infer<typeof outcome>;
+type RecordOutcome = z.infer<typeof outcome>;
 
 /**
  * Of a run that is in the provider's list: why it may belong to a prediction, because it names the prediction or has equal text, and the
@@ -75,7 +75,7 @@ export type RecordOutcome = z.infer<typeof outcome>;
 export type Found = { found_by: "name" | "text"; attempt_without_run: number | null };
 
 /** `poll_after_seconds`: when to poll the provider next; null for the database's own interval. */
-export type ProviderStateSource = Partial<Found> & {
+type ProviderStateSource = Partial<Found> & {
   prediction_id: string;
   attempt: number;
   poll_after_seconds?: number | null;

@@ -176,7 +176,7 @@ export const systemClock: Clock = {
   },
 };
 
-/** What both workers have in common. Milliseconds, except the counts. */
+/** What both workers have in common, in milliseconds. */
 export const COMMON_LIMITS = {
   /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
   maxRunMs: 30_000,

@@ -203,7 +203,7 @@ begin
     select b.*, case b.scope when 'owner' then owner else keyframe_private.everybody() end as owner_id
     from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
   loop
-    if keyframe_private.take_lock(format('exhausted budget until %s of a %s', budget.resets_at, budget.period), budget.owner_id, waits => false) then
+    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
       insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
       values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
       on conflict do nothing;

@@ -146,14 +146,15 @@ begin
   if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
-  perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
+  begin
+    perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
+  exception when lock_not_available then
+    return false;
+  end;
   return keyframe_private.mark_failed(prediction.id, code, sentence, true);
-exception
-  when lock_not_available then
-    return false;
-  when others then
-    raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
-    return false;
+exception when others then
+  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+  return false;
 end
 $$;
 

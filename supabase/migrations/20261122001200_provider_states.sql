@@ -83,12 +83,13 @@ $$;
 
 -- Records the state of a provider run and returns: recorded, unchanged (nothing new), unknown (no such prediction, or the run of
 -- another), unproven (may be the run of another), ended (the prediction has ended or was deleted), stale (not the run that the prediction
--- follows; it will be cancelled), given_up (the prediction followed it before, and is submitted again). A repetition changes nothing: the
--- run is known by then, and no state moves backwards. found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text' when only the text
--- is equal. attempt_without_run is the attempt that is not sent because an earlier one's run was found. failure is why the run failed, as
--- provider-prediction.ts reads it: input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected
--- content. metrics are what the provider counted. Named arguments instead of one object: the Data API refuses a call whose names or types
--- do not fit, before anything is recorded.
+-- follows; it will be cancelled), given_up (the prediction followed it before, and is submitted again). A repetition changes nothing: while
+-- a prediction follows a run its state never goes back, and a run that it followed before is known. found_by is for runs from the
+-- provider's list: 'name' when the input names the prediction, 'text' when only the text is equal. attempt_without_run is the attempt that
+-- is not sent because an earlier one's run was found. failure is why the run failed, as provider-prediction.ts reads it:
+-- input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected content. metrics are what
+-- the provider counted. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit, before
+-- anything is recorded.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, poll_after_seconds double precision default null,
@@ -151,11 +152,6 @@ begin
     known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
     if known.id is null then
       return 'unknown'; -- it was recorded for another prediction at the same moment
-    end if;
-    -- The list was searched before the last submit, so the search for the runs of earlier ones has ended.
-    if found_by is null and attempt = row_now.attempt then
-      perform keyframe_private.end_submit(s.id, 'lost') from keyframe_private.provider_submits s
-      where s.prediction_id = row_now.id and s.is_unanswered;
     end if;
   end if;
   perform keyframe_private.end_without_run(row_now.id, attempt_without_run);

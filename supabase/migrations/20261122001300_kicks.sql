@@ -34,7 +34,7 @@ comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
--- Records a worker's heartbeat: it will claim again within heartbeat_ms (0: this is its last claim). Acknowledges its kicks. Rows that
+-- Records a worker's heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends). Acknowledges its kicks. Rows that
 -- are locked by another claim are skipped: that claim records the same.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void

@@ -168,7 +168,7 @@ declare
   taken jsonb := '[]';
   others_wait boolean := false;
   endpoints json;
-  busy uuid[]; -- own lanes of which the worker has something to send
+  kept uuid[]; -- own lanes of which the worker has something: deliveries to send, or that it is sending
 begin
   -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
   -- another worker has read.
@@ -193,13 +193,13 @@ begin
   end if;
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
-  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, busy
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
   from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, at) f;
   own := own || taken;
-  busy := busy || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
+  kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Renews the leases of the busy lanes.
-  update keyframe_private.lanes l set due_at = at + lease where l.id = any (busy) and l.due_at < at + lease * 2 / 3;
+  -- 4. Renews the leases of the kept lanes.
+  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
 
   -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
   update keyframe_private.lanes l
@@ -209,10 +209,10 @@ begin
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
     where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (busy);
+  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
 
   return json_build_object(
-    'endpoints', endpoints, 'kept', busy, 'others_wait', others_wait,
+    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),

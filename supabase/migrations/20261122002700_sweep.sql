@@ -1,7 +1,8 @@
 -- The sweep finds overdue work, so a lost kick only delays it. Pruning deletes what is kept for a limited time. pg_cron runs
 -- both.
 
--- Fails predictions past their deadline, and those whose leases expired too often. The next sweep fails those that cannot be failed now.
+-- Fails predictions past their deadline, and those whose leases expired too often: at most max_rows of each. The next sweep fails those that
+-- cannot be failed now.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
 language plpgsql
@@ -53,9 +54,9 @@ end
 $$;
 
 -- Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the
--- next in line was locked by a cancellation that failed. Looks at the waiting owners from a random id downwards, then at those from the top:
--- otherwise as many owners without a free slot as it looks at would block all behind them. Leaves out owners whose slots are locked: their
--- transaction fills them, or the next sweep does.
+-- next in line was locked by a cancellation that failed. Looks at the waiting owners from a random id downwards, then from the top, at some
+-- twice: otherwise as many owners without a free slot as it looks at would block all behind them. Leaves out owners whose slots are
+-- locked: their transaction fills them, or the next sweep does.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer
 language plpgsql

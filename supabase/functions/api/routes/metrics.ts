@@ -37,7 +37,7 @@ export function metricsText(figures: ServiceFigures): string {
       ...{ accepted, refused, failed },
     }),
     gauge("costs_today_micros", `What the submits of today cost, ${byUtc}`, "state", costsOf(costs.today)),
-    gauge("costs_month_micros", `What those of this month cost, ${byUtc}`, "state", costsOf(costs.month)),
+    gauge("costs_month_micros", `What the submits of this month cost, ${byUtc}`, "state", costsOf(costs.month)),
     gauge("last_kick_ok", "1 when the last kick was acknowledged or accepted; absent: not known.", "function", {
       generate: isOk("generate"),
       deliver: isOk("deliver"),
@@ -107,8 +107,8 @@ const costsOf = ({ settledMicros, heldMicros, unknownMicros }: ServiceFigures["c
 });
 
 /**
- * A metric for each of these figures, by its name here; the help is the figure's description in the contract. `groups` are named by the
- * label. What is oldest is 0 where nothing waits; other missing values are left out.
+ * A metric for each of these figures, by its name here; the help is the figure's description in the contract. The keys of `groups` are
+ * the label's values. A missing age of the oldest is 0; other missing values are left out.
  */
 function gauges<Group extends object>(
   { shape }: z.ZodObject,
@@ -118,14 +118,14 @@ function gauges<Group extends object>(
 ): string[] {
   return Object.entries<string>(names as Record<string, string>).map(([field, name]) => {
     const values = Object.entries(groups).map(([key, group]) => {
-      const value = Reflect.get(group, field) as Value | undefined; // all that have names here are
+      const value = Reflect.get(group, field) as Value | undefined; // every field named here is one
       return [key, value ?? (field.startsWith("oldest") ? 0 : null)] as const;
     });
     return gauge(name, shape[field]?.meta()?.description ?? "", label, Object.fromEntries(values));
   });
 }
 
-/** The one thing that has no label. */
+/** For figures without a label. */
 const alone = <Of>(of: Of): Record<string, Of> => ({ "": of });
 
 type Value = number | boolean | null;

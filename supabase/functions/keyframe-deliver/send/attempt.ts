@@ -69,7 +69,7 @@ const lettersAndDigits = (text: string) => text.replaceAll(/[^A-Za-z0-9]/g, "");
 
 /**
  * A receiver that echoes the request by mistake must not leave a valid signature in the row: the owner's session can read it. Whatever
- * stands between its characters, such as escapes and line breaks, does not count.
+ * stands between its characters, such as escapes and line breaks, does not count. Not found: one that is encoded again, in hex or base64.
  */
 function keptExcerpt(excerpt: string | null, header: string): string | null {
   const text = lettersAndDigits(excerpt ?? "");
@@ -90,7 +90,7 @@ export function createSender(allowLocal: boolean, log: Log): (delivery: Delivery
 
 /**
  * The headers of one attempt, as in Standard Webhooks. Every valid secret signs, so a receiver with the old or the new one can verify.
- * Throws when there is no secret or one is invalid: nothing is sent unsigned.
+ * Throws when there is no secret or one is no base64: nothing is sent unsigned.
  */
 export function eventHeaders(secrets: string[], eventId: string, now: Date, body: string): Record<string, string> {
   if (secrets.length === 0) throw new Error("The endpoint has no signing secret.");

@@ -61,8 +61,8 @@ export class ConnectionStream extends Duplex {
   }
 }
 
-/** The maximum before the final response: as much as of its own head. */
-const MAX_BYTES = 16 * 1024;
+/** The most that a response's head may have, and the most that may come before it. */
+export const MAX_HEAD_BYTES = 16 * 1024;
 
 const STATUS_BYTES = "HTTP/1.1 100".length;
 const STATUS = /^HTTP\/\d\.\d ([1-9]\d\d)$/;
@@ -105,7 +105,7 @@ export class InterimAnswers {
       if (end < 0) break;
       rest = rest.subarray(end + HEAD_END.length);
     }
-    if (this.#bytes > MAX_BYTES) throw new SendError("too_large", "Too much came before the answer.");
+    if (this.#bytes > MAX_HEAD_BYTES) throw new SendError("too_large", "Too much came before the answer.");
     this.#held = rest;
     return Buffer.alloc(0);
   }

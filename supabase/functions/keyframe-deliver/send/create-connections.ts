@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 // Only the client, because the unused rest is three fifths of undici (docs/decisions/0018).
 import Client from "undici/lib/dispatcher/client.js";
-import { ConnectionStream } from "./connection-stream.ts";
+import { ConnectionStream, MAX_HEAD_BYTES } from "./connection-stream.ts";
 import { type DialSettings, dial, type Peer } from "./dial.ts";
 
 /** How long an unused connection is kept: less than the five seconds after which many servers close it. */
@@ -9,9 +9,6 @@ const IDLE_MS = 4_000;
 
 /** The maximum of unused connections. Each is a file descriptor, and every delivery can go to another host. */
 const MAX_IDLE = 400;
-
-/** The maximum size of a response's head. */
-const MAX_HEAD_BYTES = 16 * 1024;
 
 export type ConnectionSettings = DialSettings & { idleMs?: number; maxIdle?: number };
 
@@ -39,8 +36,8 @@ export function createConnections({
   const idle: { origin: string; connection: Connection }[] = [];
 
   /** Takes a connection out of the unused ones. */
-  function take(isIt: (each: (typeof idle)[number]) => boolean): Connection | undefined {
-    const index = idle.findLastIndex(isIt);
+  function removeIdle(matches: (each: (typeof idle)[number]) => boolean): Connection | undefined {
+    const index = idle.findLastIndex(matches);
     return index < 0 ? undefined : idle.splice(index, 1)[0]?.connection;
   }
 
@@ -79,9 +76,9 @@ export function createConnections({
       },
     };
     // A connection in use may reconnect for a request that it had not begun to send.
-    client.on("disconnect", () => take((each) => each.connection === connection)?.destroy());
+    client.on("disconnect", () => removeIdle((each) => each.connection === connection)?.destroy());
     return connection;
   }
 
-  return (origin) => take((each) => each.origin === origin) ?? open(origin);
+  return (origin) => removeIdle((each) => each.origin === origin) ?? open(origin);
 }

@@ -11,7 +11,7 @@ export type Peer = { protocol: string; hostname: string; port: string };
 /**
  * Opens a connection for HTTP with Deno's functions: on the hosted runtime node:tls reports a connection as secure before the
  * handshake, and fails when the first of several addresses fails.
- * Rejects with SendError or the error of the connection. The signal aborts it at any moment.
+ * Rejects with SendError or the error of the connection. The signal ends it; on the hosted runtime a connect that has begun ends by itself.
  */
 export async function dial(peer: Peer, { lookup, ca }: DialSettings, signal: AbortSignal): Promise<Deno.Conn> {
   const { protocol, hostname, port } = peer;

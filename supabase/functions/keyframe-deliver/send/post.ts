@@ -67,7 +67,7 @@ export function createPost({ timeoutMs = REQUEST_TIMEOUT_MS, ...connectionSettin
               statusCode: number,
               { "retry-after": retryAfter }: IncomingHttpHeaders,
             ) {
-              answer = { statusCode, retryAfter: Array.isArray(retryAfter) ? retryAfter.join(", ") : retryAfter };
+              answer = { statusCode, retryAfter: Array.isArray(retryAfter) ? retryAfter[0] : retryAfter };
             },
             onResponseData(_controller: unknown, chunk: Uint8Array) {
               if (bytes < EXCERPT_BYTES) beginning.push(chunk);
