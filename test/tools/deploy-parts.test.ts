@@ -4,7 +4,7 @@ import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { runProgram } from "../../local/stack/supabase-cli.ts";
 import { scheduledJobs } from "../../tools/deploy/database-stages.ts";
 import { secretsStage } from "../../tools/deploy/function-stages.ts";
-import { sha256Hex } from "../../tools/deploy/migrations.ts";
+import { sha256Hex } from "../../tools/digests.ts";
 import { createSecretKeeper } from "../../tools/deploy/reporting.ts";
 import { readDeployArguments, readDeploySettings } from "../../tools/deploy/settings.ts";
 import { createSupabaseCli, explainCliFailure } from "../../tools/deploy/supabase-cli.ts";

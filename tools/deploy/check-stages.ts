@@ -2,7 +2,7 @@ import { z } from "zod";
 import { webhookSecret } from "../../shared/platform/environment.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { migrationDigest } from "./migrations.ts";
+import { migrationDigest } from "../digests.ts";
 import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 
@@ -120,7 +120,7 @@ export const databaseStage: Stage = {
     if (ours.length === 0) await refuseTakenFunctions(deployment);
     found.applied = new Set(there.map(({ version }) => version));
     found.foreign = others.map(({ version }) => version);
-    found.hasSettings = has?.installation ?? false;
+    found.isInstalled = has?.installation ?? false;
     const beside = others.length === 0 ? "" : `, beside ${others.length} of the app`;
     return { says: `${ours.length} of ${local.length} migrations applied, as they are here${beside}` };
   },

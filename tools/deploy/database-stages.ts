@@ -29,7 +29,7 @@ export const migrationsStage: Stage = {
           const args = ["db", "push", "--include-all", "--yes"];
           await cli.run("applying the migrations", args, { root, ...(at && { at }) });
         });
-        found.hasSettings = true;
+        found.isInstalled = true;
       },
     };
   },

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { sha256Hex } from "./migrations.ts";
+import { sha256Hex } from "../digests.ts";
 import { DeployError } from "./reporting.ts";
 import type { Stage } from "./stage.ts";
 
