@@ -395,6 +395,14 @@ describe("a later deployment", () => {
       "has migrations that this checkout lacks (director)",
     ],
     [
+      "a database of a newer version, of which only the functions changed",
+      (set) =>
+        set
+          ? scene.sql`insert into keyframe_private.installation (version, migrations) values ('0.10.0', '{}')`
+          : scene.sql`delete from keyframe_private.installation where version = '0.10.0'`,
+      "has migrations that this checkout lacks (release_0_10_0)",
+    ],
+    [
       "a database that has Keyframe by add",
       (set) =>
         set

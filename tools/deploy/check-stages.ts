@@ -76,7 +76,9 @@ const HISTORY = `select version::text, name::text, encode(sha256(convert_to(
   from supabase_migrations.schema_migrations order by version`;
 const applied = z.object({ version: z.string(), name: z.string().nullable(), digest: z.string().nullable() });
 
-const NOTED = "select distinct jsonb_object_keys(migrations::jsonb) as name from keyframe_private.installation";
+/** The last migration of a version notes all others, not itself, and is the only new one where only functions changed. */
+const NOTED = `select jsonb_object_keys(migrations::jsonb) as name from keyframe_private.installation
+  union select 'release_' || replace(version, '.', '_') from keyframe_private.installation`;
 const noted = z.object({ name: z.string() });
 
 /**
