@@ -139,6 +139,11 @@ test.each([
   expect(said).toContain(remedy);
 });
 
+test("the CLI fails with a message that is no JSON → as it was printed", () => {
+  const stdout = String.raw`{"error":{"message":"no folder C:\Users"}}`;
+  expect(explainCliFailure("trying", { stdout, stderr: "" })).toContain(String.raw`"no folder C:\Users"`);
+});
+
 test.each(["docs/deploy.md", "docs/upgrade.md"])(
   "the commands in %s that change a project → need no terminal: each says --yes",
   (path) => {

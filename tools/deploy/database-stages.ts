@@ -6,6 +6,7 @@ import { webhookSecret } from "../../shared/platform/environment.ts";
 import { inProject } from "./config-stage.ts";
 import { DeployError } from "./reporting.ts";
 import type { Stage } from "./stage.ts";
+import { LONG_LIMIT_MS } from "./supabase-cli.ts";
 
 /** Applies the missing migrations, each in its own transaction. */
 export const migrationsStage: Stage = {
@@ -27,7 +28,7 @@ export const migrationsStage: Stage = {
           for (const version of found.foreign ?? []) await writeFile(join(folder, `${version}_app.sql`), "");
           const at = settings.database;
           const args = ["db", "push", "--include-all", "--yes"];
-          await cli.run("applying the migrations", args, { root, ...(at && { at }) });
+          await cli.run("applying the migrations", args, { root, limitMs: LONG_LIMIT_MS, ...(at && { at }) });
         });
         found.isInstalled = true;
       },
