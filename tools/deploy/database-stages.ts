@@ -45,14 +45,18 @@ begin
 end
 $$;`;
 
+/** A job that is switched off is scheduled again: cron.schedule leaves one that is there switched off. */
+const OFF = "select cron.unschedule(jobid) from cron.job where jobname like 'keyframe-%' and not active;";
+
 /** Creates missing extensions and cron jobs: without them nothing wakes the functions. */
 export const extensionsStage: Stage = {
   name: "Extensions, jobs",
   plan: async ({ cli }) => {
     const jobs = scheduledJobs((await readMigrations()).map(({ text }) => text));
     return {
-      says: `pg_net, pg_cron, supabase_vault and ${jobs.length} jobs, where missing`,
-      apply: () => cli.query("creating extensions and jobs", [EXTENSIONS, ...jobs].join("\n"), z.unknown(), "write"),
+      says: `pg_net, pg_cron, supabase_vault and ${jobs.length} jobs, where missing or switched off`,
+      apply: () =>
+        cli.query("creating extensions and jobs", [EXTENSIONS, OFF, ...jobs].join("\n"), z.unknown(), "write"),
     };
   },
 };
