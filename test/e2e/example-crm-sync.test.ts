@@ -9,7 +9,7 @@ import { hasFailed, isDelivered, letRetriesComeDue, readStories, untilStories } 
 import { connect } from "../support/stack/own-stack.ts";
 import { type Running, runCommand } from "../support/tools/run-command.ts";
 import { until } from "../support/until.ts";
-import { deliver, documentedBodies, SECRET, status } from "../tools/receiver-fixture.ts";
+import { deliver, documentedBodies, OTHER_SECRET, SECRET, status } from "../tools/receiver-fixture.ts";
 
 // examples/crm-sync as its own process, between deliveries and a server that answers as HubSpot does.
 
@@ -255,6 +255,11 @@ describe("signed events, one by one", () => {
       error: expect.stringContaining("database is locked"),
     });
   });
+});
+
+test("both secrets of a rotation, with a space between → takes what either signed", async () => {
+  await start(`${OTHER_SECRET}, ${SECRET}`);
+  for (const secret of [SECRET, OTHER_SECRET]) expect(await status(deliver(url, { secrets: [secret] }))).toBe(204);
 });
 
 test("no secret → what to set, exit 1", async () => {
