@@ -12,7 +12,7 @@ import { readMigrations } from "../local/stack/read-migrations.ts";
 import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
 import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
-import { migrationDigest } from "./deploy/migrations.ts";
+import { migrationDigest } from "./digests.ts";
 import { othersThanRelease } from "./release-migration.ts";
 
 const HELP = `npm run move -- --from <url> [options]   copies a stack's data from your own Postgres into the embedded one

@@ -1,4 +1,4 @@
-import { migrationDigest } from "./deploy/migrations.ts";
+import { migrationDigest } from "./digests.ts";
 
 type Migration = { file: string; text: string };
 type Release = { file: string; text: string; replaced: string[] };

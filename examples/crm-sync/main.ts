@@ -10,15 +10,17 @@ const MAX_BYTES = 64 * 1024;
 /** Keyframe waits 15 s for the answer. An event that is not saved by then is sent again. */
 const TIMEOUT_MS = 12_000;
 
-const { WEBHOOK_SECRET, HUBSPOT_TOKEN, HOST = "127.0.0.1", PORT = "54391" } = process.env;
-const { HUBSPOT_API_URL = "https://api.hubapi.com", STORE_FILE = ".keyframe/crm-sync.sqlite" } = process.env;
-const { HUBSPOT_PIPELINE = "default", HUBSPOT_DEAL_STAGE = "appointmentscheduled" } = process.env;
+// An empty variable counts as missing.
+const given = Object.fromEntries(Object.entries(process.env).filter(([, value]) => value !== ""));
+const { WEBHOOK_SECRET, HUBSPOT_TOKEN, HOST = "127.0.0.1", PORT = "54391" } = given;
+const { HUBSPOT_API_URL = "https://api.hubapi.com", STORE_FILE = ".keyframe/crm-sync.sqlite" } = given;
+const { HUBSPOT_PIPELINE = "default", HUBSPOT_DEAL_STAGE = "appointmentscheduled" } = given;
 if (!WEBHOOK_SECRET || !HUBSPOT_TOKEN) {
   console.error("Set WEBHOOK_SECRET and HUBSPOT_TOKEN: README.md says where they come from.");
   process.exit(1);
 }
 // During a rotation both secrets are live.
-const webhooks = WEBHOOK_SECRET.split(",").map((secret) => new Webhook(secret));
+const webhooks = WEBHOOK_SECRET.split(",").map((secret) => new Webhook(secret.trim()));
 const ask = createAsk(HUBSPOT_API_URL, HUBSPOT_TOKEN);
 const newDeal = { pipeline: HUBSPOT_PIPELINE, dealstage: HUBSPOT_DEAL_STAGE };
 const store = openStore(STORE_FILE);
@@ -38,6 +40,8 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => server.cl
 
 /** The status: 204 once the event is in HubSpot for good; there is no queue here that a crash could empty. Throws when it has to come again. */
 async function receive(request: IncomingMessage): Promise<number> {
+  // Not only from the event's turn: when that comes late, Keyframe has given up and sends the event again.
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
   if (request.method !== "POST") return 405;
   let body = "";
   for await (const text of request.setEncoding("utf8")) {
@@ -48,7 +52,7 @@ async function receive(request: IncomingMessage): Promise<number> {
   // The signature covers these very bytes: parsing comes after it.
   if (!webhooks.some((webhook) => isSigned(webhook, body, headers))) return 401;
   const change = readChange(JSON.parse(body));
-  if (change !== null) await inTurn(change.ownerId, () => sync(headers["webhook-id"] ?? "", change));
+  if (change !== null) await inTurn(change.ownerId, () => sync(headers["webhook-id"] ?? "", change, signal));
   return 204;
 }
 
@@ -66,11 +70,11 @@ function isSigned(webhook: Webhook, body: string, headers: Record<string, string
  * Brings an event into HubSpot, once, in any order. The claim is recorded before HubSpot is called, so that an older event cannot
  * overwrite a newer one, not even after a crash. Done is noted after: a crash in between lets the event come again, which changes nothing.
  */
-async function sync(webhookId: string, change: Change): Promise<void> {
+async function sync(webhookId: string, change: Change, signal: AbortSignal): Promise<void> {
   const about = `${change.part} of project ${change.projectId} at ${change.at}, webhook-id ${webhookId}`;
   if (store.isDone(webhookId)) return log(`repeated: ${about}`);
   const isLatest = store.claim(webhookId, change);
-  if (isLatest) await save(ask, change, newDeal, AbortSignal.timeout(TIMEOUT_MS));
+  if (isLatest) await save(ask, change, newDeal, signal);
   store.markDone(webhookId, new Date());
   log(`${isLatest ? "saved" : "overtaken"}: ${about}`);
 }

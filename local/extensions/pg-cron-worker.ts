@@ -181,6 +181,6 @@ function describe(results: Result | Result[]): string {
   return ["UPDATE", "DELETE", "MERGE"].includes(last.command) ? `${last.command} ${last.count}` : last.command;
 }
 
-/** As psql shows an error, which is the extension's form. */
+/** As the extension records an error, without its lines DETAIL, HINT and CONTEXT. */
 const failureMessage = (error: unknown): string =>
   error instanceof postgres.PostgresError ? `${error.severity}:  ${error.message}\n` : String(error);

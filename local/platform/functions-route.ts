@@ -38,12 +38,19 @@ export function createFunctionsRoute(functions: Record<string, string>, publicUr
     const base = Object.hasOwn(functions, name) ? functions[name] : undefined;
     if (base === undefined) return refuse(404, "NOT_FOUND", "Requested function was not found");
     const target = base + path + url.search;
-    const answer = proxy(target, { raw: request, customFetch: passOn }).catch((error: unknown) => {
-      // The client has disconnected.
-      if (request.signal.aborted) return new Response(null, { status: 499 });
-      log("warn", "function does not answer", { function: name, error: String(error) });
-      return refuse(503, "BOOT_ERROR", "Function failed to start (please check logs)");
+    const ended = new AbortController();
+    request.signal.addEventListener("abort", () => ended.abort());
+    const answer = proxy(target, { raw: request, signal: ended.signal, customFetch: passOn }).catch(
+      (error: unknown) => {
+        // The client has disconnected.
+        if (request.signal.aborted) return new Response(null, { status: 499 });
+        log("warn", "function does not answer", { function: name, error: String(error) });
+        return refuse(503, "BOOT_ERROR", "Function failed to start (please check logs)");
+      },
+    );
+    return await within(answer, ANSWER_MS, () => {
+      ended.abort();
+      return refuse(504, "IDLE_TIMEOUT", "The function did not answer in time");
     });
-    return await within(answer, ANSWER_MS, () => refuse(504, "IDLE_TIMEOUT", "The function did not answer in time"));
   };
 }

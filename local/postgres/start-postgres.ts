@@ -111,7 +111,10 @@ async function removeStalePidFile(dataDir: string): Promise<void> {
   const pidFile = join(dataDir, "postmaster.pid");
   const pid = (await Deno.readTextFile(pidFile).catch(() => "")).split("\n")[0] ?? "";
   if (pid === "") return;
-  const ps = new Deno.Command("ps", { args: ["-p", pid, "-o", "args="] });
-  const { stdout } = await ps.output().catch(() => ({ stdout: new Uint8Array() }));
-  if (!new TextDecoder().decode(stdout).includes(`-D ${dataDir} `)) await Deno.remove(pidFile).catch(() => undefined);
+  // -ww: otherwise COLUMNS cuts the line.
+  const ps = new Deno.Command("ps", { args: ["-ww", "-p", pid, "-o", "args="] });
+  const ended = await ps.output().catch(() => undefined);
+  if (ended === undefined) return; // A machine without ps: Postgres then decides by the pid alone.
+  const isServer = new TextDecoder().decode(ended.stdout).includes(`-D ${dataDir} `);
+  if (!isServer) await Deno.remove(pidFile).catch(() => undefined);
 }

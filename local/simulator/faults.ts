@@ -47,7 +47,7 @@ const passingFaults: readonly FaultName[] = [
 ];
 
 /** A fault for the next `times` creates, of `model` only when given. */
-export type ArmedFault = { fault: FaultName; times: number; value?: string | undefined; model?: string | undefined };
+type ArmedFault = { fault: FaultName; times: number; value?: string | undefined; model?: string | undefined };
 
 /** The faults of one create: one of its response or none, and those of its prediction with their values ("" without one). */
 export type Faults = { answer: AnswerFault | null; answerValue: string; run: ReadonlyMap<FaultName, string> };

@@ -37,15 +37,16 @@ function endedRuns(id: string, count: number): Promise<Run[]> {
 }
 
 describe("scheduling", () => {
-  test("cron.schedule keeps a job of the caller in this database; the same name again changes it; without a name each call is a job of its own", async () => {
+  test("cron.schedule keeps a job of the caller in this database; the same name again changes it, and leaves it switched off; without a name each call is a job of its own", async () => {
     const id = await schedule("conformance-a", "5 4 * * *", "select 1");
+    await database.admin`update cron.job set active = false where jobid = ${id}`;
     expect(await schedule("conformance-a", "30 seconds", "select 2")).toBe(id);
     const [job] = await sql`
       select jobname::text, schedule, command, database = current_database() as here, username, active
       from cron.job where jobid = ${id}`;
     expect(job).toEqual({
       ...{ jobname: "conformance-a", schedule: "30 seconds", command: "select 2" },
-      ...{ here: true, username: "postgres", active: true },
+      ...{ here: true, username: "postgres", active: false },
     });
     const unnamed = await sql<{ id: string }[]>`
       select cron.schedule('0 0 * * *', 'select 1') as id from generate_series(1, 2)`;

@@ -45,7 +45,7 @@ const vaultEntries = () => scene.sql<{ name: string; decrypted_secret: string; u
   select name, decrypted_secret, updated_at from vault.decrypted_secrets
   where name in ('keyframe_functions_url', 'keyframe_kick_secret') order by name`;
 const jobNames = async () =>
-  (await scene.sql<{ jobname: string }[]>`select jobname from cron.job`).map((job) => job.jobname).sort();
+  (await scene.sql<{ jobname: string }[]>`select jobname from cron.job where active`).map((job) => job.jobname).sort();
 /** Puts a function under this name into the project, as the app's owner would. */
 const putFunction = (slug: string) =>
   scene.platform.functions.activate([
@@ -288,14 +288,16 @@ describe("a later deployment", () => {
     await scene.sql`update keyframe_private.settings set owner_day_micros = null`;
   });
 
-  test("after a job was lost, the address changed and the kick secret was rotated in the Vault → puts all three right", async () => {
+  test("after a job was lost and one switched off, the address changed and the kick secret was rotated in the Vault → puts all right", async () => {
     const rotated = `whsec_${btoa("rotated by hand: thirty-two byte")}`;
+    const jobs = await jobNames();
     await scene.sql`delete from cron.job where jobname = 'keyframe-sweep'`;
+    await scene.sql`update cron.job set active = false where jobname = 'keyframe-prune'`;
     await scene.sql`select vault.update_secret(id, ${rotated}) from vault.secrets where name = 'keyframe_kick_secret'`;
     await scene.sql`select vault.update_secret(id, 'https://old.example.com') from vault.secrets where name = 'keyframe_functions_url'`;
     const said = await scene.take([projectStage, databaseStage, extensionsStage, vaultStage, secretsStage]);
     expect(said).toContain("to set: KEYFRAME_KICK_SECRET\n");
-    expect(await jobNames()).toContain("keyframe-sweep");
+    expect(await jobNames()).toEqual(jobs);
     expect((await vaultEntries()).map((entry) => entry.decrypted_secret)).toEqual([
       `https://${PROJECT}.supabase.co/functions/v1`,
       rotated,
@@ -393,6 +395,14 @@ describe("a later deployment", () => {
         update keyframe_private.installation
         set migrations = case when ${set} then migrations || '{"director": "0"}' else migrations - 'director' end`,
       "has migrations that this checkout lacks (director)",
+    ],
+    [
+      "a database of a newer version, of which only the functions changed",
+      (set) =>
+        set
+          ? scene.sql`insert into keyframe_private.installation (version, migrations) values ('0.10.0', '{}')`
+          : scene.sql`delete from keyframe_private.installation where version = '0.10.0'`,
+      "has migrations that this checkout lacks (release_0_10_0)",
     ],
     [
       "a database that has Keyframe by add",

@@ -4,7 +4,7 @@ import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { runProgram } from "../../local/stack/supabase-cli.ts";
 import { scheduledJobs } from "../../tools/deploy/database-stages.ts";
 import { secretsStage } from "../../tools/deploy/function-stages.ts";
-import { sha256Hex } from "../../tools/deploy/migrations.ts";
+import { sha256Hex } from "../../tools/digests.ts";
 import { createSecretKeeper } from "../../tools/deploy/reporting.ts";
 import { readDeployArguments, readDeploySettings } from "../../tools/deploy/settings.ts";
 import { createSupabaseCli, explainCliFailure } from "../../tools/deploy/supabase-cli.ts";
@@ -137,6 +137,11 @@ test.each([
   const said = explainCliFailure("trying", { stdout, stderr: "Target: project ref\n" });
   expect(said).toContain(`Failed while trying. The Supabase CLI said: ${message}`);
   expect(said).toContain(remedy);
+});
+
+test("the CLI fails with a message that is no JSON → as it was printed", () => {
+  const stdout = String.raw`{"error":{"message":"no folder C:\Users"}}`;
+  expect(explainCliFailure("trying", { stdout, stderr: "" })).toContain(String.raw`"no folder C:\Users"`);
 });
 
 test.each(["docs/deploy.md", "docs/upgrade.md"])(

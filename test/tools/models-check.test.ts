@@ -206,6 +206,12 @@ describe("a project and a provider", () => {
     expect(paths.slice(-2)).toEqual([expect.stringMatching(/^\/elsewhere/), expect.stringMatching(/^\/elsewhere/)]);
   });
 
+  test("a project that cannot be reached → said", async () => {
+    const fetcher = () => Promise.reject(new TypeError("dns error"));
+    const reading = rowsFromProject("https://x.test", "sb_secret_right", fetcher);
+    await expect(reading).rejects.toThrow("https://x.test cannot be reached: TypeError: dns error");
+  });
+
   test("a model that is gone, one without a version, a version of a community model → a finding each; that version's schema", async () => {
     const gone = await runCheck({ rows: [imageRow({ model: "google/none" })], today, provider: provider(`${url}/v1`) });
     expect(gone.findings).toMatchObject([{ refused: expect.stringContaining("Replicate has no such model (404)") }]);

@@ -48,6 +48,15 @@ test.each<[string, number, Delivery]>([
   expect(refusals.map((refused) => refused.status)).toEqual([expected]);
 });
 
+test("more than 64 KiB, and the body has not ended yet → 413", async () => {
+  const { readable, writable } = new TransformStream();
+  const sender = writable.getWriter();
+  const answer = status(fetch(start().url, { method: "POST", body: readable }));
+  await sender.write(new Uint8Array(64 * 1024 + 1));
+  expect(await answer).toBe(413);
+  await sender.close();
+});
+
 test("no secret yet → 401; with it → 204", async () => {
   const { url, setSecrets } = start({ secrets: [] });
   expect(await status(deliver(url))).toBe(401);

@@ -1,5 +1,5 @@
 import { decodeJwt, decodeProtectedHeader, importJWK, type JWTPayload, SignJWT } from "jose";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { createFunctionsRoute } from "../../local/platform/functions-route.ts";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
@@ -161,6 +161,29 @@ test("a function that redirects → the client gets that; a client that leaves �
   leave.abort();
   await cancelled.promise;
   await Promise.all([gateway.shutdown(), api.shutdown()]);
+});
+
+test("a function that does not answer → 504 after 150 s, and its request is aborted", async () => {
+  const [asked, aborted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const api = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen: () => undefined }, async ({ signal }) => {
+    signal.addEventListener("abort", () => aborted.resolve());
+    asked.resolve();
+    await aborted.promise;
+    return new Response();
+  });
+  const callFunction = createFunctionsRoute({ api: `http://127.0.0.1:${api.addr.port}` }, platform.url);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const address = new URL("/functions/v1/api/slow", platform.url);
+    const answer = callFunction(new Request(address), address);
+    await asked.promise;
+    vi.advanceTimersByTime(150_000);
+    expect([(await answer).status, (await (await answer).json()).code]).toEqual([504, "IDLE_TIMEOUT"]);
+    await aborted.promise;
+  } finally {
+    vi.useRealTimers();
+  }
+  await api.shutdown();
 });
 
 describe("the database", () => {

@@ -25,6 +25,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
+  vi.unstubAllEnvs();
   await server?.stop();
   server = undefined;
   await removePostgresData(dataDir);
@@ -140,9 +141,12 @@ test("the starter is killed → Postgres shuts down by itself, and the next star
   expect(await query(next.url, "select n from kept")).toEqual([{ n: 1 }]);
 });
 
-test("a second start on the same data → data_in_use, the first goes on; its port taken → port_busy; a pid file with another program's process is no obstacle", async () => {
+test("a second start on the same data, in a narrow terminal → data_in_use, the first goes on; its port taken → port_busy; a pid file with another program's process is no obstacle", async () => {
   const { url, port, stop } = await startCopy();
+  vi.stubEnv("COLUMNS", "40");
   await expect(startPostgres({ dataDir })).rejects.toMatchObject({ code: "data_in_use" });
+  // A server whose pid file is gone ends within a minute.
+  expect(await Deno.readTextFile(join(dataDir, "postmaster.pid"))).toContain(dataDir);
   expect(await query(url, "select 1 as n")).toEqual([{ n: 1 }]);
   await stop();
   const listener = Deno.listen({ hostname: "127.0.0.1", port });

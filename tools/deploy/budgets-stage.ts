@@ -16,17 +16,17 @@ export const budgetsStage: Stage = {
   name: "Budgets",
   plan: async (deployment) => {
     const { cli, found } = deployment;
-    const [now] = found.hasSettings ? await cli.query("reading the budgets", QUERY, row, "read") : [];
-    const user = [say(now?.owner_day, "a day for each user"), say(now?.owner_month, "a month for each user")].flat();
-    const service = [
+    const [now] = found.isInstalled ? await cli.query("reading the budgets", QUERY, row, "read") : [];
+    const userHas = [say(now?.owner_day, "a day for each user"), say(now?.owner_month, "a month for each user")].flat();
+    const serviceHas = [
       say(now?.service_day, "a day for the service"),
       say(now?.service_month, "a month for the service"),
     ].flat();
-    const kept = [...user, ...service];
+    const kept = [...userHas, ...serviceHas];
     const wanted = wantedOf(deployment, kept.length === 0);
     const missing: Budgets = {
-      user: user.length === 0 ? wanted.user : undefined,
-      service: service.length === 0 ? wanted.service : undefined,
+      user: userHas.length === 0 ? wanted.user : undefined,
+      service: serviceHas.length === 0 ? wanted.service : undefined,
     };
     const added = [say(missing.user, "a month for each user"), say(missing.service, "a month for the service")].flat();
     const says = [

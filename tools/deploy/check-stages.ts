@@ -2,7 +2,7 @@ import { z } from "zod";
 import { webhookSecret } from "../../shared/platform/environment.ts";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { readMigrations } from "../../local/stack/read-migrations.ts";
-import { migrationDigest } from "./migrations.ts";
+import { migrationDigest } from "../digests.ts";
 import { DeployError } from "./reporting.ts";
 import type { Deployment, Stage } from "./stage.ts";
 
@@ -76,7 +76,9 @@ const HISTORY = `select version::text, name::text, encode(sha256(convert_to(
   from supabase_migrations.schema_migrations order by version`;
 const applied = z.object({ version: z.string(), name: z.string().nullable(), digest: z.string().nullable() });
 
-const NOTED = "select distinct jsonb_object_keys(migrations::jsonb) as name from keyframe_private.installation";
+/** The last migration of a version notes all others, not itself, and is the only new one where only functions changed. */
+const NOTED = `select jsonb_object_keys(migrations::jsonb) as name from keyframe_private.installation
+  union select 'release_' || replace(version, '.', '_') from keyframe_private.installation`;
 const noted = z.object({ name: z.string() });
 
 /**
@@ -120,7 +122,7 @@ export const databaseStage: Stage = {
     if (ours.length === 0) await refuseTakenFunctions(deployment);
     found.applied = new Set(there.map(({ version }) => version));
     found.foreign = others.map(({ version }) => version);
-    found.hasSettings = has?.installation ?? false;
+    found.isInstalled = has?.installation ?? false;
     const beside = others.length === 0 ? "" : `, beside ${others.length} of the app`;
     return { says: `${ours.length} of ${local.length} migrations applied, as they are here${beside}` };
   },

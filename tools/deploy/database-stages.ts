@@ -6,6 +6,7 @@ import { webhookSecret } from "../../shared/platform/environment.ts";
 import { inProject } from "./config-stage.ts";
 import { DeployError } from "./reporting.ts";
 import type { Stage } from "./stage.ts";
+import { LONG_LIMIT_MS } from "./supabase-cli.ts";
 
 /** Applies the missing migrations, each in its own transaction. */
 export const migrationsStage: Stage = {
@@ -27,9 +28,9 @@ export const migrationsStage: Stage = {
           for (const version of found.foreign ?? []) await writeFile(join(folder, `${version}_app.sql`), "");
           const at = settings.database;
           const args = ["db", "push", "--include-all", "--yes"];
-          await cli.run("applying the migrations", args, { root, ...(at && { at }) });
+          await cli.run("applying the migrations", args, { root, limitMs: LONG_LIMIT_MS, ...(at && { at }) });
         });
-        found.hasSettings = true;
+        found.isInstalled = true;
       },
     };
   },
@@ -44,14 +45,18 @@ begin
 end
 $$;`;
 
+/** A job that is switched off is scheduled again: cron.schedule leaves one that is there switched off. */
+const OFF = "select cron.unschedule(jobid) from cron.job where jobname like 'keyframe-%' and not active;";
+
 /** Creates missing extensions and cron jobs: without them nothing wakes the functions. */
 export const extensionsStage: Stage = {
   name: "Extensions, jobs",
   plan: async ({ cli }) => {
     const jobs = scheduledJobs((await readMigrations()).map(({ text }) => text));
     return {
-      says: `pg_net, pg_cron, supabase_vault and ${jobs.length} jobs, where missing`,
-      apply: () => cli.query("creating extensions and jobs", [EXTENSIONS, ...jobs].join("\n"), z.unknown(), "write"),
+      says: `pg_net, pg_cron, supabase_vault and ${jobs.length} jobs, where missing or switched off`,
+      apply: () =>
+        cli.query("creating extensions and jobs", [EXTENSIONS, OFF, ...jobs].join("\n"), z.unknown(), "write"),
     };
   },
 };

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
-import { sha256Hex } from "./migrations.ts";
+import { sha256Hex } from "../digests.ts";
 import { DeployError } from "./reporting.ts";
 import type { Stage } from "./stage.ts";
+import { LONG_LIMIT_MS } from "./supabase-cli.ts";
 
 const answered = z.object({ count: z.number() });
 
@@ -48,7 +49,8 @@ export const functionsStage: Stage = {
     says: `to deploy: ${FUNCTION_NAMES.join(", ")}`,
     apply: async () => {
       try {
-        await cli.run("deploying the functions", ["functions", "deploy", "--use-api", "--yes", ...FUNCTION_NAMES]);
+        const args = ["functions", "deploy", "--use-api", "--yes", ...FUNCTION_NAMES];
+        await cli.run("deploying the functions", args, { limitMs: LONG_LIMIT_MS });
       } catch (error) {
         if (!(error instanceof DeployError)) throw error;
         throw new DeployError(

@@ -21,7 +21,7 @@ export type Deployment = {
     applied?: Set<string>;
     /** Those of the app. */
     foreign?: string[];
-    hasSettings?: boolean;
+    isInstalled?: boolean;
     kickSecret?: string;
   };
 };

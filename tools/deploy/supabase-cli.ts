@@ -32,8 +32,10 @@ export type SupabaseCli = {
   ): Promise<z.infer<T>[]>;
 };
 
-/** Enough for a migration that waits for a lock, and for an upload over a slow line. The CLI itself waits without a limit. */
-const LIMIT_MS = 30 * 60_000;
+/** The CLI itself waits without a limit. */
+const LIMIT_MS = 2 * 60_000;
+/** Enough for a migration that waits for a lock, and for an upload over a slow line. */
+export const LONG_LIMIT_MS = 30 * 60_000;
 
 /**
  * @param root the checkout whose `supabase` folder it works on
@@ -139,6 +141,6 @@ function whatItSaid(stdout: string, stderr: string): string {
     .filter((line) => line.trim() !== "" && !/^(Target|Confirmed by|Try rerunning)/.test(line));
   const began = lines.findLastIndex((line) => line.startsWith("Applying migration"));
   const context = began >= 0 ? lines.slice(began) : quoted === undefined ? lines.slice(-8) : [];
-  const said = [...context, quoted === undefined ? "" : String(JSON.parse(quoted))].join(" ");
+  const said = [...context, quoted === undefined ? "" : String(jsonText.safeParse(quoted).data ?? quoted)].join(" ");
   return said.replace(/\s+/g, " ").trim().slice(0, LONGEST) || "nothing";
 }

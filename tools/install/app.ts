@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { lstat, readFile, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-import { sha256Hex } from "../deploy/migrations.ts";
+import { sha256Hex } from "../digests.ts";
 import { InstallError, listFiles, migrationName, readText, type Source } from "./source.ts";
 
 export const CONFIG = "supabase/config.toml";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse } from "smol-toml";
-import { sha256Hex } from "../deploy/migrations.ts";
+import { sha256Hex } from "../digests.ts";
 import { InstallError, type Source } from "./source.ts";
 
 // config.toml is changed as text, because the libraries that write TOML lose comments or move the app's tables. The result is parsed and

@@ -13,7 +13,7 @@ import {
   refuseObstacles,
   SHARED,
 } from "./app.ts";
-import { sha256Hex } from "../deploy/migrations.ts";
+import { sha256Hex } from "../digests.ts";
 import type { Changes } from "./apply-changes.ts";
 import { addToConfig, parseConfig, removeFromConfig } from "./config-toml.ts";
 import { InstallError, readText, type Source } from "./source.ts";

@@ -75,7 +75,7 @@ export async function readSource(root: string): Promise<Source> {
 const IMPORTED = /\b(?:from|import)\s*\(?\s*"(\.[^"]+)"/g;
 
 /** The files of the functions, and every file that they import directly or indirectly. */
-export async function readCode(root: string, functions: string[]): Promise<Map<string, string>> {
+async function readCode(root: string, functions: string[]): Promise<Map<string, string>> {
   const code = new Map<string, string>();
   const pending = (await Promise.all(functions.map((name) => listFiles(root, `supabase/functions/${name}`)))).flat();
   for (let path = pending.pop(); path !== undefined; path = pending.pop()) {

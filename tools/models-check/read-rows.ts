@@ -30,6 +30,7 @@ export async function rowsFromProject(url: string, key: string, fetcher: typeof 
     headers,
     schema: "keyframe",
     fetch: fetcher,
+    retry: false,
   })
     .from("models")
     .select("step,model,controls,fixed,step_defaults(step)")
@@ -39,6 +40,7 @@ export async function rowsFromProject(url: string, key: string, fetcher: typeof 
   if (status === 401 || status === 403) {
     throw new Error(`${url} refuses the key (${status}): it has to be the project's secret key.`);
   }
+  if (error && status === 0) throw new Error(`${url} cannot be reached: ${error.message.slice(0, 200)}`);
   if (error) throw new Error(`${url} answered ${status}: ${error.message.slice(0, 200)}`);
   const parsed = z.array(projectRow).safeParse(data);
   if (!parsed.success) throw new Error(`${url} answered with no rows of models: is SUPABASE_URL right?`);

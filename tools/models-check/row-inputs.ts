@@ -73,7 +73,7 @@ export function completed({ controls }: ModelRow, { images, ...ask }: Ask): Ask 
 }
 
 /** What is sent of a row when nothing is asked. A start always has the aspect ratio of its project. */
-export function defaultsOf(controls: ModelRow["controls"]): Record<string, unknown> {
+function defaultsOf(controls: ModelRow["controls"]): Record<string, unknown> {
   const usual = Object.entries(controls).map(([name, control]) => [
     name,
     name === "aspectRatio" ? valuesOf(control)[0] : control.default,

@@ -113,8 +113,11 @@ export function startReceiver(options: ReceiverOptions): Receiver {
 /** Reads a webhook as a receiver should: method, size, raw body, signature and age, and then JSON. Throws Refused. */
 async function readSigned(request: Request, webhooks: readonly Webhook[]) {
   if (request.method !== "POST") throw new Refused(405, "Events come with POST.");
-  const body = await request.text();
-  if (body.length > MAX_LENGTH) throw new Refused(413, `An event has at most ${MAX_LENGTH} characters.`);
+  let body = "";
+  for await (const text of request.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    body += text;
+    if (body.length > MAX_LENGTH) throw new Refused(413, `An event has at most ${MAX_LENGTH} characters.`);
+  }
   const headers = Object.fromEntries(request.headers);
   checkSignature(webhooks, headers, body);
   const parsed = jsonText.pipe(webhookEvent).safeParse(body);

@@ -3,7 +3,7 @@ import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playw
 import { afterAll, afterEach, beforeAll, expect, inject, vi } from "vitest";
 import { launchBrowser } from "../../../tools/demo/browser.ts";
 
-export type VisitOptions = {
+type VisitOptions = {
   /** Signed in with this session from the start; supabase-js's own form. */
   session?: unknown;
   /** Narrow as a phone. */

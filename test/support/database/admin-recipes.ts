@@ -3,7 +3,7 @@ import { runStatements } from "../../../tools/sql/run-statements.ts";
 import type { Row } from "./predictions.ts";
 
 /** The SQL of one recipe: the ```sql blocks under a ### heading, joined. */
-export type Recipe = { title: string; sql: string };
+type Recipe = { title: string; sql: string };
 
 /**
  * Every recipe of a page of docs, in its order. A heading with SQL but without a name of its own would be lost,

@@ -45,7 +45,7 @@ export async function cloneTemplate(): Promise<string> {
   return url.href;
 }
 
-export async function cloneDatabase(): Promise<ClonedDatabase> {
+async function cloneDatabase(): Promise<ClonedDatabase> {
   const url = await cloneTemplate();
   const sql = postgres(url, { max: 25, onnotice: () => undefined });
   return {

@@ -7,7 +7,7 @@ export type Scene = World & { caller: Caller; prediction: string; film: string; 
 type Args = Record<string, string | number | boolean | object>;
 
 /** A function that the api function calls for a caller: which token it takes, and whether it serves a POST. */
-export type RequestOf = {
+type RequestOf = {
   takes: "create" | "generate" | "upload" | "change" | "read";
   post?: true;
   args: (scene: Scene) => Args;

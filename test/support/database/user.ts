@@ -17,7 +17,7 @@ export type Wanted = {
   hash?: string | null;
 };
 
-export type Started = { prediction: Row & { id: string; input: Input }; replayed: boolean; rate: Row };
+type Started = { prediction: Row & { id: string; input: Input }; replayed: boolean; rate: Row };
 
 /** start_prediction as the api function calls it, with the user's own rights. */
 export async function start(

@@ -7,7 +7,7 @@ export type HubSpotRequest = { method: string; path: string; body: string };
 /** Instead of the ordinary answer: a refusal, nothing being done; or the work is done and its answer is lost. */
 type Whim = { refuse: number; headers?: Record<string, string> } | "lose the answer" | undefined;
 
-export type HubSpotObject = { id: string; properties: Record<string, string>; contacts: string[] };
+type HubSpotObject = { id: string; properties: Record<string, string>; contacts: string[] };
 
 export const HUBSPOT_TOKEN = "pat-eu1-of-a-test";
 const OWN = {

@@ -3,7 +3,7 @@ import { openApiDocument } from "../../../shared/contract/openapi/index.ts";
 export type Schema = { [keyword: string]: unknown };
 export type Reference = { $ref: string };
 export type Header = { required?: boolean; schema: Schema };
-export type Media = { schema: Schema; examples?: Record<string, { value: unknown }> };
+type Media = { schema: Schema; examples?: Record<string, { value: unknown }> };
 export type Answer = {
   description: string;
   headers?: Record<string, Header | Reference>;
@@ -16,7 +16,7 @@ export type Example = {
   query?: Record<string, string>;
   body?: unknown;
 };
-export type Described = {
+type Described = {
   operationId: string;
   tags: string[];
   summary: string;
@@ -27,7 +27,7 @@ export type Described = {
   responses: Record<string, Answer | Reference>;
   "x-examples": Example[];
 };
-export type OpenApi = {
+type OpenApi = {
   tags: { name: string; description?: string }[];
   paths: Record<string, Record<string, Described>>;
   webhooks: Record<string, Record<string, Described>>;

@@ -1,9 +1,9 @@
 import { inject } from "vitest";
 
 /** Who asks the Data API: nobody signed in, a user by their session token, or the project by its secret key. */
-export type RestCaller = "anon" | "service_role" | { token: string };
+type RestCaller = "anon" | "service_role" | { token: string };
 
-export type RestReply = { status: number; headers: Headers; text: string; code: string | null; message: string };
+type RestReply = { status: number; headers: Headers; text: string; code: string | null; message: string };
 
 /** Sends one request to the Data API, over HTTP, as it is given. `path` follows /rest/v1 and is sent as it is. */
 export async function rest(

@@ -1,10 +1,10 @@
 import { createHmac } from "node:crypto";
 
 /** What a genuine sender would send, and what somebody without the secret can know of it. */
-export type Genuine = { secret: string; id: string; seconds: number; body: string };
+type Genuine = { secret: string; id: string; seconds: number; body: string };
 
 /** Header lines, and the body where it is not the genuine one. */
-export type Forged = { lines: string[]; body?: string | Uint8Array };
+type Forged = { lines: string[]; body?: string | Uint8Array };
 
 const keyOf = (secret: string) => Uint8Array.fromBase64(secret.slice("whsec_".length));
 

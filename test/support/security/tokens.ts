@@ -3,7 +3,7 @@ import { inject } from "vitest";
 import { forgeToken, publicJwk, tokenPart } from "../api/tokens.ts";
 
 /** Makes an Authorization header that must not let in its sender, who knows the victim's identifier and a good token of theirs. */
-export type Hostile = (victim: { id: string; token: string }) => Promise<string> | string;
+type Hostile = (victim: { id: string; token: string }) => Promise<string> | string;
 
 const seconds = (offset: number) => Math.floor(Date.now() / 1000) + offset;
 const text = (words: string) => new TextEncoder().encode(words);

@@ -27,7 +27,7 @@ export async function readUpload(request: Request, slug: string): Promise<Upload
 }
 
 /** A function as the platform lists it. Times are milliseconds since 1970. */
-export type DeployedFunction = {
+type DeployedFunction = {
   id: string;
   slug: string;
   version: number;

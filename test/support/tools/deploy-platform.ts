@@ -1,5 +1,5 @@
 import postgres from "postgres";
-import { sha256Hex } from "../../../tools/deploy/migrations.ts";
+import { sha256Hex } from "../../../tools/digests.ts";
 import { DeployedFunctions, readUpload, type Uploaded } from "./deploy-functions.ts";
 
 export const PROJECT = "abcdefghijklmnopqrst";
