@@ -76,7 +76,7 @@ test("past its deadline while it runs → failed as deadline_exceeded, its run c
   await expectSoundEnd(stack.sql, made);
 });
 
-test("cancelled while the output is copied → the finished copy comes too late and is removed", async () => {
+test("cancelled while the output is copied → the finished copy comes too late, and is removed when its lease has ended", async () => {
   const { made } = await start(0, "output_slow=1500");
   await until("somebody copies it", async () => {
     const [row] = await stack.sql`
@@ -91,5 +91,9 @@ test("cancelled while the output is copied → the finished copy comes too late 
     return lines.some(({ event }) => event === "output_too_late");
   });
   expect(await wholeRow(stack.sql, made.predictionId)).toBe(row);
+  const { count } = await stack.sql`
+    update keyframe_private.file_removals set due_at = now()
+    where name like ${`%${made.predictionId}%`} and due_at > now() + interval '1 minute'`;
+  expect(count).toBeGreaterThan(0);
   await expectSoundEnd(stack.sql, made);
 });
