@@ -54,7 +54,7 @@ const resultsOf = ({ deliveries }: Exchanged) =>
 const impatiently = async <T>(work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T> =>
   (
     await db.sql.begin(async (sql) => {
-      await sql`set local statement_timeout = '5 s'`;
+      await sql`set local statement_timeout = '10 s'`;
       return { value: await work(sql) };
     })
   ).value as T;
