@@ -6285,14 +6285,15 @@ declare
   batch uuid[];
   deliveries uuid[];
 begin
-  delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
+  delete from keyframe_private.webhook_secrets s where s.id = any (array(
+    select o.id from keyframe_private.webhook_secrets o where o.expires_at <= now() order by o.expires_at limit max_rows for update skip locked));
   -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
   delete from keyframe_private.webhook_hours h where h.ctid = any (array(
     select o.ctid from keyframe_private.webhook_hours o
     where o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
-    order by o.hour limit max_rows * 5));
+    order by o.hour limit max_rows * 5 for update skip locked));
   perform keyframe_private.prune_deleted_endpoints();
   batch := array(
     select v.id from keyframe.webhook_events v
@@ -6495,16 +6496,18 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.prune_rate_buckets()
+CREATE OR REPLACE FUNCTION keyframe_private.prune_rate_buckets(max_rows integer DEFAULT 50000)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
-  delete from keyframe_private.rate_buckets b
-  using keyframe_private.rate_limits l
-  where l.route_class = b.route_class and b.refilled_at < now() - interval '1 day'
-    and b.tokens + l.per_second * extract(epoch from now() - b.refilled_at) >= l.capacity;
+  delete from keyframe_private.rate_buckets b where b.ctid = any (array(
+    select o.ctid from keyframe_private.rate_buckets o
+    join keyframe_private.rate_limits l on l.route_class = o.route_class
+    where o.refilled_at < now() - interval '1 day'
+      and o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) >= l.capacity
+    limit max_rows for update of o skip locked));
 end
 $function$;
 

@@ -135,7 +135,7 @@ end
 $$;
 
 -- Deletes events past their retention with their deliveries and attempts, a batch of what deleted endpoints left, counted hours
--- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets.
+-- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets. Leaves out what others hold.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void
 language plpgsql
@@ -147,14 +147,15 @@ declare
   batch uuid[];
   deliveries uuid[];
 begin
-  delete from keyframe_private.webhook_secrets s where s.expires_at <= now();
+  delete from keyframe_private.webhook_secrets s where s.id = any (array(
+    select o.id from keyframe_private.webhook_secrets o where o.expires_at <= now() order by o.expires_at limit max_rows for update skip locked));
   -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
   delete from keyframe_private.webhook_hours h where h.ctid = any (array(
     select o.ctid from keyframe_private.webhook_hours o
     where o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
-    order by o.hour limit max_rows * 5));
+    order by o.hour limit max_rows * 5 for update skip locked));
   perform keyframe_private.prune_deleted_endpoints();
   batch := array(
     select v.id from keyframe.webhook_events v

@@ -120,19 +120,21 @@ begin
 end
 $$;
 
--- Deletes full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index
--- on refilled_at would end HOT updates.
-create function keyframe_private.prune_rate_buckets()
+-- Deletes full buckets unused for a day: a missing bucket is a full one. Leaves out what requests hold. Reads all rows, one per active
+-- owner and class; an index on refilled_at would end HOT updates.
+create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void
 language plpgsql
 volatile
 set search_path = ''
 as $$
 begin
-  delete from keyframe_private.rate_buckets b
-  using keyframe_private.rate_limits l
-  where l.route_class = b.route_class and b.refilled_at < now() - interval '1 day'
-    and b.tokens + l.per_second * extract(epoch from now() - b.refilled_at) >= l.capacity;
+  delete from keyframe_private.rate_buckets b where b.ctid = any (array(
+    select o.ctid from keyframe_private.rate_buckets o
+    join keyframe_private.rate_limits l on l.route_class = o.route_class
+    where o.refilled_at < now() - interval '1 day'
+      and o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) >= l.capacity
+    limit max_rows for update of o skip locked));
 end
 $$;
 

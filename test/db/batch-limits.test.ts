@@ -29,6 +29,9 @@ const prediction = (options: SeedOptions) => (sql: TransactionSql) => seedPredic
 
 const P = "keyframe.predictions";
 const EVENTS = "keyframe.webhook_events";
+const [HOURS, LANES] = ["keyframe_private.webhook_hours", "keyframe_private.lanes"];
+const SECRETS = "keyframe_private.webhook_secrets";
+const COSTS = "keyframe_private.daily_costs";
 const SUBMITS = "keyframe_private.provider_submits";
 const HOUR = 3_600_000;
 const unanswered = (since: Date): SeedOptions => ({
@@ -48,18 +51,49 @@ const key = run(`
 const event = run(`
   insert into keyframe.webhook_events (type, project_id, payload, created_at)
   values ('project.created', gen_random_uuid(), '{}', ${OLD})`);
+const costs = (day: string, isMerged: boolean) =>
+  run(
+    `insert into ${COSTS} (owner_id, day, step, model, is_merged) values (gen_random_uuid(), ${day}, 'video', 'a', ${isMerged})`,
+  );
+const [oldCosts, newCosts] = [costs(OLD, true), costs("current_date", false)];
+const budget = run(`
+  insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (gen_random_uuid(), 'day', ${OLD}, 1)`);
+const kick = run(
+  `insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', ${OLD}, 1)`,
+);
+const bucket = run(`
+  insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (gen_random_uuid(), 'create', 0, ${OLD})`);
+const hour = run(`insert into keyframe_private.webhook_hours (endpoint_id, hour) values (gen_random_uuid(), ${OLD})`);
+const secret: Work = async (sql) => {
+  const endpoint = await addEndpoint(sql, null);
+  await sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '1 hour')`;
+  await sql`update keyframe_private.webhook_secrets set expires_at = now() where expires_at is not null`;
+};
+const lane = run(
+  `insert into keyframe_private.lanes (id, due_at, served_at) values (gen_random_uuid(), 'infinity', ${OLD})`,
+);
 const waiting = prediction({ columns: { admitted_at: null, deadline_at: null, lease_token: null } });
 const overdue = prediction({ columns: { deadline_at: new Date(0) } });
+const exhausted = prediction({ status: "processing", columns: { failures: 7, retry_reason: "lease_ran_out" } });
 const forgotten = prediction(unanswered(new Date(0)));
 
 /** Which rows there are once a batch of two is done. */
 const BATCHES: [batch: string, table: string, addRow: Work, rows: string, count: number][] = [
   ["admit_waiting", P, waiting, `${P} where admitted_at is not null`, 2],
   ["fail_overdue", P, overdue, `${P} where status = 'failed'`, 2],
+  ["fail_overdue", P, exhausted, `${P} where status = 'failed'`, 2],
   ["prune", SUBMITS, forgotten, `${SUBMITS} where outcome = 'lost'`, 2],
   ["prune", SUBMITS, submit({ submitted_at: LONG_AGO, text_hash: 1 }), `${SUBMITS} where text_hash is null`, 2],
   ["prune", SUBMITS, submit({ ...ANSWERED, created_at: LONG_AGO, ended_at: LONG_AGO, outcome: "failed" }), SUBMITS, 14],
   ["prune", "keyframe_private.idempotency_keys", key, "keyframe_private.idempotency_keys", 14],
+  ["prune", COSTS, oldCosts, `${COSTS} where day = ${OLD}`, 14],
+  ["prune", COSTS, newCosts, `${COSTS} where not is_merged`, 14],
+  ["prune", "keyframe_private.exhausted_budgets", budget, "keyframe_private.exhausted_budgets", 14],
+  ["prune", "keyframe_private.kicks", kick, `keyframe_private.kicks where made_at = ${OLD}`, 14],
+  ["prune_rate_buckets", "keyframe_private.rate_buckets", bucket, "keyframe_private.rate_buckets", 14],
+  ["prune_webhooks", HOURS, hour, HOURS, 6],
+  ["prune_webhooks", SECRETS, secret, `${SECRETS} where expires_at is not null`, 14],
+  ["prune_webhooks", LANES, lane, LANES, 14],
   ["prune_webhooks", EVENTS, event, `${EVENTS} where created_at = ${OLD}`, 14],
 ];
 test.each(BATCHES)("%s of two, sixteen are due in %s → two are done", async (batch, table, addRow, rows, count) => {

@@ -236,6 +236,15 @@ describe("budgets", () => {
     expect(await sums()).toMatchObject({ predictions: 2, held: 2 * FRAME });
   });
 
+  test("another owner's start is refused for the service's budget, and not committed → one's own is refused without waiting", async () => {
+    await db.sql`update keyframe_private.settings set service_day_micros = ${FRAME - 1}`;
+    const other = await addWorld(db);
+    await db.sql.begin(async (open) => {
+      await open`select keyframe_private.note_exhausted(${other.owner}, ${FRAME})`;
+      expect(await refusedBudget()).toMatchObject({ scope: "service", period: "day" });
+    });
+  });
+
   test("the lease of a submit expires → the next one needs a hold of its own; without budget the prediction fails", async () => {
     await budget(2 * FRAME);
     const { id } = await submitted();

@@ -11,7 +11,14 @@ import {
   readRow,
   retryLater,
 } from "../support/database/calls.ts";
-import { addWorld, type Row, type Status, seedPrediction, seedSubmit } from "../support/database/predictions.ts";
+import {
+  addWorld,
+  type Row,
+  type SeedOptions,
+  type Status,
+  seedPrediction,
+  seedSubmit,
+} from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
 import { addEndpoint } from "../support/database/webhooks.ts";
 
@@ -61,8 +68,21 @@ async function addOwner() {
   await seedSubmit(db.sql, { ...ran, created_at: ago(YEARS), ended_at: ago(YEARS), outcome: "no_run", text_hash: 1 });
   const lost = { ...ofOwner, submitted_at: ago(YEARS), search_due_at: ago(YEARS), text_hash: 1 };
   await seedSubmit(db.sql, lost, {});
-  await addEndpoint(db.sql, world.owner);
-  return { ...world, ids, image, run };
+  const endpoint = await addEndpoint(db.sql, world.owner);
+  await db.sql`select keyframe_private.rotate_webhook_secret(${endpoint}, interval '1 hour')`;
+  await db.sql`update keyframe_private.webhook_secrets set expires_at = ${ago(1)} where endpoint_id = ${endpoint} and expires_at is not null`;
+  await db.sql`
+    insert into keyframe_private.webhook_hours (endpoint_id, hour) select ${endpoint}, now() - interval '1 day' * day from generate_series(3, 4) day`;
+  await db.sql`
+    insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id, created_at)
+    values (${world.owner}, 'old', repeat('a', 64), gen_random_uuid(), ${ago(YEARS)})`;
+  await db.sql`
+    insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros) values (${world.owner}, 'day', ${ago(YEARS)}, 1)`;
+  await db.sql`insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', ${ago(YEARS)}, 1)`;
+  await db.sql`insert into keyframe_private.lanes (id, due_at, served_at) values (${world.owner}, 'infinity', ${ago(YEARS)})`;
+  await db.sql`
+    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${world.owner}, 'create', 0, ${ago(YEARS)})`;
+  return { ...world, ids, image, run, endpoint };
 }
 
 type Hold = (sql: TransactionSql, owner: Owner) => Promise<unknown>;
@@ -70,6 +90,7 @@ const rowsOf =
   (table: string): Hold =>
   (sql, { owner }) =>
     sql`select from ${sql(table)} where owner_id = ${owner} for update`;
+const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.take_lock('slots', ${owner})`;
 const HELD: [what: string, hold: Hold][] = [
   ["predictions", rowsOf("keyframe.predictions")],
   ["a project", rowsOf("keyframe.projects")],
@@ -100,6 +121,19 @@ const HELD: [what: string, hold: Hold][] = [
   ["a stored file", (sql, { image }) => sql`select from storage.objects where name = ${image} for update`],
   ["an endpoint", rowsOf("keyframe.webhook_endpoints")],
   [
+    "the old secret of an endpoint",
+    (sql, { endpoint }) => sql`select from keyframe_private.webhook_secrets where endpoint_id = ${endpoint} for update`,
+  ],
+  [
+    "the hours in which an endpoint's deliveries are counted",
+    (sql, { endpoint }) => sql`select from keyframe_private.webhook_hours where endpoint_id = ${endpoint} for update`,
+  ],
+  ["every lane", (sql) => sql`select from keyframe_private.lanes for update`],
+  ["an old Idempotency-Key", rowsOf("keyframe_private.idempotency_keys")],
+  ["a budget that was exhausted", rowsOf("keyframe_private.exhausted_budgets")],
+  ["every kick", (sql) => sql`select from keyframe_private.kicks for update`],
+  ["a full bucket of a rate limit", rowsOf("keyframe_private.rate_buckets")],
+  [
     "events of the predictions",
     (sql, { owner, ids }) => sql`
       insert into keyframe.webhook_events (type, owner_id, prediction_id, payload)
@@ -116,7 +150,7 @@ const bounded = <T>(work: (sql: TransactionSql) => Promise<T>) =>
   }) as Promise<{ value: T }>;
 
 /** What the scheduled jobs do. */
-const JOBS = ["fail_overdue", "admit_all_waiting", "sweep", "prune", "queue_unused_references"];
+const JOBS = ["fail_overdue", "admit_all_waiting", "sweep", "prune", "queue_unused_references", "prune_rate_buckets"];
 async function runJobs(): Promise<void> {
   for (const job of JOBS) await bounded((sql) => sql.unsafe(`select keyframe_private.${job}()`));
 }
@@ -171,24 +205,47 @@ test("the rows of twenty waiting submits are held → claims leave them out and 
   expect(await claim(db.sql, 100)).toHaveLength(20);
 });
 
-test("a worker died while it submitted, and more than a hundred held rows are due before → the next sweep adds its submit", async () => {
+const OVERDUE = { status: "processing", columns: { ...DEAD, deadline_at: ago(2) } } as const;
+const DIED = { columns: { lease_token: null } };
+test.each<[count: string, options: SeedOptions, what: string, hold: Hold]>([
+  ["200 predictions are overdue", OVERDUE, "rows", rowsOf("keyframe.predictions")],
+  ["200 predictions are overdue", OVERDUE, "submits", rowsOf("keyframe_private.provider_submits")],
+  ["200 predictions are overdue", OVERDUE, "slots", lockSlots],
+  ["200 workers died while they submitted", DIED, "rows", rowsOf("keyframe.predictions")],
+  ["200 workers died while they submitted", DIED, "slots", lockSlots],
+])(
+  "$0, and their $2 are held → the next sweep waits for none, and adds another's submit whose worker died",
+  async (_count, options, _what, hold) => {
+    await clear();
+    const [held, others] = [await addOwner(), await addWorld(db)];
+    await db.sql.begin(async (sql) => {
+      for (let count = 0; count < 200; count++) await seedPrediction(sql, held, options);
+    });
+    const { id } = await seedPrediction(db.sql, others, { columns: { next_attempt_at: ago(0.5) } });
+    await db.sql.begin(async (open) => {
+      await hold(open, held);
+      const claimed = async () => (await bounded((sql) => claim(sql, 100))).value.map((task) => task.id);
+      expect(await claimed()).not.toContain(id); // claims look at the first hundred
+      await bounded((sql) => sql`select keyframe_private.sweep()`);
+      expect(await claimed()).toContain(id);
+    });
+  },
+);
+
+test("a worker died while it submitted, no budget is left for the next submit, and the first one is held → others' submits are claimed", async () => {
   await clear();
   const [held, others] = [await addWorld(db), await addWorld(db)];
-  await db.sql.begin(async (sql) => {
-    for (let count = 0; count < 110; count++) await seedPrediction(sql, held, { columns: { lease_token: null } });
-  });
-  const { id } = await seedPrediction(db.sql, others, { columns: { next_attempt_at: ago(0.5) } });
+  await seedPrediction(db.sql, held, { unanswered: ago(60) });
+  await db.sql`insert into keyframe_private.owner_budgets (owner_id, day_micros) values (${held.owner}, 0)`;
+  const { id } = await seedPrediction(db.sql, others, { columns: { attempt: 0, lease_token: null } });
   await db.sql.begin(async (open) => {
-    await open`select from keyframe.predictions where owner_id = ${held.owner} for update`;
-    expect((await bounded((sql) => claim(sql, 10))).value).toEqual([]);
-    await bounded((sql) => sql`select keyframe_private.sweep()`);
+    await open`select from keyframe_private.provider_submits where owner_id = ${held.owner} for update`;
     expect((await bounded((sql) => claim(sql, 10))).value).toMatchObject([{ task: "submit", id }]);
   });
 });
 
 describe("a worker records a result while somebody holds what it needs", () => {
   const lockPrediction = rowsOf("keyframe.predictions");
-  const lockSlots: Hold = (sql, { owner }) => sql`select keyframe_private.take_lock('slots', ${owner})`;
   const lockSubmits: Hold = (sql) => sql`select from keyframe_private.provider_submits for update`;
   const lockFiles: Hold = (sql) => sql`select from keyframe_private.file_removals for update`;
   const leaseOf = async (id: string) => String((await readRow(db.sql, id)).lease_token);
@@ -295,6 +352,18 @@ describe("what one row or one kind raises", () => {
     ]);
     for (const id of [bad.ids.late, bad.ids.dead])
       expect(warnings).toContainEqual(expect.stringMatching(`${id}.*It cannot be written`));
+  });
+
+  test("a worker died while it submitted, and its next submit cannot be written → warned of by its id, and others' are claimed", async () => {
+    await clear();
+    const [bad, good] = [await addWorld(db), await addWorld(db)];
+    const { id: failing } = await seedPrediction(db.sql, bad, DIED);
+    const { id } = await seedPrediction(db.sql, good, DIED);
+    const condition = `new.owner_id = '${bad.owner}'`;
+    const warnings = await withFailing("keyframe_private.provider_submits", condition, async (sql) => {
+      expect(await claim(sql, 10)).toMatchObject([{ task: "submit", id }]);
+    });
+    expect(warnings).toEqual([expect.stringMatching(`${failing}.*It cannot be written`)]);
   });
 
   test("an owner whose waiting prediction cannot be admitted → warned of, and others are admitted", async () => {

@@ -9,7 +9,7 @@ const db = useDatabase();
 const world = useWorld(db);
 let endpoint: string;
 beforeEach(async () => {
-  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images`;
+  await db.sql`truncate keyframe.predictions, keyframe_private.prediction_images, keyframe_private.file_removals`;
   await clearWebhooks(db.sql);
   endpoint = await addEndpoint(db.sql, null);
 });
@@ -119,6 +119,17 @@ test("due at an endpoint whose lane is leased, or that is disabled → waits on 
   await untilACallWaits(db.sql);
   const [id] = await seedDeliveries(db.sql, await addEndpoint(db.sql, null), 1);
   expect(await waiting).toMatchObject([{ id }]);
+});
+
+test("files are to be removed, while others are being removed → nothing is due: a claim would bring none of them", async () => {
+  const addFile = () =>
+    db.sql`insert into keyframe_private.file_removals (bucket, name) values ('projects', gen_random_uuid()::text)`;
+  await addFile();
+  expect(await claim(db.sql)).toMatchObject([{ task: "remove" }]);
+  await addFile();
+  expect(await claim(db.sql)).toEqual([]);
+  const [row] = await db.sql`select keyframe_private.has_due_task(clock_timestamp()) is true as due`;
+  expect(row?.due).toBe(false);
 });
 
 test("with results → they are recorded without a wait", async () => {

@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { beforeEach, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -9,6 +10,7 @@ import {
   heldLanes,
   type Result,
   readEndpoint,
+  readDelivery,
   record,
   resultOf,
   seedDeliveries,
@@ -48,11 +50,11 @@ type Hold = (sql: postgres.TransactionSql, of: Scene) => Promise<unknown>;
 
 const resultsOf = ({ deliveries }: Exchanged) =>
   deliveries.map((each) => resultOf(each, { status_code: 200, started_at: AT }));
-/** On a session whose waits fail. */
+/** On a session whose waits fail. Not by lock_timeout: what sets its own would go on without it. */
 const impatiently = async <T>(work: (sql: postgres.TransactionSql) => Promise<T>): Promise<T> =>
   (
     await db.sql.begin(async (sql) => {
-      await sql`set local lock_timeout = '2 s'`;
+      await sql`set local statement_timeout = '10 s'`;
       return { value: await work(sql) };
     })
   ).value as T;
@@ -150,4 +152,12 @@ test("a result that Postgres refuses → its lane alone is kept back, with the S
   const broken = results.map((result) => (result.id === scene.delivery ? { ...result, duration_ms: null } : result));
   const answer = await record(db.sql, broken as Result[]);
   expect([answer.recorded, answer.unrecorded]).toMatchObject([2, [{ id: scene.delivery, reason: "23502" }]]);
+});
+
+test("no lane can be claimed → the results are recorded all the same, and the answer says why", async () => {
+  await rolledBack(db.sql, async (sql) => {
+    await sql`alter table keyframe_private.lanes rename to gone`;
+    await expect(exchange(sql, { results, held: heldLanes(claimed) })).rejects.toThrow("The claim failed with 42P01");
+    expect(await readDelivery(sql, scene.delivery)).toMatchObject({ status: "delivered" });
+  });
 });
