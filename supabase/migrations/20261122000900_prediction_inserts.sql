@@ -498,9 +498,7 @@ begin
   select m.* into chosen from keyframe.models m
   where m.step = wanted and m.enabled
     and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
-  if not found and named is null then
-    raise exception 'The step % has no default model.', wanted;
-  elsif not found then
+  if not found then
     perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
   elsif named is not null and not keyframe_private.is_available(chosen, now()) then
     perform keyframe_private.raise_error('model_unavailable', format(
