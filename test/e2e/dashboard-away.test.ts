@@ -165,11 +165,12 @@ test("the answers to a shot's new place, a film's new title and a project's are 
   expect([title, ...shots.map((shot) => shot.title)]).toEqual(["The sea", "Night", "Noon"]);
 });
 
-test("a film is read as it was while a shot's new place has no answer, and later not at all → the answer's order shows", async () => {
+test("a film is read as it was while a shot's new place has no answer, and later not at all → the answer's order shows; a place that fails is taken back", async () => {
   const { session, keyframe } = await newPerson();
   const { filmId } = await keyframe.films.create({ title: "The pier" });
   for (const title of ["Day", "Night"]) await keyframe.createProject({ title, textPrompt: title, filmId });
-  const { page } = await visit({ session });
+  const { page, watch } = await visit({ session });
+  watch.allow(/status of 500/);
   await page.goto(`/#/films/${filmId}`);
   const up = page.getByRole("button", { name: "Move Night up" });
   await up.waitFor();
@@ -187,7 +188,12 @@ test("a film is read as it was while a shot's new place has no answer, and later
   });
   await up.click();
   await page.getByRole("status").getByText("Night is shot 1 of 2.").waitFor({ state: "attached" });
-  expect(await page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents()).toEqual(["Night", "Day"]);
+  const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
+  expect(await titles()).toEqual(["Night", "Day"]);
+  await page.route(`**/films/${filmId}`, (route) => route.fulfill({ status: 500 }), { times: 1 });
+  await page.getByRole("button", { name: "Move Day up" }).click();
+  await page.getByRole("alert").waitFor();
+  expect(await titles()).toEqual(["Night", "Day"]);
 });
 
 test("a picture whose URL has expired, and no answer for longer than a change waits → it shows when the service is back", async () => {

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { Locator, Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import type { Prediction, Step } from "../../client/index.ts";
@@ -249,7 +250,13 @@ test("a reference image is chosen in one browser → it is the project's in anot
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
-  await page.locator("input[type=file]").setInputFiles(photoFile(person.email));
+  const upload = (file: object) =>
+    page.locator("input[type=file]").setInputFiles({ ...photoFile(person.email), ...file });
+  await upload({ mimeType: "image/gif" });
+  await page.getByText("Not a PNG, JPEG or WebP image.").waitFor();
+  await upload({ buffer: Buffer.alloc(10 * 1024 * 1024 + 1) });
+  await page.getByText("The image is larger than 10 MiB. Choose a smaller one.").waitFor();
+  await upload({});
   await page.getByRole("button", { name: "Replace" }).waitFor();
   const { page: other, watch } = await visit({ session: person.session });
   watch.allow(/ERR_FAILED/);
@@ -499,6 +506,9 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await elsewhere.close();
   await videos.getByLabel("Show hidden").check();
   await videos.getByText("Hidden", { exact: true }).waitFor();
+  await videos.getByRole("button", { name: "Use as the shot" }).first().click();
+  await shows(newer);
+  expect(await card.getByLabel("New video").count()).toBe(0); // the other one is older
   await more(videos, "Show again");
   await videos.getByText("Hidden", { exact: true }).waitFor({ state: "detached" });
   await playTwo(page, videos);
@@ -647,13 +657,17 @@ test("two tabs edit one project → the second save and its Generate change noth
   await page.reload(); // reads it at once
   await until("what I saved gives way", async () => (await prompt(page).inputValue()) === "Theirs, later");
 
+  const description = page.getByLabel("Description", { exact: true });
+  await page.getByRole("button", { name: "Description" }).click();
+  await description.fill("Mine too");
   await prompt(page).fill("Mine again");
   await person.keyframe.changeProject(projectId, { textPrompt: "Theirs again" });
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await warning.waitFor();
   await page.getByRole("button", { name: "Use the saved text" }).click();
   await warning.waitFor({ state: "detached" });
-  expect(await prompt(page).inputValue()).toBe("Theirs again");
+  expect([await prompt(page).inputValue(), await description.inputValue()]).toEqual(["Theirs again", "Mine too"]);
+  await page.getByRole("button", { name: "Discard" }).click();
 
   await prompt(page).fill("Mine, and another description");
   await person.keyframe.changeProject(projectId, { title: "Quay", description: "Theirs" });
