@@ -650,9 +650,15 @@ test("two tabs edit one project → the second save and its Generate change noth
   await untilGenerateIsInWindow(page);
   expect(await saved()).toBe("Theirs");
   expect((await person.keyframe.readProject(projectId)).predictions["first-frame"]).toBeNull();
+  let saves = 0;
+  page.on("request", (request) => {
+    if (request.method() === "PATCH") saves++;
+  });
   await page.getByRole("button", { name: "Keep my text" }).click();
   await warning.waitFor({ state: "detached" });
   await until("my text", async () => (await saved()) === "Mine");
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect(saves).toBe(1);
   await person.keyframe.changeProject(projectId, { textPrompt: "Theirs, later" });
   await page.reload(); // reads it at once
   await until("what I saved gives way", async () => (await prompt(page).inputValue()) === "Theirs, later");
