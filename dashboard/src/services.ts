@@ -1,6 +1,6 @@
 import { GoTrueClient, isAuthRetryableFetchError } from "@supabase/auth-js";
 import { type MutationKey, useMutation } from "@tanstack/react-query";
-import { createContext, useContext, useRef } from "react";
+import { createContext, useContext, useId } from "react";
 import { createKeyframeClient, type KeyframeClient, KeyframeError } from "../../client/index.ts";
 import { randomKey } from "../../client/settings.ts";
 import type { Config } from "./config.ts";
@@ -78,6 +78,9 @@ export const useKeyframe = (): KeyframeClient => useServices().keyframe;
 
 type Once = { idempotencyKey: string };
 
+/** What was sent and is not answered, by mutation key: also for a page that was left and is opened again. */
+const unanswered = new Map<string, { body: string; key: string }>();
+
 /**
  * A request that creates or sends something. It keeps its Idempotency-Key until it is answered: sent again after a lost answer, it repeats
  * nothing. `asked` must hold all that may change.
@@ -88,21 +91,24 @@ export function useOnce<Asked, Answer>(
   mutationKey: MutationKey = [],
 ) {
   const keyframe = useKeyframe();
-  const sent = useRef<{ body: string; key: string } | null>(null);
+  const id = useId();
+  const name = String(mutationKey) || id;
   return useMutation({
     mutationKey,
     mutationFn: (asked: Asked) => {
       const body = JSON.stringify(asked ?? null);
-      if (sent.current?.body !== body) sent.current = { body, key: randomKey() };
-      return send(keyframe, asked, { idempotencyKey: sent.current.key });
+      const before = unanswered.get(name);
+      const { key } = before?.body === body ? before : { key: randomKey() };
+      unanswered.set(name, { body, key });
+      return send(keyframe, asked, { idempotencyKey: key });
     },
     gcTime: 0, // a secret in the answer is dropped when it is no longer shown
     onSuccess: (answer) => {
-      sent.current = null;
+      unanswered.delete(name);
       onDone(answer);
     },
     onError: (error) => {
-      if (isRefused(error)) sent.current = null;
+      if (isRefused(error)) unanswered.delete(name);
     },
   });
 }

@@ -1,8 +1,9 @@
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { expect, test } from "vitest";
 import { type Visit, visitDashboard } from "../support/dashboard/browser.ts";
 import { stepCard } from "../support/dashboard/film.ts";
 import { newPerson } from "../support/dashboard/person.ts";
+import { until } from "../support/until.ts";
 
 const visit = visitDashboard();
 const API = "**/functions/v1/api/**";
@@ -91,7 +92,7 @@ test.each([
   },
 );
 
-test("a start that was carried out and answered 500 → clicked again, it runs once", async () => {
+test("a start that was carried out and answered 500 → when its end shows, Generate again runs it again; clicked before, also after the page was left, it runs once", async () => {
   const { session, keyframe } = await newPerson();
   const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
   const { page, watch } = await visit({ session });
@@ -99,19 +100,127 @@ test("a start that was carried out and answered 500 → clicked again, it runs o
   await page.goto(`/#/projects/${projectId}`);
   const card = stepCard(page, "First frame");
   const START = "**/functions/v1/api/projects/generate/first-frame";
-  await page.route(START, async (route) => {
-    if (route.request().method() !== "POST") return await route.fallback();
+  const answer500 = async (route: Route) => {
     expect((await route.fetch()).status()).toBe(202);
     const error = { code: "internal", message: "Something failed here.", requestId: "r" };
     await route.fulfill({ status: 500, json: { success: false, data: null, error } });
-  });
-  const generate = card.getByRole("button", { name: /^(Generate|Run again)$/ });
-  await generate.click();
+  };
+  await page.route(START, answer500, { times: 1 });
+  await card.getByRole("button", { name: "Generate", exact: true }).click();
+  await card.getByText("Done").waitFor();
+  const again = card.getByRole("button", { name: "Generate again" });
+  await again.click();
+  const runs = async () => (await keyframe.listPredictions(projectId, { step: "first-frame" })).predictions.length;
+  await until("it runs again", async () => (await runs()) === 2);
+  await page.locator("[aria-busy=true]").waitFor({ state: "hidden" });
+  await card.getByText("Done").waitFor();
+
+  await page.route(START, answer500, { times: 1 });
+  const read = Promise.withResolvers<void>();
+  await page.route(`**/projects/${projectId}`, (route) => read.promise.then(() => route.continue()));
+  await again.click();
   await card.getByRole("alert").waitFor();
-  await page.unroute(START);
-  await generate.click();
-  await card.getByText("Done").first().waitFor();
-  expect((await keyframe.listPredictions(projectId, { step: "first-frame" })).predictions).toHaveLength(1);
+  await follow(page, "Projects");
+  await page.getByRole("article").getByText("Harbour").first().click();
+  const started = page.waitForResponse(START);
+  await again.click();
+  await started;
+  read.resolve();
+  expect(await runs()).toBe(3);
+});
+
+test("the answers to a shot's new place, a film's new title and a project's are lost → they are made, and nothing was changed elsewhere", async () => {
+  const { session, keyframe } = await newPerson();
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  const day = await keyframe.createProject({ title: "Day", textPrompt: "Day", filmId });
+  await keyframe.createProject({ title: "Night", textPrompt: "Night", filmId });
+  const { page, watch } = await visit({ session });
+  watch.allow(/Failed to load resource|ERR_FAILED/);
+  const lose = (path: string) => {
+    let lost = 0;
+    return page.route(path, async (route) => {
+      if (route.request().method() !== "PATCH" || lost++ > 0) return await route.fallback();
+      await route.fetch();
+      await route.abort();
+    });
+  };
+  const rename = async (name: string, title: string) => {
+    await page.getByRole("button", { name, exact: true }).click();
+    await page.getByRole("menuitem", { name: "Rename" }).click();
+    await page.getByRole("dialog").getByLabel("Title").fill(title);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { level: 1, name: title }).waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  };
+  await page.goto(`/#/films/${filmId}`);
+  await lose("**/films/*");
+  await page.getByRole("button", { name: "Move Night up" }).click();
+  await page.getByRole("status").getByText("Night is shot 1 of 2.").waitFor({ state: "attached" });
+  await lose("**/films/*");
+  await rename("Actions for the film", "The sea");
+  await page.goto(`/#/projects/${day.projectId}`);
+  await lose("**/projects/*");
+  await rename("Actions for Day", "Noon");
+  const { title, shots } = await keyframe.films.read(filmId);
+  expect([title, ...shots.map((shot) => shot.title)]).toEqual(["The sea", "Night", "Noon"]);
+});
+
+test("a film is read as it was while a shot's new place has no answer, and later not at all → the answer's order shows; a place that fails is taken back", async () => {
+  const { session, keyframe } = await newPerson();
+  const { filmId } = await keyframe.films.create({ title: "The pier" });
+  for (const title of ["Day", "Night"]) await keyframe.createProject({ title, textPrompt: title, filmId });
+  const { page, watch } = await visit({ session });
+  watch.allow(/status of 500/);
+  await page.goto(`/#/films/${filmId}`);
+  const up = page.getByRole("button", { name: "Move Night up" });
+  await up.waitFor();
+  const asBefore = Promise.withResolvers<void>();
+  await page.route(`**/films/${filmId}`, async (route) => {
+    if (route.request().method() === "PATCH") {
+      await asBefore.promise;
+      await page.getByRole("listitem").first().getByText("Day").waitFor();
+      await page.route(`**/films/${filmId}`, (read) =>
+        read.request().method() === "GET" ? undefined : read.fallback(),
+      );
+    }
+    await route.fulfill({ response: await route.fetch() });
+    asBefore.resolve();
+  });
+  await up.click();
+  await page.getByRole("status").getByText("Night is shot 1 of 2.").waitFor({ state: "attached" });
+  const titles = () => page.getByRole("list", { name: "Shots" }).getByRole("link").allTextContents();
+  expect(await titles()).toEqual(["Night", "Day"]);
+  await page.route(`**/films/${filmId}`, (route) => route.fulfill({ status: 500 }), { times: 1 });
+  await page.getByRole("button", { name: "Move Day up" }).click();
+  await page.getByRole("alert").waitFor();
+  expect(await titles()).toEqual(["Night", "Day"]);
+});
+
+test("a picture whose URL has expired, and no answer for longer than a change waits → it shows when the service is back", async () => {
+  const { session, keyframe } = await newPerson();
+  const { projectId } = await keyframe.createProject({ title: "Harbour", textPrompt: "A harbour at dawn" });
+  await keyframe.waitFor(await keyframe.generate("first-frame", { projectId }));
+  const { page, watch } = await visit({ session });
+  watch.allow(/Failed to load resource/);
+  await page.clock.install();
+  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const holdRead = async (route: Route) => {
+    asked.resolve();
+    await answer.promise;
+    await route.continue();
+  };
+  await page.route("**/keyframe-outputs/**", async (route) => {
+    await page.route(`**/projects/${projectId}`, holdRead);
+    await route.fulfill({ status: 400 });
+  });
+  await page.goto(`/#/projects/${projectId}`);
+  await asked.promise;
+  await page.clock.runFor(15_000);
+  await page.waitForTimeout(500); // a second failure would be final
+  await page.unroute("**/keyframe-outputs/**");
+  answer.resolve();
+  const picture = stepCard(page, "First frame").getByRole("img").first();
+  await until("the picture", () => picture.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
 });
 
 /** Somebody in the studio, whose service does not answer any more once it has answered this. */

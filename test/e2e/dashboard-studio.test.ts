@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import type { Locator, Page } from "playwright-core";
 import { beforeAll, expect, test } from "vitest";
 import type { Prediction, Step } from "../../client/index.ts";
@@ -249,9 +250,17 @@ test("a reference image is chosen in one browser → it is the project's in anot
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "A harbour" });
   const { page } = await visit({ session: person.session });
   await openStudio(page, projectId);
-  await page.locator("input[type=file]").setInputFiles(photoFile(person.email));
+  const upload = (file: object) =>
+    page.locator("input[type=file]").setInputFiles({ ...photoFile(person.email), ...file });
+  await upload({ mimeType: "image/gif" });
+  await page.getByText("Not a PNG, JPEG or WebP image.").waitFor();
+  await upload({ buffer: Buffer.alloc(10 * 1024 * 1024 + 1) });
+  await page.getByText("The image is larger than 10 MiB. Choose a smaller one.").waitFor();
+  await upload({});
   await page.getByRole("button", { name: "Replace" }).waitFor();
-  const other = (await visit({ session: person.session })).page;
+  const { page: other, watch } = await visit({ session: person.session });
+  watch.allow(/ERR_FAILED/);
+  await other.route("**/object/sign/**", (route) => route.abort(), { times: 1 }); // away for a moment
   await openStudio(other, projectId);
   const image = other.getByRole("region", { name: "Reference image" }).getByRole("img", { name: "Reference" });
   await until("the image", () => image.evaluate((one: HTMLImageElement) => one.naturalWidth > 0));
@@ -497,6 +506,9 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await elsewhere.close();
   await videos.getByLabel("Show hidden").check();
   await videos.getByText("Hidden", { exact: true }).waitFor();
+  await videos.getByRole("button", { name: "Use as the shot" }).first().click();
+  await shows(newer);
+  expect(await card.getByLabel("New video").count()).toBe(0); // the other one is older
   await more(videos, "Show again");
   await videos.getByText("Hidden", { exact: true }).waitFor({ state: "detached" });
   await playTwo(page, videos);
@@ -638,20 +650,30 @@ test("two tabs edit one project → the second save and its Generate change noth
   await untilGenerateIsInWindow(page);
   expect(await saved()).toBe("Theirs");
   expect((await person.keyframe.readProject(projectId)).predictions["first-frame"]).toBeNull();
+  let saves = 0;
+  page.on("request", (request) => {
+    if (request.method() === "PATCH") saves++;
+  });
   await page.getByRole("button", { name: "Keep my text" }).click();
   await warning.waitFor({ state: "detached" });
   await until("my text", async () => (await saved()) === "Mine");
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect(saves).toBe(1);
   await person.keyframe.changeProject(projectId, { textPrompt: "Theirs, later" });
   await page.reload(); // reads it at once
   await until("what I saved gives way", async () => (await prompt(page).inputValue()) === "Theirs, later");
 
+  const description = page.getByLabel("Description", { exact: true });
+  await page.getByRole("button", { name: "Description" }).click();
+  await description.fill("Mine too");
   await prompt(page).fill("Mine again");
   await person.keyframe.changeProject(projectId, { textPrompt: "Theirs again" });
   await page.getByRole("button", { name: "Save", exact: true }).click();
   await warning.waitFor();
   await page.getByRole("button", { name: "Use the saved text" }).click();
   await warning.waitFor({ state: "detached" });
-  expect(await prompt(page).inputValue()).toBe("Theirs again");
+  expect([await prompt(page).inputValue(), await description.inputValue()]).toEqual(["Theirs again", "Mine too"]);
+  await page.getByRole("button", { name: "Discard" }).click();
 
   await prompt(page).fill("Mine, and another description");
   await person.keyframe.changeProject(projectId, { title: "Quay", description: "Theirs" });
@@ -724,15 +746,16 @@ test("1280 × 800, the longest title and prompt, a reference image, and the desc
   await expectGoodLooks(page);
 });
 
-test("a step is generated with an unsaved prompt → it is saved first and used; the answer to the save is lost → no warning", async () => {
+test("a step is generated with an unsaved prompt → it is saved first and used; the answers to a save are lost, also to its repetition, and more is typed → no warning", async () => {
   const person = await newPerson();
   const { projectId } = await person.keyframe.createProject({ title: "Harbour", textPrompt: "Old" });
   const { page, watch } = await visit({ session: person.session });
   watch.allow(/status of 412|ERR_FAILED/);
   await openStudio(page, projectId);
   let saves = 0;
+  const lost = [1, 3, 4];
   await page.route(`**/projects/${projectId}`, async (route) => {
-    if (route.request().method() !== "PATCH" || saves++ > 0) return await route.continue();
+    if (route.request().method() !== "PATCH" || !lost.includes(++saves)) return await route.continue();
     await route.fetch();
     await route.abort();
   });
@@ -745,6 +768,16 @@ test("a step is generated with an unsaved prompt → it is saved first and used;
   expect(saves).toBe(2);
   const { textPrompt, predictions } = await person.keyframe.readProject(projectId);
   expect([textPrompt, predictions["first-frame"]?.input.prompt]).toEqual(["A new harbour", "A new harbour"]);
+  expect(await page.getByRole("alert").count()).toBe(0);
+
+  await prompt(page).fill("A newer");
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await prompt(page).fill("A newer harbour");
+  await page.getByText("Could not save").waitFor();
+  await page.waitForResponse(`**/projects/${projectId}`); // it is read
+  await card.getByRole("button", { name: "Save and generate" }).click();
+  await page.getByText("Saved", { exact: true }).waitFor();
+  expect([saves, (await person.keyframe.readProject(projectId)).textPrompt]).toEqual([5, "A newer harbour"]);
   expect(await page.getByRole("alert").count()).toBe(0);
 });
 

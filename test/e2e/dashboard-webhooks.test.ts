@@ -100,6 +100,17 @@ test("endpoint → test received and verified → rotated → sent again with bo
   const revoked = await arrived(4);
   expect([isSignedWith(secret, revoked), isSignedWith(newSecret, revoked)]).toEqual([false, false]);
 
+  const shown = page.getByRole("region", { name: "Secret" }).getByText(/^whsec_/);
+  const former = (await shown.textContent()) ?? "";
+  const closed = Promise.withResolvers<void>();
+  await page.route("**/secret/rotate", (route) => closed.promise.then(() => route.continue()));
+  await page.getByRole("button", { name: "Rotate…" }).click();
+  await page.getByRole("button", { name: "Rotate", exact: true }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  closed.resolve();
+  await until("the new secret shows all the same", async () => (await shown.textContent()) !== former);
+
   const address = page.url();
   const stranger = await newPerson();
   const { page: other, watch } = await visit({ session: stranger.session });

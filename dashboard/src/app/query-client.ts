@@ -33,7 +33,8 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
       onSettled: (_data, error, _asked, _kept, { meta }) => {
         const isKnown = error === null || (isRefused(error) && !isPassing(error));
         if (!isKnown || meta?.readsAgain === CHANGES_NOTHING.readsAgain) return undefined;
-        const reading = readAgain(queries);
+        const enough = new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS));
+        const reading = Promise.race([readAgain(queries), enough]);
         const isWaitedFor = error === null ? meta?.readsAgain !== IS_SHOWN.readsAgain : isChangedElsewhere(error);
         return isWaitedFor ? reading : undefined;
       },
@@ -52,12 +53,9 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
   return queries;
 }
 
-/** Reads again all that is shown, for at most ten seconds. A new URL of an uploaded image would load it again, so it keeps its own. */
-export const readAgain = (queries: QueryClient): Promise<unknown> =>
-  Promise.race([
-    queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== REFERENCE }),
-    new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS)),
-  ]);
+/** Reads again all that is shown. A new URL of an uploaded image would load it again, so it keeps its own. */
+export const readAgain = (queries: QueryClient): Promise<void> =>
+  queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== REFERENCE });
 
 /** The first part of the query key of an uploaded image. */
 export const REFERENCE = "reference";

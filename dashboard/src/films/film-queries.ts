@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Film, FilmWithShots, KeyframeClient, Prediction, ProjectWithPredictions } from "../../../client/index.ts";
 import { forget, IS_SHOWN } from "../app/query-client.ts";
-import { isGone } from "../ui/errors.ts";
+import { isChangedElsewhere, isGone } from "../ui/errors.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 
 const A_PAGE = 30;
@@ -51,7 +51,7 @@ export function useFrameBefore({ filmId, projectId }: ProjectWithPredictions): P
 export const useCreateFilm = (onCreated: (film: Film) => void) =>
   useOnce((keyframe, title: string, once) => keyframe.films.create({ title }, once), onCreated);
 
-/** Changes a film as it was read. The change is shown at once, so that the next one is based on it. */
+/** Changes a film. The change is shown at once, so that the next one is based on it. An order is refused when the film has changed. */
 export function useChangeFilm(film: Film) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
@@ -59,22 +59,29 @@ export function useChangeFilm(film: Film) {
   return useMutation({
     meta: IS_SHOWN,
     mutationFn: (change: Parameters<KeyframeClient["films"]["change"]>[1]) =>
-      keyframe.films.change(film.filmId, change, { unchangedSince: film }),
+      keyframe.films.change(film.filmId, change, { unchangedSince: change.projectIds && film }).catch(async (error) => {
+        const signal = AbortSignal.timeout(LOOK_MS);
+        const now = isChangedElsewhere(error)
+          ? await keyframe.films.read(film.filmId, { signal }).catch(() => null)
+          : null;
+        if (now && String(now.projectIds) === String(change.projectIds)) return now; // the answer to an earlier try was lost
+        throw error;
+      }),
     onMutate: async ({ projectIds }) => {
       await queries.cancelQueries({ queryKey });
       const before = queries.getQueryData<FilmWithShots>(queryKey);
-      if (before && projectIds) queries.setQueryData(queryKey, inOrder(before, projectIds));
+      if (before && projectIds) queries.setQueryData(queryKey, inOrder({ ...before, projectIds }));
       return before;
     },
-    onSuccess: (changed) => queries.setQueryData<FilmWithShots>(queryKey, (known) => known && { ...known, ...changed }),
-    onError: (_error, _change, before) => queries.setQueryData(queryKey, before),
+    onSuccess: (changed) =>
+      queries.setQueryData<FilmWithShots>(queryKey, (known) => known && inOrder({ ...known, ...changed })),
+    onError: (_error, { projectIds }, before) => projectIds && queries.setQueryData(queryKey, before),
   });
 }
 
-const inOrder = (film: FilmWithShots, projectIds: string[]): FilmWithShots => ({
+const inOrder = (film: FilmWithShots): FilmWithShots => ({
   ...film,
-  projectIds,
-  shots: projectIds.flatMap((id) => film.shots.find(({ projectId }) => projectId === id) ?? []),
+  shots: film.projectIds.flatMap((id) => film.shots.find(({ projectId }) => projectId === id) ?? []),
 });
 
 /** Deletes a film; its projects stay. */

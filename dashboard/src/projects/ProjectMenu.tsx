@@ -31,9 +31,7 @@ export function ProjectMenu({ project, onDeleted }: Props) {
               noun="project"
               initial={project.title}
               saving={change}
-              onSubmit={(title) =>
-                change.mutate({ change: { title }, unchangedSince: project }, { onSuccess: opened.onClose })
-              }
+              onSubmit={(title) => change.mutate({ change: { title } }, { onSuccess: opened.onClose })}
             />
           ),
         },

@@ -109,11 +109,11 @@ function useEstimate(
  * Saves unsaved texts, then starts a step: people expect what they see to be generated. The button stays busy for somebody who leaves the
  * page meanwhile and comes back: a second start would be paid for too.
  */
-export function useStartStep(projectId: string, step: Step, { texts: { textPrompt }, save }: TextsState) {
+export function useStartStep(projectId: string, step: Step, latest: Prediction | null, { texts, save }: TextsState) {
   const queries = useQueryClient();
   const mutationKey = ["start", projectId, step];
   const { mutate, error, reset } = useOnce(
-    async (keyframe, { choices }: { choices: Choices; textPrompt: string }, once) => {
+    async (keyframe, { choices }: { choices: Choices; textPrompt: string; after: string | undefined }, once) => {
       await save();
       // The fields come from the model's own row, so they fit its step; the service checks them.
       return keyframe.generate<Step>(step, { projectId, ...choices } as StepBody[Step], once);
@@ -128,7 +128,8 @@ export function useStartStep(projectId: string, step: Step, { texts: { textPromp
   );
   const isStarting = useIsMutating({ mutationKey }) > 0;
   return {
-    start: (choices: Choices) => mutate({ choices, textPrompt }),
+    // After a run that is known it is another one: not the one whose answer was lost.
+    start: (choices: Choices) => mutate({ choices, textPrompt: texts.textPrompt, after: latest?.predictionId }),
     isStarting,
     error,
     /** Other settings may be accepted. */

@@ -52,7 +52,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
   const isVideo = step === "video";
   const latest = predictions[step];
   const shown = take.prediction;
-  const starting = useStartStep(projectId, step, texts);
+  const starting = useStartStep(projectId, step, latest, texts);
   const cancel = useCancelPrediction();
   const isCanceling = cancel.isPending && isRunning(latest);
   const model = modelOf(models, options);

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useId } from "react";
 import type { KeyframeClient, Prediction } from "../../../client/index.ts";
 import { CHANGES_NOTHING, REFERENCE } from "../app/query-client.ts";
-import { useKeyframe, useServices } from "../services.ts";
+import { isRefused, useKeyframe, useServices } from "../services.ts";
 
 const LIFE_S = 3600;
 const referenceKey = (path: string) => [REFERENCE, path] as const;
@@ -15,14 +15,15 @@ export function useReferenceAddress(path: string | null) {
     enabled: path !== null,
     queryFn: async () => {
       const sign = callPlatform(`/storage/v1/object/sign/${path}`, { json: { expiresIn: LIFE_S } });
-      const answer = (await sign.catch(() => null)) as { signedURL: string } | null;
+      const answer = (await sign.catch(nullIfRefused)) as { signedURL: string } | null;
       return answer === null ? null : `${config.supabaseUrl}/storage/v1${answer.signedURL}`;
     },
     staleTime: (LIFE_S / 2) * 1000,
     refetchInterval: (LIFE_S / 2) * 1000,
-    retry: false,
   });
 }
+
+const nullIfRefused = (error: unknown) => (isRefused(error) ? null : Promise.reject(error));
 
 /** Uploads an image, or the file of a take. It is shown from the local file. A second press meanwhile does nothing. */
 export function useAddReference(onAdded: (path: string, image: Blob | Prediction) => unknown) {

@@ -23,7 +23,7 @@ export function TextsPanel({ state, children }: Props) {
   const id = useId();
   const problem = promptProblem(texts.textPrompt);
   const descriptionProblem = textProblem(texts.description);
-  const canSave = isDirty && conflict === null && problem === null && descriptionProblem === null;
+  const canSave = isDirty && problem === null && descriptionProblem === null;
   // A field with a problem is never hidden.
   const isUnfolded = isOpen || descriptionProblem !== null || conflict?.field === "description";
   const field = (name: keyof Texts) => ({
@@ -33,7 +33,8 @@ export function TextsPanel({ state, children }: Props) {
   });
   const submit = (event: FormEvent) => {
     event.preventDefault();
-    if (canSave) save().catch(() => undefined); // `error` shows it
+    const send = conflict === null ? save : saveOver;
+    if (canSave) send().catch(() => undefined); // `error` shows it
   };
   return (
     <form noValidate onSubmit={submit}>
@@ -72,13 +73,9 @@ export function TextsPanel({ state, children }: Props) {
             {isDirty && (
               <SmallButton onClick={discard}>{conflict === null ? "Discard" : "Use the saved text"}</SmallButton>
             )}
-            {conflict === null ? (
-              <SmallButton type="submit" isBusy={isSaving} isOff={!canSave}>
-                Save
-              </SmallButton>
-            ) : (
-              <SmallButton onClick={() => saveOver().catch(() => undefined)}>Keep my text</SmallButton>
-            )}
+            <SmallButton type="submit" isBusy={isSaving} isOff={!canSave}>
+              {conflict === null ? "Save" : "Keep my text"}
+            </SmallButton>
           </Group>
         </Group>
         {error !== null && isDirty && conflict === null && <ErrorNotice title="Could not save" error={error} />}

@@ -10,8 +10,8 @@ import { useDraft } from "../../session/use-draft.ts";
 /** What a person edits in the studio. The title is changed by the project's menu. */
 export type Texts = Pick<ProjectWithPredictions, "textPrompt" | "description">;
 
-/** An unsaved text, and what was saved when it was begun. */
-type Draft = { field: keyof Texts; text: string; base: string };
+/** An unsaved text, what was saved when it was begun, and what was sent since: it may be saved though its answer was lost. */
+type Draft = { field: keyof Texts; text: string; base: string; sent?: string | undefined };
 
 const NO_DRAFTS: Draft[] = [];
 
@@ -22,7 +22,7 @@ export function useTexts(project: ProjectWithPredictions) {
   const [drafts, write] = useDraft(`texts ${projectId}`, NO_DRAFTS);
   const change = useChangeProject(projectId, IS_SHOWN); // "Save and generate" waits for no reads
   const unsaved = drafts.filter(({ field, text }) => text !== project[field]);
-  const conflict = unsaved.find(({ field, base }) => base !== project[field]);
+  const conflict = unsaved.find((draft) => isReplaced(draft, project));
 
   // A text that is saved is no draft any more: a later change elsewhere must replace it.
   useEffect(() => {
@@ -31,12 +31,13 @@ export function useTexts(project: ProjectWithPredictions) {
 
   const send = async (sent: Draft[]) => {
     const texts = textsOf(sent);
+    write((typed) => typed.map((draft) => ({ ...draft, sent: texts[draft.field] ?? draft.sent })));
     await change.mutateAsync({ change: texts, unchangedSince: project }).catch(async (error: unknown) => {
       const fresh = queries.getQueryData<ProjectWithPredictions>(projectKey(projectId));
       if (!isChangedElsewhere(error) || fresh === undefined) throw error;
       // The answer to an earlier try was lost, but its save was made.
       if (sent.every(({ field, text }) => fresh[field] === text)) return change.reset();
-      if (sent.some(({ field, base }) => fresh[field] !== base)) throw error;
+      if (sent.some((draft) => isReplaced(draft, fresh))) throw error;
       await change.mutateAsync({ change: texts, unchangedSince: fresh }); // another field changed
     });
     // What was typed meanwhile is based on what is saved now.
@@ -58,8 +59,8 @@ export function useTexts(project: ProjectWithPredictions) {
     isSaving: change.isPending,
     error: change.error,
     edit: (field: keyof Texts, text: string) => {
-      const { base = project[field] } = drafts.find((draft) => draft.field === field) ?? {};
-      write((all) => [...all.filter((draft) => draft.field !== field), { field, text, base }]);
+      const { base = project[field], sent } = drafts.find((draft) => draft.field === field) ?? {};
+      write((all) => [...all.filter((draft) => draft.field !== field), { field, text, base, sent }]);
     },
     /** In a conflict, the text that it is about. */
     discard: () => {
@@ -77,10 +78,13 @@ export function useTexts(project: ProjectWithPredictions) {
         draft.field === conflict?.field ? { ...draft, base: project[draft.field] } : draft,
       );
       write(() => based);
-      if (based.every(({ field, base }) => base === project[field])) await send(based);
+      if (!based.some((draft) => isReplaced(draft, project))) await send(based);
     },
   };
 }
+
+/** Whether another text was saved elsewhere. */
+const isReplaced = ({ field, base, sent }: Draft, now: Texts) => now[field] !== base && now[field] !== sent;
 
 export type TextsState = ReturnType<typeof useTexts>;
 
