@@ -107,8 +107,8 @@ end
 $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
 
--- Deletes a batch of what deleted endpoints left: deliveries with their attempts, then as many test events that have none any more, because
--- deleting an event waits for whoever holds a delivery of it. Leaves out what others hold.
+-- Deletes a batch of what deleted endpoints left: deliveries with their attempts, then as many test events that have no delivery any more:
+-- a locked delivery would hold up the deletion of its event. Leaves out what others hold.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void
 language plpgsql

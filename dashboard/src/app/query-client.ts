@@ -32,11 +32,11 @@ export function createQueryClient(onUnauthorized: () => void): QueryClient {
       onError: watch,
       onSettled: (_data, error, _asked, _kept, { meta }) => {
         const isKnown = error === null || (isRefused(error) && !isPassing(error));
-        if (!isKnown || meta?.readsAgain === CHANGES_NOTHING.readsAgain) return undefined;
-        const enough = new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS));
-        const reading = Promise.race([readAgain(queries), enough]);
-        const isWaitedFor = error === null ? meta?.readsAgain !== IS_SHOWN.readsAgain : isChangedElsewhere(error);
-        return isWaitedFor ? reading : undefined;
+        if (!isKnown || meta === CHANGES_NOTHING) return undefined;
+        const reading = readAgain(queries);
+        const isWaitedFor = error === null ? meta !== IS_SHOWN : isChangedElsewhere(error);
+        if (!isWaitedFor) return undefined;
+        return Promise.race([reading, new Promise((resolve) => setTimeout(resolve, READ_AGAIN_MS))]);
       },
     }),
     defaultOptions: {

@@ -1,6 +1,5 @@
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
-import type { ErrorClass } from "../send/dial.ts";
 
 /** A lane that the worker holds: the deliveries it has, and how many more it takes of each endpoint and of the lane. */
 export type HeldLane = {
@@ -41,6 +40,18 @@ export type ClaimedEndpoint = z.infer<typeof claimedEndpoint>;
 
 /** A delivery with everything its next attempt needs. */
 export type Delivery = ClaimedEndpoint["deliveries"][number] & Pick<ClaimedEndpoint, "endpoint_id" | "url" | "secrets">;
+
+/** Why a request failed, as stored with the attempt. Only the first two have a status code. */
+export type ErrorClass =
+  | "http_status"
+  | "redirect"
+  | "timeout"
+  | "connection"
+  | "dns"
+  | "tls"
+  | "address"
+  | "too_large"
+  | "not_signed";
 
 export type AttemptResult = {
   id: string;

@@ -1,6 +1,7 @@
 import { isIP } from "node:net";
 import { pause } from "../../../../shared/platform/pause.ts";
 import { type AddressRules, checkAddress } from "../../../../shared/webhooks/check-url.ts";
+import type { ErrorClass } from "../lanes/database.ts";
 
 /** `lookup` resolves every host that is not an IP address. `ca`: additional trusted certificates (PEM), for tests. */
 export type DialSettings = { lookup: CheckedLookup; ca?: string };
@@ -85,18 +86,6 @@ async function connectFirst(addresses: string[], port: number, signal: AbortSign
   });
   return await Promise.any(attempts);
 }
-
-/** Why a request failed, as stored with the attempt. Only the first two have a status code. */
-export type ErrorClass =
-  | "http_status"
-  | "redirect"
-  | "timeout"
-  | "connection"
-  | "dns"
-  | "tls"
-  | "address"
-  | "too_large"
-  | "not_signed";
 
 /** A failure whose class is known where it is thrown. */
 export class SendError extends Error {

@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { IncomingHttpHeaders } from "node:http";
 import { type Connection, type ConnectionSettings, createConnections } from "./create-connections.ts";
-import { classifyError, type ErrorClass, SendError } from "./dial.ts";
+import type { ErrorClass } from "../lanes/database.ts";
+import { classifyError, SendError } from "./dial.ts";
 
 /** For the whole request: name resolution, connection, handshake, sending and response. */
 export const REQUEST_TIMEOUT_MS = 15_000;

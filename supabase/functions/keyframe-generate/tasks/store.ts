@@ -71,13 +71,10 @@ async function recordProblem(
   const { code, message, again } = explain(error);
   log.warn("store_failed", { predictionId: task.id, code, reason: describeError(error) });
   // An output can be missing for a moment; missing twice in a row means that it has expired.
-  if (again && (code !== "output_expired" || task.retry_reason !== code)) {
+  if (again && (code !== "output_expired" || task.retry_reason !== code))
     await database.retryLater(task, { code, message });
-    return;
-  }
   // Another run can give a valid file, but hardly a smaller one.
-  const retryable = code !== "output_too_large";
-  await database.fail(task, { code, message }, retryable);
+  else await database.fail(task, { code, message }, code !== "output_too_large");
 }
 
 function explain(error: OutputError | StorageError): { code: string; message: string; again: boolean } {
