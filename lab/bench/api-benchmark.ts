@@ -2,7 +2,7 @@ import type { Aim, BenchContext, Benchmark, Cost, Result, Table } from "./benchm
 import { openFrames } from "./flow-benchmark.ts";
 import { type LoadRequest, runLoad } from "./load.ts";
 import { measureInTurn, ratioOf, spreadOf } from "./measure.ts";
-import { CpuMeter } from "./memory/process-usage.ts";
+import { CpuMeter } from "./process-usage.ts";
 import { createProject, readFrame, startFrame, startWrittenFrame, storeWrittenFrame } from "./requests.ts";
 import type { BenchStack } from "./stack.ts";
 import { type BenchUser, makeUsers } from "./users.ts";

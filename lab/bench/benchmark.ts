@@ -1,5 +1,5 @@
 import type { Ratio, Spread } from "./measure.ts";
-import type { Cpu } from "./memory/process-usage.ts";
+import type { Cpu } from "./process-usage.ts";
 import type { BenchStack } from "./stack.ts";
 
 /** A benchmark of `npm run bench`: does the same work in several ways, in turn, and compares them. */

@@ -3,7 +3,7 @@ import { pause } from "../../shared/platform/pause.ts";
 import type { Aim, BenchContext, Benchmark, Result } from "./benchmark.ts";
 import { runLoad } from "./load.ts";
 import { measureInTurn, ratioOf, spreadOf, waitUntil } from "./measure.ts";
-import { CpuMeter } from "./memory/process-usage.ts";
+import { CpuMeter } from "./process-usage.ts";
 import { startFrame, storeWrittenFrame } from "./requests.ts";
 import type { BenchStack } from "./stack.ts";
 import { type BenchUser, makeUsers } from "./users.ts";

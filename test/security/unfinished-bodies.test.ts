@@ -1,6 +1,6 @@
 import { describe, expect, inject, onTestFinished, test } from "vitest";
 import { openUnfinished } from "../support/security/open-unfinished.ts";
-import { residentMb, watchMemory } from "../../lab/bench/memory/process-usage.ts";
+import { residentMb, watchMemory } from "../../lab/bench/process-usage.ts";
 import { connectionStates } from "../support/security/open-sockets.ts";
 import { sign } from "../../shared/webhooks/signed-handler.ts";
 import { openDatabase } from "../support/api/database.ts";

@@ -1,7 +1,7 @@
 import { pause } from "../../../shared/platform/pause.ts";
 import type { BenchContext, Benchmark, Result } from "../benchmark.ts";
 import { measureInTurn, quantile, ratioOf, spreadOf } from "../measure.ts";
-import { CpuMeter } from "../memory/process-usage.ts";
+import { CpuMeter } from "../process-usage.ts";
 import { openScene, type Scene } from "./scene.ts";
 import { graphileWay, keyframeWay, runBurst, sendOne, type Way } from "./ways.ts";
 

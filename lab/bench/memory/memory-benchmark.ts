@@ -5,7 +5,7 @@ import { openScene } from "../deliver/scene.ts";
 import { keyframeWay, runBurst } from "../deliver/ways.ts";
 import { spreadOf } from "../measure.ts";
 import type { BenchStack, Caller } from "../stack.ts";
-import { residentMb, watchMemory } from "./process-usage.ts";
+import { residentMb, watchMemory } from "../process-usage.ts";
 
 const FULL = { deliveries: 60_000, videoMb: 200, times: 3 };
 const QUICK = { deliveries: 1_000, videoMb: 20, times: 1 };

@@ -1,6 +1,6 @@
 import type postgres from "postgres";
-import { pause } from "../../../shared/platform/pause.ts";
-import { spreadOf } from "../measure.ts";
+import { pause } from "../../shared/platform/pause.ts";
+import { spreadOf } from "./measure.ts";
 
 const LOOK_EVERY_MS = 20;
 const KB = 1024 / 1_000_000;
