@@ -100,7 +100,7 @@ begin
       select from keyframe_private.rate_buckets b
       where b.owner_id = auth.uid() and b.route_class = 'change' and b.xmin = pg_current_xact_id()::xid)
   then
-    perform keyframe_private.take_token('change', case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+    perform keyframe_private.take_token('change', needed => case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
   end if;
   return null;
 end

@@ -182,7 +182,7 @@ begin
     'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
     'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
-    'withinBudget', not (select s.spending_stopped from keyframe_private.settings s) and not exists (
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
       select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
 end
 $$;
@@ -285,7 +285,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', 'manage');
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
   wanted keyframe.predictions;
   before json;
 begin
@@ -357,9 +357,9 @@ begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
       select s.project_id as key, count(*) filter (where s.is_first) as predictions,
-        coalesce(sum(s.cost_micros), 0) as "settledMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
+        keyframe_private.exact_sum(sum(s.cost_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(s.most_micros) filter (where s.cost_state = 'held')) as "heldMicros",
+        keyframe_private.exact_sum(sum(s.most_micros) filter (where s.cost_state = 'unknown')) as "unknownMicros"
       from keyframe_private.provider_submits s
       where s.owner_id = owner and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
       group by 1 order by 3 desc, 1 limit 1000) g);
@@ -392,7 +392,8 @@ begin
   else
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
-        sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros", sum(c.unknown_micros) as "unknownMicros"
+        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;

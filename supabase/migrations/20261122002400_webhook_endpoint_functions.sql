@@ -11,7 +11,7 @@ as $$
   select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
 $$;
 
--- Returns the endpoint if the caller manages it; otherwise raises not_found. The lock does not block the foreign keys of new
+-- Returns the endpoint if the caller manages it; otherwise raises not_found. An OAuth client needs the right to manage. The lock does not block the foreign keys of new
 -- deliveries: creating a project does not wait for a change of an endpoint.
 create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints
@@ -22,6 +22,7 @@ as $$
 declare
   wanted keyframe.webhook_endpoints;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
@@ -58,10 +59,11 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   created keyframe.webhook_endpoints;
 begin
   if not request.replayed then
+    perform keyframe_private.require_client_may('manage');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -82,11 +84,12 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
@@ -103,7 +106,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', 'manage');
+  rate jsonb := keyframe_private.take_token('read');
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
 end
@@ -122,7 +125,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', 'manage');
+  rate jsonb := keyframe_private.take_token('change');
   changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
@@ -147,7 +150,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', 'manage');
+  rate jsonb := keyframe_private.take_token('change');
   gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
@@ -164,7 +167,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
 begin
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
@@ -182,7 +185,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint keyframe.webhook_endpoints;
   secret text;
 begin

@@ -18,7 +18,7 @@ begin
 end
 $$;
 
--- Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found. May lock it for a
+-- Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found, as managed_endpoint. May lock it for a
 -- change.
 create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries
@@ -29,6 +29,7 @@ as $$
 declare
   wanted keyframe.webhook_deliveries;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
   end if;
@@ -51,7 +52,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
@@ -88,7 +89,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
@@ -124,7 +125,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', 'manage');
+  rate jsonb := keyframe_private.take_token('read');
 begin
   return jsonb_build_object(
     'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
@@ -141,7 +142,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again keyframe.webhook_deliveries;
 begin
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
@@ -170,13 +171,14 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
   missed integer;
   recovered integer;
 begin
+  perform keyframe_private.require_client_may('manage');
   if request.replayed then
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
