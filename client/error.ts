@@ -5,6 +5,7 @@ const ERROR_CODES = [
   "budget_exceeded",
   "spending_stopped",
   "forbidden",
+  "client_not_allowed",
   "not_found",
   "user_not_found",
   "method_not_allowed",

@@ -65,6 +65,8 @@ comment on column keyframe.projects.film_position is 'Orders the shots of a film
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
 CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 alter table keyframe.projects enable row level security;
+create policy projects_all_client on keyframe.projects as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy projects_insert_owner on keyframe.projects for insert to authenticated
@@ -111,6 +113,8 @@ comment on table keyframe.films is 'Ordered shots: the projects with its film_id
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 CREATE INDEX films_owner_id_created_at_idx ON keyframe.films USING btree (owner_id, created_at DESC, id DESC);
 alter table keyframe.films enable row level security;
+create policy films_all_client on keyframe.films as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy films_delete_owner on keyframe.films for delete to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy films_insert_owner on keyframe.films for insert to authenticated
@@ -166,6 +170,8 @@ comment on column keyframe.models.fixed is 'Fields of the model that are always 
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
 alter table keyframe.models enable row level security;
+create policy models_all_client on keyframe.models as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy models_select_everyone on keyframe.models for select to authenticated
   using (true);
 grant select on keyframe.models to authenticated;
@@ -183,6 +189,8 @@ create table keyframe.step_defaults (
 );
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 alter table keyframe.step_defaults enable row level security;
+create policy step_defaults_all_client on keyframe.step_defaults as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated
   using (true);
 grant select on keyframe.step_defaults to authenticated;
@@ -302,6 +310,8 @@ CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_
 CREATE INDEX predictions_succeeded_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC) WHERE (status = 'succeeded'::keyframe.prediction_status);
 CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
 alter table keyframe.predictions enable row level security;
+create policy predictions_all_client on keyframe.predictions as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (((owner_id = ( SELECT auth.uid() AS uid)) AND (status = 'queued'::keyframe.prediction_status) AND (attempt = 0) AND (lease_token IS NULL) AND (provider_output_url IS NULL)));
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
@@ -364,6 +374,8 @@ CREATE INDEX webhook_endpoints_lane_idx ON keyframe.webhook_endpoints USING btre
 CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING btree (failing_since) WHERE ((failing_since IS NOT NULL) AND enabled);
 CREATE INDEX webhook_endpoints_switched_off_idx ON keyframe.webhook_endpoints USING btree (disabled_at) WHERE (disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]));
 alter table keyframe.webhook_endpoints enable row level security;
+create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)));
 grant select on keyframe.webhook_endpoints to authenticated;
@@ -396,6 +408,8 @@ CREATE INDEX webhook_events_created_at_idx ON keyframe.webhook_events USING btre
 CREATE INDEX webhook_events_endpoint_id_idx ON keyframe.webhook_events USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL);
 CREATE INDEX webhook_events_owner_id_idx ON keyframe.webhook_events USING btree (owner_id, created_at DESC);
 alter table keyframe.webhook_events enable row level security;
+create policy webhook_events_all_client on keyframe.webhook_events as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
   using (((owner_id = ( SELECT auth.uid() AS uid)) AND ((endpoint_id IS NULL) OR (endpoint_id IN ( SELECT e.id
    FROM keyframe.webhook_endpoints e)))));
@@ -435,6 +449,8 @@ CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btr
 CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, event_type, created_at, id);
 CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_deliveries enable row level security;
+create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
   using (((owner_id = ( SELECT auth.uid() AS uid)) AND (endpoint_id IN ( SELECT e.id
    FROM keyframe.webhook_endpoints e))));
@@ -465,6 +481,8 @@ comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB
 CREATE UNIQUE INDEX webhook_attempts_delivery_id_attempt_idx ON keyframe.webhook_attempts USING btree (delivery_id, attempt);
 CREATE INDEX webhook_attempts_owner_id_idx ON keyframe.webhook_attempts USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_attempts enable row level security;
+create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
   using (((owner_id = ( SELECT auth.uid() AS uid)) AND (EXISTS ( SELECT
    FROM keyframe.webhook_deliveries d
@@ -700,7 +718,7 @@ CREATE OR REPLACE FUNCTION keyframe.delete_prediction(project_id uuid, predictio
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.take_token('change', 'manage');
   wanted keyframe.predictions;
   before json;
 begin
@@ -738,6 +756,7 @@ declare
   file uuid;
   replayed boolean := false;
 begin
+  perform keyframe_private.require_client_may('generate');
   if request_hash is not null then
     -- None when no reservation is open: the key is new, or an equal request has set the hash already.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
@@ -1087,7 +1106,7 @@ CREATE OR REPLACE FUNCTION keyframe.delete_film(film_id uuid, with_projects bool
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.take_token('change', 'manage'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];
@@ -1120,7 +1139,7 @@ CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, descriptio
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
   created keyframe.webhook_endpoints;
 begin
   if not request.replayed then
@@ -1145,7 +1164,7 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
@@ -1167,7 +1186,7 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_endpoint(endpoint_id uuid)
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
 end
@@ -1183,7 +1202,7 @@ CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, ur
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.take_token('change', 'manage');
   changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
@@ -1209,7 +1228,7 @@ CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.take_token('change', 'manage');
   gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
@@ -1227,7 +1246,7 @@ CREATE OR REPLACE FUNCTION keyframe.reveal_webhook_secret(endpoint_id uuid)
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
 begin
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
@@ -1244,7 +1263,7 @@ CREATE OR REPLACE FUNCTION keyframe.rotate_webhook_secret(endpoint_id uuid, over
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   endpoint keyframe.webhook_endpoints;
   secret text;
 begin
@@ -1277,7 +1296,7 @@ CREATE OR REPLACE FUNCTION keyframe.test_webhook_endpoint(endpoint_id uuid, idem
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
@@ -1311,7 +1330,7 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, st
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
@@ -1348,7 +1367,7 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_delivery(delivery_id uuid)
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
 begin
   return jsonb_build_object(
     'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
@@ -1365,7 +1384,7 @@ CREATE OR REPLACE FUNCTION keyframe.redeliver_webhook(delivery_id uuid, idempote
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   again keyframe.webhook_deliveries;
 begin
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
@@ -1390,7 +1409,7 @@ CREATE OR REPLACE FUNCTION keyframe.recover_webhook_endpoint(endpoint_id uuid, s
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
@@ -1441,7 +1460,7 @@ CREATE OR REPLACE FUNCTION keyframe.webhook_health(endpoint_id uuid DEFAULT NULL
  SET search_path TO ''
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin
@@ -1931,6 +1950,9 @@ comment on schema keyframe_private is 'Keyframe: settings, limits, internals, an
 grant usage on schema keyframe_private to authenticated;
 grant usage on schema keyframe_private to service_role;
 
+create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
+
 create type keyframe_private.attempt_outcome as (
   at timestamp with time zone,
   status_code integer,
@@ -2007,6 +2029,20 @@ comment on table keyframe_private.installation is 'The versions of Keyframe whos
 comment on column keyframe_private.installation.migrations is 'Name of each migration up to this version → SHA-256 of its statements.';
 comment on column keyframe_private.installation.installed_at is 'When the version''s last migration was applied.';
 alter table keyframe_private.installation enable row level security;
+
+create table keyframe_private.allowed_clients (
+  client_id text not null,
+  name text not null,
+  may keyframe_private.client_right not null,
+  constraint allowed_clients_pkey PRIMARY KEY (client_id),
+  constraint client_id_is_not_empty CHECK ((btrim(client_id) <> ''::text)),
+  constraint name_is_not_empty CHECK ((btrim(name) <> ''::text))
+);
+comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them. Every other client is refused.';
+comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
+comment on column keyframe_private.allowed_clients.name is 'For administrators.';
+comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
+alter table keyframe_private.allowed_clients enable row level security;
 
 create table keyframe_private.rate_limits (
   route_class text not null,
@@ -2694,7 +2730,37 @@ $function$;
 grant execute on function keyframe_private.is_one_line(text) to authenticated;
 grant execute on function keyframe_private.is_one_line(text) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text)
+CREATE OR REPLACE FUNCTION keyframe_private.client_may(needed keyframe_private.client_right)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  claims constant jsonb := auth.jwt();
+begin
+  return claims is null or not claims ? 'client_id' or exists (
+    select from keyframe_private.allowed_clients c
+    where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed);
+end
+$function$;
+grant execute on function keyframe_private.client_may(keyframe_private.client_right) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_client_may(needed keyframe_private.client_right)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if not keyframe_private.client_may(needed) then
+    perform keyframe_private.raise_error('client_not_allowed', format(
+      'This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text, needed keyframe_private.client_right DEFAULT NULL::keyframe_private.client_right)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2705,6 +2771,7 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
+  perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   if take_token.route_class in ('create', 'generate', 'change') then
     perform from auth.users u where u.id = caller for key share;
   end if;
@@ -2743,7 +2810,7 @@ begin
   return keyframe_private.rate_state(take_token.route_class);
 end
 $function$;
-grant execute on function keyframe_private.take_token(text) to authenticated;
+grant execute on function keyframe_private.take_token(text,keyframe_private.client_right) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.rate_state(route_class text)
  RETURNS jsonb
@@ -2769,7 +2836,7 @@ end
 $function$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, needed keyframe_private.client_right DEFAULT 'generate'::keyframe_private.client_right, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2781,6 +2848,7 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
+  perform keyframe_private.require_client_may(needed);
   resource_id := fresh;
   replayed := false;
   if reserve_idempotency_key.key is not null then
@@ -2813,7 +2881,7 @@ begin
   if replayed then
     rate := keyframe_private.rate_state(route_class);
   elsif route_class is not null then
-    rate := keyframe_private.take_token(route_class);
+    rate := keyframe_private.take_token(route_class, needed);
   end if;
 end
 $function$;
@@ -2855,7 +2923,7 @@ begin
       select from keyframe_private.rate_buckets b
       where b.owner_id = auth.uid() and b.route_class = 'change' and b.xmin = pg_current_xact_id()::xid)
   then
-    perform keyframe_private.take_token('change');
+    perform keyframe_private.take_token('change', case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
   end if;
   return null;
 end
@@ -6791,6 +6859,12 @@ grant execute on function keyframe_private.claims_for_server(uuid) to service_ro
 -- bucket keyframe-outputs: image/png, image/jpeg, image/webp, video/mp4, at most 209715200 bytes each
 
 -- bucket projects: image/png, image/jpeg, image/webp, at most 10485760 bytes each
+
+create policy keyframe_files_all_client on storage.objects as restrictive for all to authenticated
+  using (((bucket_id <> ALL (ARRAY['projects'::text, 'keyframe-outputs'::text])) OR ( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may)));
+
+create policy keyframe_files_insert_client on storage.objects as restrictive for insert to authenticated
+  with check (((bucket_id <> ALL (ARRAY['projects'::text, 'keyframe-outputs'::text])) OR ( SELECT keyframe_private.client_may('generate'::keyframe_private.client_right) AS client_may)));
 
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (((bucket_id = 'keyframe-outputs'::text) AND ((storage.foldername(name))[1] = ( SELECT (auth.uid())::text AS uid))));

@@ -28,7 +28,8 @@ comment on table keyframe_private.rate_buckets is 'The tokens left in each bucke
 create index rate_buckets_route_class_idx on keyframe_private.rate_buckets (route_class);
 alter table keyframe_private.rate_buckets enable row level security;
 
--- Takes one token from the caller's bucket and returns the state of the bucket, as rate_state does. An empty bucket raises
+-- Refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Then takes one token from
+-- the caller's bucket and returns the state of the bucket, as rate_state does. An empty bucket raises
 -- rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it takes
 -- nothing and returns null.
 --
@@ -40,7 +41,7 @@ alter table keyframe_private.rate_buckets enable row level security;
 -- Idempotency-Key, the user against the deletion of the account, token, then rows that others may hold. A request takes tokens of one
 -- class only. Changes of one owner run one at a time, with a limit or without: they lock films and projects in any order. So a long
 -- change, such as a large recovery, delays the other changes of the same owner only.
-create function keyframe_private.take_token(route_class text)
+create function keyframe_private.take_token(route_class text, needed keyframe_private.client_right default null)
 returns jsonb
 language plpgsql
 volatile
@@ -52,6 +53,7 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
+  perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
   if take_token.route_class in ('create', 'generate', 'change') then
     perform from auth.users u where u.id = caller for key share;
   end if;
@@ -90,7 +92,7 @@ begin
   return keyframe_private.rate_state(take_token.route_class);
 end
 $$;
-grant execute on function keyframe_private.take_token(text) to authenticated;
+grant execute on function keyframe_private.take_token(text, keyframe_private.client_right) to authenticated;
 
 -- The values of the RateLimit headers: class, limit, remaining, seconds until full. Null without a caller. Functions on a user's
 -- request path are plpgsql: a session keeps their plans. A SQL function with a search_path cannot be inlined and is planned at

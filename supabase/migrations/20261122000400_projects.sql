@@ -52,6 +52,8 @@ create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, cr
 create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
 
 alter table keyframe.projects enable row level security;
+create policy projects_all_client on keyframe.projects as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
 create policy projects_select_owner on keyframe.projects for select to authenticated
   using (owner_id = (select auth.uid()));
 create policy projects_insert_owner on keyframe.projects for insert to authenticated
@@ -98,7 +100,7 @@ begin
       select from keyframe_private.rate_buckets b
       where b.owner_id = auth.uid() and b.route_class = 'change' and b.xmin = pg_current_xact_id()::xid)
   then
-    perform keyframe_private.take_token('change');
+    perform keyframe_private.take_token('change', case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
   end if;
   return null;
 end

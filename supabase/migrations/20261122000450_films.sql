@@ -19,6 +19,8 @@ comment on column keyframe.films.updated_at is 'The film''s version: moves with 
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
 alter table keyframe.films enable row level security;
+create policy films_all_client on keyframe.films as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
 create policy films_select_owner on keyframe.films for select to authenticated
   using (owner_id = (select auth.uid()));
 create policy films_insert_owner on keyframe.films for insert to authenticated

@@ -36,6 +36,8 @@ comment on column keyframe.models.controls is 'Our name of each input -> how the
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 
 alter table keyframe.models enable row level security;
+create policy models_all_client on keyframe.models as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
 grant select on keyframe.models to authenticated, service_role;
 
@@ -47,6 +49,8 @@ create table keyframe.step_defaults (
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 
 alter table keyframe.step_defaults enable row level security;
+create policy step_defaults_all_client on keyframe.step_defaults as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
 grant select on keyframe.step_defaults to authenticated, service_role;
 

@@ -121,6 +121,8 @@ create index predictions_waiting_idx on keyframe.predictions (owner_id, created_
   where admitted_at is null and status = 'queued';
 
 alter table keyframe.predictions enable row level security;
+create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using (owner_id = (select auth.uid()));
 -- A run that has not begun, even if a grant lets users name more columns.

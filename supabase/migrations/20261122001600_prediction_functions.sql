@@ -285,7 +285,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.take_token('change', 'manage');
   wanted keyframe.predictions;
   before json;
 begin
@@ -326,6 +326,7 @@ declare
   file uuid;
   replayed boolean := false;
 begin
+  perform keyframe_private.require_client_may('generate');
   if request_hash is not null then
     -- None when no reservation is open: the key is new, or an equal request has set the hash already.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash

@@ -181,7 +181,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.take_token('change', 'manage'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];

@@ -41,6 +41,8 @@ create index webhook_events_created_at_idx on keyframe.webhook_events (created_a
 create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
 
 alter table keyframe.webhook_events enable row level security;
+create policy webhook_events_all_client on keyframe.webhook_events as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
   using (owner_id = (select auth.uid()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
@@ -90,6 +92,8 @@ create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 
 alter table keyframe.webhook_deliveries enable row level security;
+create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
   using (owner_id = (select auth.uid()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
@@ -115,6 +119,8 @@ comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 
 alter table keyframe.webhook_attempts enable row level security;
+create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
   using (owner_id = (select auth.uid()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;

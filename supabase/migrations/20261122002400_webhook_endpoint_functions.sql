@@ -58,7 +58,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
   created keyframe.webhook_endpoints;
 begin
   if not request.replayed then
@@ -82,7 +82,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
@@ -103,7 +103,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
 end
@@ -122,7 +122,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.take_token('change', 'manage');
   changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
@@ -147,7 +147,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.take_token('change', 'manage');
   gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
 begin
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
@@ -164,7 +164,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
 begin
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
@@ -182,7 +182,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   endpoint keyframe.webhook_endpoints;
   secret text;
 begin

@@ -51,7 +51,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
@@ -88,7 +88,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
   endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
   listed jsonb;
 begin
@@ -124,7 +124,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', 'manage');
 begin
   return jsonb_build_object(
     'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
@@ -141,7 +141,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   again keyframe.webhook_deliveries;
 begin
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
@@ -170,7 +170,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;

@@ -240,6 +240,15 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     ]);
   },
 
+  "Let an OAuth client act for users": async () => {
+    const client_id = crypto.randomUUID();
+    const claims = { role: "authenticated", sub: world.owner, client_id };
+    const rows = async () => (await db.as(claims, (sql) => sql`select from keyframe.projects`)).count;
+    expect(await rows()).toBe(0);
+    for (let time = 0; time < 2; time++) await run("Let an OAuth client act for users", { client_id });
+    expect(await rows()).toBe(1);
+  },
+
   "Delete a user with everything": async () => {
     const [gone, stays] = [await addWorld(db), await addWorld(db)];
     const unused = await addReference(db, gone.owner);

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, inject } from "vitest";
 import { onServer } from "./make-template.ts";
 
-export type Claims = { sub?: string; role: string };
+export type Claims = { sub?: string; role: string; client_id?: unknown };
 
 /** A test file's own database, cloned from the migrated template. */
 export type ClonedDatabase = {

@@ -4,7 +4,7 @@ import type {
   Exchanged as ExchangeAnswer,
   HeldLane,
 } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
-import type { ClonedDatabase } from "./clone-database.ts";
+import type { Claims, ClonedDatabase } from "./clone-database.ts";
 import type { Row } from "./predictions.ts";
 
 type AnySql = postgres.Sql | postgres.TransactionSql;
@@ -213,7 +213,12 @@ export async function clearWebhooks(sql: AnySql): Promise<void> {
 }
 
 /** Who calls a function of the Data API: a user's id, or one of the other two roles. */
-export type Caller = string | "service_role" | "anon";
+export type Caller = string | "service_role" | "anon" | Claims;
+
+function claimsOf(caller: Caller): Claims {
+  if (typeof caller === "object") return caller;
+  return caller === "service_role" || caller === "anon" ? { role: caller } : { role: "authenticated", sub: caller };
+}
 
 /** A function of keyframe as PostgREST calls it, by names, with the caller's own rights. */
 export async function call<T>(
@@ -222,8 +227,7 @@ export async function call<T>(
   name: string,
   args: Record<string, string | number | boolean | object | null> = {},
 ): Promise<T> {
-  const claims =
-    caller === "service_role" || caller === "anon" ? { role: caller } : { role: "authenticated", sub: caller };
+  const claims = claimsOf(caller);
   const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
   return await db.as(claims, async (sql) => {
     const [row] = await sql.unsafe<{ answer: T }[]>(
