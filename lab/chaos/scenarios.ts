@@ -77,7 +77,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       }
       await sql`update keyframe_private.settings set max_active_per_owner = default`;
       const end = performance.now() + END_MS;
-      const active = () => sql`select from keyframe.predictions where project_id = ${project} and is_active`;
+      const active = () => sql`select from keyframe.predictions where project_id = ${project} and completed_at is null`;
       while (performance.now() < end && (await active()).count > 0) await pause(200);
       const wrong = await sql<{ broken: string }[]>`
         select format('prediction %s is %s (%s) and has %s provider runs', p.id, p.status, p.error_code, count(r.provider_prediction_id)) as broken

@@ -48,6 +48,8 @@ grant insert (film_id), update (film_id) on keyframe.projects to authenticated;
 
 create trigger _100_limit before insert on keyframe.films
   for each row execute function keyframe_private.limit_creations();
+create trigger _200_complete_owner before insert on keyframe.films
+  for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
 

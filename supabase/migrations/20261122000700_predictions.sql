@@ -6,12 +6,11 @@ comment on type keyframe.prediction_status is 'queued, starting, processing, sto
 create table keyframe.predictions (
   id uuid primary key default gen_random_uuid(),
   project_id uuid not null,
-  owner_id uuid not null,
+  owner_id uuid not null default auth.uid(),
   step keyframe.generation_step not null,
   status keyframe.prediction_status not null default 'queued',
-  is_active boolean not null generated always as (status in ('queued', 'starting', 'processing', 'storing')) stored,
   input jsonb not null default '{}',
-  model text not null,
+  model text not null default '',
   requested_model text,
   provider_prediction_id text unique,
   attempt integer not null default 0,
@@ -60,13 +59,13 @@ create table keyframe.predictions (
   constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
-    check (not is_active or (status = 'queued') = (provider_prediction_id is null)),
+    check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
   constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded') or started_at is not null),
   constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
-  constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = not is_active),
-  constraint lease_only_while_active check (lease_token is null or is_active),
+  constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
+  constraint lease_only_while_active check (lease_token is null or completed_at is null),
   constraint output_if_and_only_if_succeeded check (
     num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
       = case when status = 'succeeded' then 6 else 0 end),
@@ -86,7 +85,7 @@ create table keyframe.predictions (
 -- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
-comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
+comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
@@ -112,11 +111,11 @@ create index predictions_project_id_owner_id_idx on keyframe.predictions (projec
 create index predictions_step_model_idx on keyframe.predictions (step, model);
 -- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_due_idx on keyframe.predictions (next_attempt_at)
-  where admitted_at is not null and is_active;
+  where admitted_at is not null and completed_at is null;
 create index predictions_deadline_idx on keyframe.predictions (deadline_at)
-  where admitted_at is not null and is_active;
+  where admitted_at is not null and completed_at is null;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id)
-  where admitted_at is not null and is_active;
+  where admitted_at is not null and completed_at is null;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
 
@@ -227,7 +226,7 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (select from keyframe.predictions p where p.project_id = old.id and p.is_active) then
+  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
@@ -236,7 +235,7 @@ begin
     select from keyframe.predictions source
     join keyframe_private.prediction_images i on i.source_prediction_id = source.id
     join keyframe.predictions p on p.id = i.prediction_id
-    where source.project_id = old.id and p.is_active
+    where source.project_id = old.id and p.completed_at is null
   ) then
     perform keyframe_private.raise_error(
       'generation_in_progress',

@@ -560,6 +560,7 @@ begin
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   wanted.owner_id := project.owner_id;
+  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.read_input(wanted.input, wanted.step, project);
   wanted.requested_model := wanted.model;

@@ -68,7 +68,7 @@ declare
       where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
       order by m.model <> new.model limit 1) end;
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
-    select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
+    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
 begin
   new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
   new.cost_state := case

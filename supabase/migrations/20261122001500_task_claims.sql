@@ -13,7 +13,7 @@ as $$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active
+    where p.admitted_at is not null and p.completed_at is null
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
     select s.search_due_at from keyframe_private.provider_submits s where s.search_due_at is not null
@@ -90,7 +90,7 @@ begin
     select p.* from keyframe.predictions p
     where p.id = any (array(
         select d.id from keyframe.predictions d
-        where d.admitted_at is not null and d.is_active and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
+        where d.admitted_at is not null and d.completed_at is null and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
       and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
         select from keyframe_private.provider_submits s
         where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
@@ -127,7 +127,7 @@ begin
       select s.id from keyframe_private.provider_submits s
       where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
       for update skip locked) w on true
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
+    where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
       and (p.status <> 'queued' or w.id is not null)
     order by p.next_attempt_at
     limit max_rows

@@ -296,12 +296,12 @@ begin
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.is_active then
+  elsif wanted.completed_at is null then
     perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
   elsif exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
-    where i.source_prediction_id = wanted.id and p.is_active
+    where i.source_prediction_id = wanted.id and p.completed_at is null
   ) then
     perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   end if;

@@ -17,12 +17,12 @@ begin
       from (
         select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+          where p.admitted_at is not null and p.completed_at is null and p.deadline_at <= now()
           order by p.deadline_at limit max_rows for update skip locked) o
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
           order by p.next_attempt_at limit max_rows for update skip locked) e
       ) d
     ) t);
