@@ -5323,7 +5323,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.resource_of(status keyframe.predicti
  SET search_path TO ''
 AS $function$
 begin
-  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) else 'poll' end;
+  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
 end
 $function$;
 grant execute on function keyframe_private.resource_of(keyframe.prediction_status,text,text) to authenticated;

@@ -10,6 +10,8 @@ export type Line = {
   hasPlace(): boolean;
   /** Begins one; null when it has no place now. */
   begin(): Place | null;
+  /** How many more may begin now, of at most `most`. */
+  room(most: number): number;
   /** How many it may have open by its own answers. */
   allowed(): number;
   /** Without a place: after how many milliseconds to try again. Trying costs something, and nobody else waits meanwhile. */
@@ -26,12 +28,15 @@ export type PlacesSettings = {
   slowMs: number;
   /** How many a shared thing may have open before anybody has had a quick answer of it. */
   sharedFirst: number;
+  /** How many an owner may have open at a target that has not answered, and at all targets that have not been quick; after a slow one, one. */
+  targetFirst?: number;
+  ownerTrials?: number;
+  /** An owner gets at most half of what others leave free of this part of all places. */
+  ownerPart?: number;
   /** Milliseconds of a monotonic clock. */
   now(): number;
 };
 
-/** At targets that have not been quick, an owner has this many open; after a slow one, one. */
-const OWNER_TRIALS = 2;
 /** What has not been quick, unproven and slow together, begins within this part of all places. */
 const NOT_QUICK_PART = 3 / 4;
 /** A shared thing is judged by the last outcome of each of its most recent owners: by most of them, and by several. */
@@ -62,19 +67,19 @@ type Work = Parts & { standing: Standing; isTrial: boolean; began: number; isJud
 
 const NEVER = Number.NEGATIVE_INFINITY;
 const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
-const newTarget = (): Target => ({ open: 0, allowed: 1, isSlow: false, quickAt: NEVER });
 
 /**
  * The places of a process: how many pieces of work it may have open, so that nobody's slow receiver, model or host holds up others.
  *
- * - A target begins with one place. Each quick answer allows one more, a slow one takes it back to one.
+ * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free, an owner at most half of what they leave of one half. An owner's first
- *   place may be any.
+ * - A shared thing gets at most half of what others leave free, an owner at most half of what they leave of `ownerPart`. An owner's
+ *   first place may be any.
  * - What is unproven, and what is slow, each get at most half of what the other leaves of three quarters.
  */
-export function createPlaces({ places, slowMs, sharedFirst, now }: PlacesSettings) {
+export function createPlaces(settings: PlacesSettings) {
+  const { places, slowMs, sharedFirst, targetFirst = 1, ownerTrials = 2, ownerPart = 1 / 2, now } = settings;
   const owners = new Map<string, Owner>();
   const targets = new Map<string, Target>();
   const shareds = new Map<string, Shared>();
@@ -82,6 +87,7 @@ export function createPlaces({ places, slowMs, sharedFirst, now }: PlacesSetting
   const count: Record<Standing, number> = { quick: 0, unproven: 0, slow: 0 };
   let nextSlowAt = Number.POSITIVE_INFINITY;
 
+  const newTarget = (): Target => ({ open: 0, allowed: targetFirst, isSlow: false, quickAt: NEVER });
   const newShared = (): Shared => ({
     ...{ open: new Set<Work>(), slow: 0, allowed: sharedFirst },
     ...{ outcomes: new Map<string, boolean>(), isQuick: false, slowSince: NEVER },
@@ -94,7 +100,7 @@ export function createPlaces({ places, slowMs, sharedFirst, now }: PlacesSetting
     const hasRoom =
       open.size < places &&
       target.open < target.allowed &&
-      (owner.open === 0 || open.size + owner.open < places / 2) &&
+      (owner.open === 0 || open.size + owner.open < places * ownerPart) &&
       open.size + shared.open.size < places;
     return hasRoom ? (standings(parts).find((standing) => fits(standing, parts)) ?? null) : null;
   }
@@ -108,7 +114,7 @@ export function createPlaces({ places, slowMs, sharedFirst, now }: PlacesSetting
 
   function fits(standing: Standing, parts: Parts): boolean {
     const { owner, shared } = parts;
-    if (isTrial(standing, parts) && owner.trials >= (owner.isSlow ? 1 : OWNER_TRIALS)) return false;
+    if (isTrial(standing, parts) && owner.trials >= (owner.isSlow ? 1 : ownerTrials)) return false;
     if (standing !== "slow" && shared.open.size - shared.slow >= shared.allowed) return false;
     if (standing === "quick") return true;
     const { unproven, slow } = count;
@@ -118,7 +124,7 @@ export function createPlaces({ places, slowMs, sharedFirst, now }: PlacesSetting
     return 2 * unproven < Math.max(part - slow, (places - open.size) / 4);
   }
 
-  function begin(parts: Parts): Place | null {
+  function begin(parts: Parts): Work | null {
     const standing = standingOf(parts);
     if (standing === null) return null;
     const work: Work = { ...parts, standing, isTrial: false, began: now(), isJudged: false };
@@ -128,17 +134,34 @@ export function createPlaces({ places, slowMs, sharedFirst, now }: PlacesSetting
     work.target.open += 1;
     enter(work, standing);
     nextSlowAt = Math.min(nextSlowAt, work.began + slowMs + 1);
-    return { end: () => end(work) };
+    return work;
   }
 
   function end(work: Work): void {
     findSlow();
-    if (!open.delete(work)) return;
+    if (free(work) && !work.isJudged) judge(work, false);
+  }
+
+  /** False when it is free already. */
+  function free(work: Work): boolean {
+    if (!open.delete(work)) return false;
     work.shared.open.delete(work);
     work.owner.open -= 1;
     work.target.open -= 1;
     leave(work);
-    if (!work.isJudged) judge(work, false);
+    return true;
+  }
+
+  /** How many would begin now, one after the other. */
+  function roomFor(next: () => Parts, most: number): number {
+    const begun: Work[] = [];
+    while (begun.length < most) {
+      const work = begin(next());
+      if (work === null) break;
+      begun.push(work);
+    }
+    for (const work of begun) free(work);
+    return begun.length;
   }
 
   function enter(work: Work, standing: Standing): void {
@@ -210,10 +233,22 @@ export function createPlaces({ places, slowMs, sharedFirst, now }: PlacesSetting
       };
       return {
         hasPlace: () => standingOf(parts) !== null,
-        begin: () => begin(parts),
+        begin: () => {
+          const work = begin(parts);
+          return work && { end: () => end(work) };
+        },
+        room: (most) => roomFor(() => parts, most),
         allowed: () => parts.target.allowed,
         pauseMs: () => pauseMs(parts),
       };
+    },
+
+    /** How many more those who are new may begin at a shared thing, of at most `most`: one each, or all by the same. */
+    roomOfNew(key: string, most: number, by: "each another" | "the same"): number {
+      const shared = shareds.get(key.slice(0, MAX_KEY_LENGTH)) ?? newShared();
+      const anybody = () => ({ ownerId: "", owner: newOwner(), target: newTarget(), shared });
+      const somebody = anybody();
+      return roomFor(by === "the same" ? () => somebody : anybody, most);
     },
 
     /** The shared things at which nobody who is new would get a place now. */

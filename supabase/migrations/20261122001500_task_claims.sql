@@ -96,7 +96,8 @@ as $$
       from present p order by p.since limit 1))
 $$;
 
--- What a task of a prediction needs that can be slow for everybody: a submit its model, a store the host of the output, a poll the provider.
+-- What a task of a prediction needs that can be slow for everybody: a submit its model, a store the host and the model of the output (all
+-- models may have one host), a poll the provider.
 -- Claims take tasks by it, because thousands that wait for one must not hide those of another.
 create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
 returns text
@@ -105,7 +106,7 @@ immutable
 set search_path = ''
 as $$
 begin
-  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) else 'poll' end;
+  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
 end
 $$;
 -- The index calls it with the rights of the role that writes the row.
