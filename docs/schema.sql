@@ -32,6 +32,7 @@ create table keyframe.projects (
   selected_video_id uuid,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
   film_id uuid,
   film_position integer,
   constraint projects_pkey PRIMARY KEY (id),
@@ -60,19 +61,21 @@ comment on column keyframe.projects.aspect_ratio is 'Width to height of its fram
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.deleted_at is 'Since when it is being deleted in parts: its owner no longer sees it or its predictions. Null: it is not.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
+CREATE INDEX projects_deleted_at_idx ON keyframe.projects USING btree (deleted_at, owner_id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 alter table keyframe.projects enable row level security;
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL)));
 create policy projects_insert_owner on keyframe.projects for insert to authenticated
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy projects_select_owner on keyframe.projects for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL) AND ( SELECT keyframe_private.may_read() AS may_read)));
 create policy projects_update_owner on keyframe.projects for update to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)))
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL)))
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
@@ -84,6 +87,7 @@ CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH R
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _250_change_film BEFORE UPDATE OF film_id ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS DISTINCT FROM old.film_id AND NOT new.film_position IS DISTINCT FROM old.film_position) EXECUTE FUNCTION keyframe_private.enter_film();
 CREATE TRIGGER _250_enter_film BEFORE INSERT ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS NOT NULL AND new.film_position IS NULL) EXECUTE FUNCTION keyframe_private.enter_film();
+CREATE TRIGGER _300_delete_in_parts BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.delete_in_parts();
 CREATE TRIGGER _300_require_selected_takes BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id, selected_video_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_takes();
 CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference_of_project();
 CREATE TRIGGER _430_stamp_film AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.film_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.stamp_film_of_deleted_shot();
@@ -116,7 +120,7 @@ create policy films_delete_owner on keyframe.films for delete to authenticated
 create policy films_insert_owner on keyframe.films for insert to authenticated
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy films_select_owner on keyframe.films for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read)));
 create policy films_update_owner on keyframe.films for update to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)))
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
@@ -305,7 +309,7 @@ alter table keyframe.predictions enable row level security;
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (((owner_id = ( SELECT auth.uid() AS uid)) AND (status = 'queued'::keyframe.prediction_status) AND (attempt = 0) AND (lease_token IS NULL) AND (provider_output_url IS NULL)));
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (project_id <> ALL (( SELECT keyframe_private.deleted_projects() AS deleted_projects)::uuid[])) AND ( SELECT keyframe_private.may_read() AS may_read)));
 grant select on keyframe.predictions to authenticated;
 grant select on keyframe.predictions to service_role;
 grant insert (project_id, step, input, model) on keyframe.predictions to authenticated;
@@ -365,7 +369,7 @@ CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING b
 CREATE INDEX webhook_endpoints_switched_off_idx ON keyframe.webhook_endpoints USING btree (disabled_at) WHERE (disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]));
 alter table keyframe.webhook_endpoints enable row level security;
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read)));
 grant select on keyframe.webhook_endpoints to authenticated;
 grant select on keyframe.webhook_endpoints to service_role;
 CREATE TRIGGER _200_limit BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.owner_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.limit_endpoints();
@@ -397,7 +401,7 @@ CREATE INDEX webhook_events_endpoint_id_idx ON keyframe.webhook_events USING btr
 CREATE INDEX webhook_events_owner_id_idx ON keyframe.webhook_events USING btree (owner_id, created_at DESC);
 alter table keyframe.webhook_events enable row level security;
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ((endpoint_id IS NULL) OR (endpoint_id IN ( SELECT e.id
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND ((endpoint_id IS NULL) OR (endpoint_id IN ( SELECT e.id
    FROM keyframe.webhook_endpoints e)))));
 grant select on keyframe.webhook_events to authenticated;
 grant select on keyframe.webhook_events to service_role;
@@ -436,7 +440,7 @@ CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliv
 CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_deliveries enable row level security;
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (endpoint_id IN ( SELECT e.id
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND (endpoint_id IN ( SELECT e.id
    FROM keyframe.webhook_endpoints e))));
 grant select on keyframe.webhook_deliveries to authenticated;
 grant select on keyframe.webhook_deliveries to service_role;
@@ -466,7 +470,7 @@ CREATE UNIQUE INDEX webhook_attempts_delivery_id_attempt_idx ON keyframe.webhook
 CREATE INDEX webhook_attempts_owner_id_idx ON keyframe.webhook_attempts USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_attempts enable row level security;
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (EXISTS ( SELECT
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND (EXISTS ( SELECT
    FROM keyframe.webhook_deliveries d
   WHERE (d.id = webhook_attempts.delivery_id)))));
 grant select on keyframe.webhook_attempts to authenticated;
@@ -477,6 +481,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_models()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -515,14 +521,18 @@ CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text,
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   created keyframe.projects;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid();
+    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
     if not found then
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
@@ -534,6 +544,9 @@ begin
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_project(text,text,text,text,text,text,uuid) is 'Creates a project of the caller; with film_id, as the last shot of that film.';
@@ -544,42 +557,39 @@ CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyfr
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   started keyframe.predictions;
-  code text;
-  sentence text;
-  budget text;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into started from keyframe.predictions p where p.id = request.resource_id and p.owner_id = auth.uid();
+    select p.* into started from keyframe.predictions p
+    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
     if not found then
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    begin
-      insert into keyframe.predictions (id, project_id, step, input, model)
-      values (
-        request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
-      returning * into started;
-    exception when sqlstate 'KEYFR' then
-      get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
-      if code <> 'budget_exceeded' then
-        raise;
-      end if;
-      -- An answer, not an error: that would undo the note.
-      perform keyframe_private.note_exhausted(auth.uid(), (budget::json ->> 'estimateMicros')::bigint);
-      delete from keyframe_private.idempotency_keys k where k.resource_id = request.resource_id;
-      return json_build_object('refused', json_build_object('code', code, 'message', sentence, 'budget', budget::json), 'rate', null);
-    end;
+    insert into keyframe.predictions (id, project_id, step, input, model)
+    values (
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
+    returning * into started;
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  if refused.code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
+  end if;
+  return keyframe_private.refuse(refused, 'generate');
 end
 $function$;
-comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project. Over a budget it answers { refused }.';
+comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project.';
 grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.estimate_prediction(project_id uuid, step keyframe.generation_step, input jsonb DEFAULT '{}'::jsonb, model text DEFAULT NULL::text)
@@ -587,11 +597,14 @@ CREATE OR REPLACE FUNCTION keyframe.estimate_prediction(project_id uuid, step ke
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.predictions;
   cost record;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   wanted.project_id := estimate_prediction.project_id;
@@ -607,20 +620,26 @@ begin
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
     'withinBudget', not (select s.spending_stopped from keyframe_private.settings s) and not exists (
       select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) is 'What a start would cost, with every check of a start. Stores nothing.';
 grant execute on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid)
+CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid, waiting boolean DEFAULT false)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
   wanted keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
   if prediction_id is null then
     select p.* into wanted from keyframe.predictions p
@@ -633,27 +652,35 @@ begin
   end if;
   -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
   -- owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or wanted.project_id = any (keyframe_private.deleted_projects()) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', rate);
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
-comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) is 'One prediction of the caller; without prediction_id the latest one of the step.';
-grant execute on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) to authenticated;
+comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid,boolean) is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
+grant execute on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid,boolean) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.cancel_prediction(project_id uuid, prediction_id uuid, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   wanted keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   select p.* into wanted from keyframe.predictions p
   where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
@@ -666,6 +693,9 @@ begin
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
@@ -676,18 +706,25 @@ CREATE OR REPLACE FUNCTION keyframe.update_prediction(project_id uuid, predictio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
   where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   returning p.* into changed;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.update_prediction(uuid,uuid,boolean) is 'Hides a prediction of the caller from lists, or shows it again.';
@@ -698,16 +735,20 @@ CREATE OR REPLACE FUNCTION keyframe.delete_prediction(project_id uuid, predictio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change');
   wanted keyframe.predictions;
   before json;
+  refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
   select p.* into wanted from keyframe.predictions p
   where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
@@ -723,6 +764,9 @@ begin
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
@@ -733,10 +777,13 @@ CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NU
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   file uuid;
   replayed boolean := false;
+  refused keyframe_private.refusal;
 begin
   if request_hash is not null then
     -- None when no reservation is open: the key is new, or an equal request has set the hash already.
@@ -751,6 +798,9 @@ begin
     end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'upload');
 end
 $function$;
 comment on function keyframe.admit_upload(text,text) is 'Counts an upload of the caller and names its file.';
@@ -761,13 +811,17 @@ CREATE OR REPLACE FUNCTION keyframe.read_usage(from_day date DEFAULT NULL::date,
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
   today constant date := (now() at time zone 'UTC')::date;
   first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
   last_day constant date := coalesce(to_day, today);
+  days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
+  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
   groups json;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   if last_day < first_day or last_day - first_day > 400 then
@@ -791,6 +845,9 @@ begin
         'availableMicros', b.available_micros, 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
       from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_usage(date,date,text) is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
@@ -817,6 +874,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, b
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -831,17 +890,20 @@ begin
   matches := array(
     select row(l.*)::keyframe.projects from (
       select p.* from keyframe.projects p
-      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit looked_at
     ) l
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
     limit wanted);
+  if with_predictions and cardinality(matches) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(matches) / keyframe_private.projects_per_token());
+  end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
       select p.created_at, p.id from keyframe.projects p
-      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       offset looked_at - 1 limit 1
     ) l;
@@ -850,10 +912,11 @@ begin
     'projects', (
       select coalesce(json_agg(
         case when with_predictions
-          then (select to_json(j) from (select (f.project).*, keyframe_private.step_predictions(f.project) as predictions) j)
+          then (select to_json(j) from (select (f.project).*, coalesce(s.predictions, '[]') as predictions) j)
           else to_json(f.project) end
         order by f.place), '[]')
-      from (select u as project, row_number() over () as place from unnest(matches) u) f),
+      from (select u as project, row_number() over () as place from unnest(matches) u) f
+      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
     'searched_until', searched_until, 'rate', rate);
 end
 $function$;
@@ -864,17 +927,24 @@ CREATE OR REPLACE FUNCTION keyframe.read_project(project_id uuid)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.projects;
+  refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return json_build_object(
-    'project', to_json(wanted), 'predictions', keyframe_private.step_predictions(wanted), 'rate', rate);
+    'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_project(uuid) is 'One project of the caller with the latest prediction and the shown take of each step.';
@@ -884,9 +954,12 @@ CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, changes json
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   changed keyframe.projects;
+  refused keyframe_private.refusal;
 begin
   update keyframe.projects p
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
@@ -899,6 +972,9 @@ begin
     perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) is 'Changes the caller''s project. Existing predictions keep their inputs.';
@@ -908,20 +984,28 @@ CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid, versions tim
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  deleted keyframe.projects;
+  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  wanted keyframe.projects;
+  refused keyframe_private.refusal;
 begin
-  delete from keyframe.projects p
+  select p.* into wanted from keyframe.projects p
   where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
-  returning p.* into deleted;
+  for update;
   if not found then
     perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
-  return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
+  delete from keyframe.projects p where p.id = wanted.id;
+  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
-comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
+comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';
 grant execute on function keyframe.delete_project(uuid,timestamp with time zone[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, only_takes boolean DEFAULT false, with_hidden boolean DEFAULT false)
@@ -929,6 +1013,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyfr
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -936,8 +1022,9 @@ declare
   first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
+  refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid() and p.deleted_at is null) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   -- One statement for each, so that each plan walks along its own index.
@@ -972,6 +1059,9 @@ begin
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
@@ -982,11 +1072,15 @@ CREATE OR REPLACE FUNCTION keyframe.create_film(title text, description text DEF
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   created keyframe.films;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
@@ -1000,6 +1094,9 @@ begin
   end if;
   return json_build_object(
     'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_film(text,text,text,text) is 'Creates a film of the caller, without shots.';
@@ -1010,6 +1107,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_films(max_rows integer DEFAULT 20, befo
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -1033,22 +1132,33 @@ CREATE OR REPLACE FUNCTION keyframe.read_film(film_id uuid)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.films;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
   end if;
+  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  if cardinality(shots) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
+  end if;
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (
       select coalesce(json_agg(
-        (select to_json(j) from (select p.*, keyframe_private.step_predictions(p) as predictions) j) order by p.film_position), '[]')
-      from keyframe.projects p where p.film_id = wanted.id),
+        (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
+      from unnest(shots) p left join keyframe_private.step_predictions(shots) s on s.project_id = p.id),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_film(uuid) is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
@@ -1059,9 +1169,12 @@ CREATE OR REPLACE FUNCTION keyframe.update_film(film_id uuid, changes jsonb DEFA
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   changed keyframe.films;
+  refused keyframe_private.refusal;
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
@@ -1075,6 +1188,9 @@ begin
     select f.* into changed from keyframe.films f where f.id = changed.id;
   end if;
   return json_build_object('film', keyframe_private.film_json(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.update_film(uuid,jsonb,uuid[],timestamp with time zone[]) is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
@@ -1085,12 +1201,15 @@ CREATE OR REPLACE FUNCTION keyframe.delete_film(film_id uuid, with_projects bool
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];
+  refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
   where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
@@ -1108,6 +1227,9 @@ begin
     delete from keyframe.projects p where p.id = any (shots);
   end if;
   return json_build_object('film', deleted, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_film(uuid,boolean,timestamp with time zone[]) is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';
@@ -1118,11 +1240,15 @@ CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, descriptio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record;
   created keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if not request.replayed then
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
@@ -1132,6 +1258,9 @@ begin
   created := keyframe_private.managed_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
     'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
@@ -1143,6 +1272,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -1165,11 +1296,17 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_endpoint(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_webhook_endpoint(uuid) is 'One endpoint of the caller.';
@@ -1181,11 +1318,15 @@ CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, ur
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change');
-  changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  changed keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
@@ -1196,6 +1337,9 @@ begin
   where e.id = changed.id
   returning e.* into changed;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
@@ -1207,13 +1351,20 @@ CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change');
-  gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  gone keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
   return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_webhook_endpoint(uuid) is 'Deletes an endpoint of the caller with its deliveries and secrets.';
@@ -1225,12 +1376,19 @@ CREATE OR REPLACE FUNCTION keyframe.reveal_webhook_secret(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.reveal_webhook_secret(uuid) is 'The current signing secret of an endpoint of the caller.';
@@ -1242,12 +1400,16 @@ CREATE OR REPLACE FUNCTION keyframe.rotate_webhook_secret(endpoint_id uuid, over
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   endpoint keyframe.webhook_endpoints;
   secret text;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
@@ -1264,6 +1426,9 @@ begin
     perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.rotate_webhook_secret(uuid,integer,text,text) is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
@@ -1275,13 +1440,17 @@ CREATE OR REPLACE FUNCTION keyframe.test_webhook_endpoint(endpoint_id uuid, idem
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record;
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
@@ -1298,6 +1467,9 @@ begin
   values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.test_webhook_endpoint(uuid,text,text) is 'Sends webhook.test to one endpoint of the caller.';
@@ -1309,12 +1481,16 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, st
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint keyframe.webhook_endpoints;
   listed jsonb;
+  refused keyframe_private.refusal;
 begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
   -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
   -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
@@ -1335,6 +1511,9 @@ begin
     limit least(max_rows, 101)
   ) l;
   return jsonb_build_object('deliveries', listed, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid,text) is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
@@ -1346,12 +1525,18 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_delivery(delivery_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
     'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_webhook_delivery(uuid) is 'One delivery of the caller with its attempts.';
@@ -1363,11 +1548,15 @@ CREATE OR REPLACE FUNCTION keyframe.redeliver_webhook(delivery_id uuid, idempote
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   again keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
@@ -1377,6 +1566,9 @@ begin
     returning d.* into again;
   end if;
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.redeliver_webhook(uuid,text,text) is 'Sends one delivery of the caller again, whatever its outcome.';
@@ -1390,13 +1582,15 @@ CREATE OR REPLACE FUNCTION keyframe.recover_webhook_endpoint(endpoint_id uuid, s
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
   missed integer;
   recovered integer;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   if request.replayed then
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
@@ -1428,6 +1622,9 @@ begin
   recovered := recovered + missed;
   update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered) where k.resource_id = request.resource_id;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) is 'Sends an endpoint of the caller again what failed or was missed since a time.';
@@ -1439,6 +1636,8 @@ CREATE OR REPLACE FUNCTION keyframe.webhook_health(endpoint_id uuid DEFAULT NULL
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -1472,6 +1671,8 @@ CREATE OR REPLACE FUNCTION keyframe.service_figures()
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
   select jsonb_build_object(
     'predictions', keyframe_private.prediction_figures(),
@@ -1512,6 +1713,8 @@ CREATE OR REPLACE FUNCTION keyframe.assign_upload(user_id uuid, file_name text)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 begin
   update storage.objects o set owner_id = user_id::text
@@ -1931,6 +2134,12 @@ comment on schema keyframe_private is 'Keyframe: settings, limits, internals, an
 grant usage on schema keyframe_private to authenticated;
 grant usage on schema keyframe_private to service_role;
 
+create type keyframe_private.refusal as (
+  code text,
+  sentence text,
+  hint text
+);
+
 create type keyframe_private.attempt_outcome as (
   at timestamp with time zone,
   status_code integer,
@@ -1940,6 +2149,7 @@ create type keyframe_private.attempt_outcome as (
 create table keyframe_private.settings (
   only_row boolean not null default true,
   max_active_per_owner integer not null default 4,
+  max_calls_per_owner integer not null default 6,
   max_failures integer not null default 8,
   frame_deadline interval not null default '00:15:00'::interval,
   video_deadline interval not null default '01:00:00'::interval,
@@ -1963,6 +2173,7 @@ create table keyframe_private.settings (
   constraint settings_check CHECK (((retry_max >= retry_base) AND (retry_max <= '10 years'::interval))),
   constraint settings_frame_deadline_check CHECK (((frame_deadline > '00:00:00'::interval) AND (frame_deadline <= '10 years'::interval))),
   constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
+  constraint settings_max_calls_per_owner_check CHECK (((max_calls_per_owner >= 1) AND (max_calls_per_owner <= 1000))),
   constraint settings_max_failures_check CHECK (((max_failures >= 1) AND (max_failures <= 100))),
   constraint settings_only_row_check CHECK (only_row),
   constraint settings_poll_interval_check CHECK (((poll_interval > '00:00:00'::interval) AND (poll_interval <= '10 years'::interval))),
@@ -1979,6 +2190,7 @@ END)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -2016,8 +2228,8 @@ create table keyframe_private.rate_limits (
   constraint rate_limits_capacity_check CHECK ((capacity > 0)),
   constraint rate_limits_per_second_check CHECK ((per_second > (0)::double precision))
 );
-comment on table keyframe_private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
 alter table keyframe_private.rate_limits enable row level security;
 
 create table keyframe_private.rate_buckets (
@@ -2174,12 +2386,11 @@ CREATE INDEX provider_submits_created_at_idx ON keyframe_private.provider_submit
 CREATE INDEX provider_submits_search_due_at_idx ON keyframe_private.provider_submits USING btree (search_due_at) WHERE (search_due_at IS NOT NULL);
 CREATE INDEX provider_submits_cancel_due_at_idx ON keyframe_private.provider_submits USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
 CREATE INDEX provider_submits_text_idx ON keyframe_private.provider_submits USING btree (submitted_at, text_hash) WHERE (text_hash IS NOT NULL);
-CREATE INDEX provider_submits_held_idx ON keyframe_private.provider_submits USING btree (owner_id) WHERE (cost_state = 'held'::text);
 alter table keyframe_private.provider_submits enable row level security;
 CREATE TRIGGER _200_settle BEFORE UPDATE OF outcome ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome) EXECUTE FUNCTION keyframe_private.settle_ended();
-CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW WHEN (new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
-CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text OR new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
-CREATE TRIGGER _300_count_removed AFTER DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text AND old.created_at >= (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_changed AFTER UPDATE OF owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state ON keyframe_private.provider_submits FOR EACH ROW EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_removed AFTER DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.created_at >= (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.count_cost();
 CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
 
 create table keyframe_private.daily_costs (
@@ -2188,16 +2399,20 @@ create table keyframe_private.daily_costs (
   day date not null,
   step keyframe.generation_step not null,
   model text not null,
+  project_id uuid,
   predictions integer not null default 0,
+  held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0,
   is_merged boolean not null default false,
   constraint daily_costs_pkey PRIMARY KEY (id)
 );
-comment on table keyframe_private.daily_costs is 'What the submits cost that have ended, by owner, day, step and model. Read the view costs, which has the others too. Kept for 13 months.';
+comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
@@ -2206,6 +2421,22 @@ CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING 
 CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
 CREATE INDEX daily_costs_to_merge_idx ON keyframe_private.daily_costs USING btree (id) WHERE (NOT is_merged);
 alter table keyframe_private.daily_costs enable row level security;
+
+create table keyframe_private.project_costs (
+  id bigint not null generated always as identity,
+  owner_id uuid not null,
+  day date not null,
+  project_id uuid not null,
+  predictions bigint not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null,
+  constraint project_costs_pkey PRIMARY KEY (id)
+);
+comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+CREATE INDEX project_costs_owner_id_day_idx ON keyframe_private.project_costs USING btree (owner_id, day, project_id);
+CREATE INDEX project_costs_day_idx ON keyframe_private.project_costs USING btree (day);
+alter table keyframe_private.project_costs enable row level security;
 
 create table keyframe_private.owner_budgets (
   owner_id uuid not null,
@@ -2352,7 +2583,7 @@ create view keyframe_private.costs with (security_invoker=true) as
     c.step,
     c.model,
     c.predictions,
-    0 AS held_micros,
+    c.held_micros,
     c.settled_micros,
     c.unknown_micros,
     c.unknown_submits
@@ -2363,36 +2594,12 @@ UNION ALL
     c.step,
     c.model,
     c.predictions,
-    0 AS held_micros,
+    c.held_micros,
     c.settled_micros,
     c.unknown_micros,
     c.unknown_submits
    FROM keyframe_private.daily_costs c
-  WHERE NOT c.is_merged
-UNION ALL
- SELECT s.owner_id,
-    (s.created_at AT TIME ZONE 'UTC'::text)::date AS day,
-    s.step,
-    s.model,
-    s.is_first::integer AS predictions,
-    COALESCE(s.most_micros, 0::bigint) AS held_micros,
-    0 AS settled_micros,
-    0 AS unknown_micros,
-    0 AS unknown_submits
-   FROM keyframe_private.provider_submits s
-  WHERE s.cost_state = 'held'::text
-UNION ALL
- SELECT keyframe_private.everybody() AS owner_id,
-    (s.created_at AT TIME ZONE 'UTC'::text)::date AS day,
-    s.step,
-    s.model,
-    s.is_first::integer AS predictions,
-    COALESCE(s.most_micros, 0::bigint) AS held_micros,
-    0 AS settled_micros,
-    0 AS unknown_micros,
-    0 AS unknown_submits
-   FROM keyframe_private.provider_submits s
-  WHERE s.cost_state = 'held'::text;
+  WHERE NOT c.is_merged;
 comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. The identifier of zeros has what everybody''s cost.';
 comment on column keyframe_private.costs.owner_id is 'The owner; all zeros: everybody together.';
 comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
@@ -2694,7 +2901,46 @@ $function$;
 grant execute on function keyframe_private.is_one_line(text) to authenticated;
 grant execute on function keyframe_private.is_one_line(text) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text)
+CREATE OR REPLACE FUNCTION keyframe_private.take_call()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  caller constant uuid := auth.uid();
+  places integer;
+begin
+  if caller is null or current_setting('keyframe.call_of', true) = caller::text then
+    return true;
+  end if;
+  places := (select s.max_calls_per_owner from keyframe_private.settings s);
+  for place in 1 .. places loop
+    if keyframe_private.take_lock('call ' || place, caller, waits => false) then
+      perform set_config('keyframe.call_of', caller::text, true);
+      return true;
+    end if;
+  end loop;
+  perform keyframe_private.raise_error(
+    'rate_limited',
+    format('%s requests of yours are being answered at this moment, as many as may be. Wait the seconds named in Retry-After, then try again.', places),
+    jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.may_read()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return coalesce(current_setting('request.method', true), '') = '' or keyframe_private.take_call();
+end
+$function$;
+grant execute on function keyframe_private.may_read() to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text, cost integer DEFAULT 1)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2705,18 +2951,20 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
+  perform keyframe_private.take_call();
   if take_token.route_class in ('create', 'generate', 'change') then
     perform from auth.users u where u.id = caller for key share;
   end if;
   with limited as (
-    select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
+    select l.*, least(take_token.cost, l.capacity) as taken from keyframe_private.rate_limits l
+    where l.route_class = take_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
-    select caller, l.route_class, l.capacity - 1, now() from limited l
+    select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set tokens = least(
-            excluded.tokens, -- one less than the capacity
-            b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
+            excluded.tokens, -- what a full bucket would have left
+            b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
           -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
           -- means that the clock was set back: refilling restarts from now.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
@@ -2740,10 +2988,27 @@ begin
       )::text
     );
   end if;
+  perform set_config('keyframe.token_of', format('%s %s', take_token.route_class, caller), true);
   return keyframe_private.rate_state(take_token.route_class);
 end
 $function$;
-grant execute on function keyframe_private.take_token(text) to authenticated;
+grant execute on function keyframe_private.take_token(text,integer) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse(refused keyframe_private.refusal, route_class text DEFAULT NULL::text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if route_class is not null and refused.code <> 'rate_limited' then
+    perform keyframe_private.take_token(route_class);
+  end if;
+  perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
+  return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
+end
+$function$;
+grant execute on function keyframe_private.refuse(keyframe_private.refusal,text) to authenticated;
+grant execute on function keyframe_private.refuse(keyframe_private.refusal,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.rate_state(route_class text)
  RETURNS jsonb
@@ -2783,6 +3048,7 @@ declare
 begin
   resource_id := fresh;
   replayed := false;
+  perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     if caller is null and auth.role() is distinct from 'service_role' then
@@ -2851,9 +3117,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.limit_changes()
 AS $function$
 begin
   if pg_trigger_depth() = 1 -- the deletion of an account takes no token
-    and not exists (
-      select from keyframe_private.rate_buckets b
-      where b.owner_id = auth.uid() and b.route_class = 'change' and b.xmin = pg_current_xact_id()::xid)
+    and current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid())
   then
     perform keyframe_private.take_token('change');
   end if;
@@ -3386,6 +3650,18 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.deleted_projects()
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+end
+$function$;
+grant execute on function keyframe_private.deleted_projects() to authenticated;
+
 CREATE OR REPLACE FUNCTION keyframe_private.images_of(input jsonb)
  RETURNS TABLE(role text, "position" integer, path text, source_prediction_id uuid)
  LANGUAGE plpgsql
@@ -3456,6 +3732,60 @@ begin
     );
   end if;
   return old;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.delete_in_parts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
+  if before + more <= 1000 then
+    perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
+    return old;
+  end if;
+  update keyframe.projects p set deleted_at = now(), film_id = null where p.id = old.id;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.delete_parts(max_rows integer DEFAULT 2000)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  project uuid;
+  room integer := max_rows;
+  deleted integer;
+begin
+  for project in
+    select p.id from keyframe.projects p where p.deleted_at is not null order by p.deleted_at limit 100 for update skip locked
+  loop
+    begin
+      delete from keyframe.predictions p where p.id = any (array(
+        select o.id from keyframe.predictions o where o.project_id = project limit room for update skip locked));
+      get diagnostics deleted = row_count;
+      room := room - deleted;
+      delete from keyframe.projects p
+      where p.id = project and not exists (select from keyframe.predictions o where o.project_id = project);
+    exception when others then
+      raise warning 'The project % could not be deleted: %', project, sqlerrm;
+      update keyframe.projects p set deleted_at = clock_timestamp() where p.id = project;
+    end;
+    exit when room <= 0;
+  end loop;
 end
 $function$;
 
@@ -3840,7 +4170,7 @@ begin
   -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
   -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
   perform from keyframe.projects o
-  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
   if found then
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
@@ -4245,7 +4575,7 @@ declare
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (caller is null or p.owner_id = caller)
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
@@ -4418,7 +4748,7 @@ AS $function$
   select '00000000-0000-0000-0000-000000000000'::uuid
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer)
+CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer DEFAULT 20000)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -4429,20 +4759,39 @@ begin
       select o.id from keyframe_private.daily_costs o where not o.is_merged order by o.id limit max_rows for update skip locked))
     returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
     union all
-    select keyframe_private.everybody(), a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select keyframe_private.everybody(), a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    from added a
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
       select o.id from (select distinct c.owner_id, c.day, c.step, c.model from counted c) k
       join keyframe_private.daily_costs o using (owner_id, day, step, model)
       where o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.settled_micros, c.unknown_micros, c.unknown_submits
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+  ), projects_before as (
+    delete from keyframe_private.project_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
+      join keyframe_private.project_costs o using (owner_id, day, project_id)
+      for update of o skip locked))
+    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), merged as (
+    insert into keyframe_private.daily_costs (
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
+      sum(c.unknown_submits), true
+    from (table counted union all table before) c
+    group by c.owner_id, c.day, c.step, c.model
   )
-  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
-  select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.settled_micros), sum(c.unknown_micros), sum(c.unknown_submits), true
-  from (table counted union all table before) c
-  group by c.owner_id, c.day, c.step, c.model;
+  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
+  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+  from (
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    where a.project_id is not null
+    union all
+    table projects_before
+  ) c
+  group by c.owner_id, c.day, c.project_id;
 end
 $function$;
 
@@ -4467,7 +4816,7 @@ begin
       case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
     ('service', keyframe_private.everybody(), s.service_day_micros, s.service_month_micros)
   ) w (scope, owner_id, day_micros, month_micros)
-  cross join lateral ( -- one reading for both, because the service's reads every hold
+  cross join lateral ( -- one reading for both
     select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as month_settled, coalesce(sum(c.held_micros), 0)::bigint as month_held,
       coalesce(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today), 0)::bigint as day_settled,
       coalesce(sum(c.held_micros) filter (where c.day = today), 0)::bigint as day_held
@@ -4561,39 +4910,31 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  if s.cost_state <> 'held' then
-    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits)
-    values (
-      s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, times * s.is_first::integer, times * coalesce(s.cost_micros, 0),
-      case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
-  end if;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  was keyframe_private.provider_submits := case when tg_op <> 'INSERT' then old end;
+  is_now keyframe_private.provider_submits := case when tg_op <> 'DELETE' then new end;
 begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
-    is not distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
-    return null;
-  end if;
-  if tg_op <> 'INSERT' then
-    perform keyframe_private.add_cost(old, -1);
-  end if;
-  if tg_op <> 'DELETE' then
-    perform keyframe_private.add_cost(new, 1);
-  end if;
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  select c.* from (
+    select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+      sum(v.times * s.is_first::integer) as predictions,
+      sum(v.times * case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end) as held,
+      sum(v.times * coalesce(s.cost_micros, 0)) as settled,
+      sum(v.times * case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end) as unknown,
+      sum(v.times * (s.cost_state = 'unknown')::integer) as submits
+    from (values (-1, was), (1, is_now)) v (times, submit)
+    cross join lateral (select (v.submit).*) s
+    where s.id is not null
+    group by 1, 2, 3, 4, 5
+  ) c
+  where (c.predictions, c.held, c.settled, c.unknown, c.submits) <> (0, 0, 0, 0, 0);
   return null;
 end
 $function$;
@@ -4645,15 +4986,17 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
- RETURNS json
+CREATE OR REPLACE FUNCTION keyframe_private.costs_json(predictions uuid[])
+ RETURNS TABLE(prediction_id uuid, cost json)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return (
-    select json_build_object(
+  return query
+    select s.prediction_id, json_build_object(
       'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then coalesce(sum(s.cost_micros), 0) end,
       'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
         then sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end) end,
@@ -4661,8 +5004,19 @@ begin
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
     from keyframe_private.provider_submits s
-    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
-    having count(*) > 0);
+    where s.prediction_id = any (predictions) and (caller is null or s.owner_id = caller)
+    group by s.prediction_id;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return (select c.cost from keyframe_private.costs_json(array[prediction]) c);
 end
 $function$;
 grant execute on function keyframe_private.cost_json(uuid) to authenticated;
@@ -5436,24 +5790,24 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.pred
  SET search_path TO ''
 AS $function$
 declare
-  frames constant uuid[] := array_remove(
-    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null);
+  frame uuid;
+  project uuid;
 begin
-  if frames = '{}' then
-    return false;
-  end if;
-  shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
-  if frames <@ shown then
-    return false;
-  end if;
-  return exists (
-    select from unnest(frames) frame (id)
-    left join keyframe.predictions source on source.id = frame.id
-    where source.id is null or source.project_id = prediction.project_id and source.id <> all (shown));
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return false;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[])
+CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[], cost json DEFAULT NULL::json)
  RETURNS json
  LANGUAGE plpgsql
  STABLE
@@ -5464,20 +5818,20 @@ begin
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
     'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
     'attempt', prediction.attempt, 'progress', prediction.progress,
-    'queue_position', keyframe_private.queue_position(prediction),
+    'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'cost', coalesce(prediction_json.cost, keyframe_private.cost_json(prediction.id)), 'hidden', prediction.hidden,
     'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $function$;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to authenticated;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to service_role;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to authenticated;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_user()
  RETURNS void
@@ -5502,52 +5856,63 @@ AS $function$
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select s.project_id as key, count(*) filter (where s.is_first) as predictions,
-        coalesce(sum(s.cost_micros), 0) as "settledMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
-      from keyframe_private.provider_submits s
-      where s.owner_id = owner and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      select c.project_id as key, sum(c.predictions) as predictions, sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros",
+        sum(c.unknown_micros) as "unknownMicros"
+      from (
+        select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
+        from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
+        union all
+        select d.project_id, d.predictions, d.settled_micros, d.held_micros, d.unknown_micros
+        from keyframe_private.daily_costs d
+        where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
+      ) c
       group by 1 order by 3 desc, 1 limit 1000) g);
-exception when query_canceled then
-  perform keyframe_private.raise_error('invalid_request', 'These days have more predictions than can be added up by project in time. Ask for fewer days, or group by day.');
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(project keyframe.projects)
- RETURNS json
+CREATE OR REPLACE FUNCTION keyframe_private.projects_per_token()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select 10
+$function$;
+grant execute on function keyframe_private.projects_per_token() to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(projects keyframe.projects[])
+ RETURNS TABLE(project_id uuid, predictions json)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return (
-    with steps as (
-      select latest.prediction, keyframe_private.shown_take(project, wanted.step) as take_id
-      from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
-      cross join lateral (
-        select p as prediction from keyframe.predictions p
-        where p.project_id = (step_predictions.project).id and p.step = wanted.step
-        order by p.created_at desc, p.id desc
-        limit 1
-      ) latest
+  return query
+    with steps as materialized (
+      select o.project, keyframe_private.shown_take(o.project, s.step) as take_id, (
+          select p.id from keyframe.predictions p where p.project_id = (o.project).id and p.step = s.step
+          order by p.created_at desc, p.id desc limit 1) as latest_id
+      from (select u as project from unnest(projects) u) o
+      cross join unnest(enum_range(null::keyframe.generation_step)) s (step)
     ), takes as (
-      select array_remove(array_agg(s.take_id), null) as ids from steps s
+      select (s.project).id, array_remove(array_agg(s.take_id), null) as shown from steps s group by 1
+    ), costs as materialized (
+      select c.* from keyframe_private.costs_json(array(select unnest(array[s.latest_id, s.take_id]) from steps s)) c
     )
-    select coalesce(json_agg(json_build_object(
-      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction, takes.ids))), '[]')
-    from takes
-    cross join steps latest
-    cross join lateral (
-      select latest.prediction, true as is_latest, latest.take_id is not distinct from (latest.prediction).id as is_take
-      union all
-      select p, false, true from keyframe.predictions p where p.id = latest.take_id and p.id <> (latest.prediction).id
-    ) shown
-    where (shown.prediction).owner_id = auth.uid() -- checked outside the lateral queries, so that the planner does not choose an index on the owner
-  );
+    select p.project_id, json_agg(json_build_object(
+      'is_latest', p.id = s.latest_id, 'is_take', s.take_id is not distinct from p.id,
+      'prediction', keyframe_private.prediction_json(p, t.shown, c.cost)))
+    from steps s
+    join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
+    join takes t on t.id = p.project_id
+    left join costs c on c.prediction_id = p.id
+    where p.owner_id = caller
+    group by p.project_id;
 end
 $function$;
-grant execute on function keyframe_private.step_predictions(keyframe.projects) to authenticated;
+grant execute on function keyframe_private.step_predictions(keyframe.projects[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed(kind text, is_own boolean)
  RETURNS void
@@ -5604,7 +5969,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
   end if;
   select w.id into unknown from unnest(project_ids) w (id)
-  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id)
+  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
   if found then
     perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
@@ -6485,7 +6850,9 @@ begin
   delete from keyframe_private.daily_costs c where c.id = any (array(
     select o.id from keyframe_private.daily_costs o
     where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
-  perform keyframe_private.merge_costs(max_rows);
+  delete from keyframe_private.project_costs c where c.id = any (array(
+    select o.id from keyframe_private.project_costs o
+    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
   delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
     select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
@@ -6800,6 +7167,10 @@ create policy keyframe_references_insert_owner on storage.objects for insert to 
 
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (((bucket_id = 'projects'::text) AND (owner_id = ( SELECT (auth.uid())::text AS uid))));
+
+select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
+
+select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
 
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
 

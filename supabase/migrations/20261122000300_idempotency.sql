@@ -38,6 +38,7 @@ declare
 begin
   resource_id := fresh;
   replayed := false;
+  perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     if caller is null and auth.role() is distinct from 'service_role' then

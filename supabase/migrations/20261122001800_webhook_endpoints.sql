@@ -47,7 +47,7 @@ create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner
 
 alter table keyframe.webhook_endpoints enable row level security;
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using (owner_id = (select auth.uid()));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 grant select on keyframe.webhook_endpoints to authenticated, service_role;
 
 create table keyframe_private.webhook_secrets (

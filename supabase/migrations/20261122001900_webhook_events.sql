@@ -42,7 +42,7 @@ create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint
 
 alter table keyframe.webhook_events enable row level security;
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
 grant select on keyframe.webhook_events to authenticated, service_role;
 
@@ -92,7 +92,7 @@ create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliv
 alter table keyframe.webhook_deliveries enable row level security;
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_deliveries to authenticated, service_role;
 
@@ -116,7 +116,7 @@ create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook
 
 alter table keyframe.webhook_attempts enable row level security;
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_attempts to authenticated, service_role;
 
