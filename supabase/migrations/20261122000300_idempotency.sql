@@ -40,6 +40,7 @@ begin
   perform keyframe_private.require_client_may(needed);
   resource_id := fresh;
   replayed := false;
+  perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     if caller is null and auth.role() is distinct from 'service_role' then
@@ -70,7 +71,7 @@ begin
   if replayed then
     rate := keyframe_private.rate_state(route_class);
   elsif route_class is not null then
-    rate := keyframe_private.take_token(route_class, needed);
+    rate := keyframe_private.take_token(route_class, needed => needed);
   end if;
 end
 $$;

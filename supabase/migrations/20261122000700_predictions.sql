@@ -122,8 +122,22 @@ create index predictions_waiting_idx on keyframe.predictions (owner_id, created_
 alter table keyframe.predictions enable row level security;
 create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
+-- The caller's projects that are being deleted in parts.
+create function keyframe_private.deleted_projects()
+returns uuid[]
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+end
+$$;
+grant execute on function keyframe_private.deleted_projects() to authenticated;
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using (owner_id = (select auth.uid()));
+  using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    and (select keyframe_private.may_read()));
 -- A run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
@@ -247,3 +261,65 @@ end
 $$;
 create trigger _200_guard_deletion before delete on keyframe.projects
   for each row execute function keyframe_private.guard_project_deletion();
+
+-- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
+-- (keyframe_private.delete_parts). From now on its owner does not see the project.
+create function keyframe_private.delete_in_parts()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
+  if before + more <= 1000 then
+    perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
+    return old;
+  end if;
+  update keyframe.projects p set deleted_at = now(), film_id = null where p.id = old.id;
+  return null;
+end
+$$;
+create trigger _300_delete_in_parts before delete on keyframe.projects
+  for each row execute function keyframe_private.delete_in_parts();
+
+-- Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold. A project
+-- that cannot be deleted goes to the end of the line.
+create function keyframe_private.delete_parts(max_rows integer default 2000)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+declare
+  project uuid;
+  room integer := max_rows;
+  deleted integer;
+begin
+  for project in
+    select p.id from keyframe.projects p where p.deleted_at is not null order by p.deleted_at limit 100 for update skip locked
+  loop
+    begin
+      delete from keyframe.predictions p where p.id = any (array(
+        select o.id from keyframe.predictions o where o.project_id = project limit room for update skip locked));
+      get diagnostics deleted = row_count;
+      room := room - deleted;
+      delete from keyframe.projects p
+      where p.id = project and not exists (select from keyframe.predictions o where o.project_id = project);
+    exception when others then
+      raise warning 'The project % could not be deleted: %', project, sqlerrm;
+      update keyframe.projects p set deleted_at = clock_timestamp() where p.id = project;
+    end;
+    exit when room <= 0;
+  end loop;
+end
+$$;

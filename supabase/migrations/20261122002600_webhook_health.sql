@@ -12,7 +12,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', 'manage');
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin

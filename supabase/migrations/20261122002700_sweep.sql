@@ -122,7 +122,9 @@ begin
   delete from keyframe_private.daily_costs c where c.id = any (array(
     select o.id from keyframe_private.daily_costs o
     where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
-  perform keyframe_private.merge_costs(max_rows);
+  delete from keyframe_private.project_costs c where c.id = any (array(
+    select o.id from keyframe_private.project_costs o
+    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
   delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
     select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
@@ -176,6 +178,8 @@ end
 $$;
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
+select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
+select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
 -- Every minute: small batches then keep up with about 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
 select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
