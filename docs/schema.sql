@@ -32,6 +32,7 @@ create table keyframe.projects (
   selected_video_id uuid,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
   film_id uuid,
   film_position integer,
   constraint projects_pkey PRIMARY KEY (id),
@@ -60,21 +61,23 @@ comment on column keyframe.projects.aspect_ratio is 'Width to height of its fram
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.deleted_at is 'Since when it is being deleted in parts: its owner no longer sees it or its predictions. Null: it is not.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
+CREATE INDEX projects_deleted_at_idx ON keyframe.projects USING btree (deleted_at, owner_id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 alter table keyframe.projects enable row level security;
 create policy projects_all_client on keyframe.projects as restrictive for all to authenticated
   using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL)));
 create policy projects_insert_owner on keyframe.projects for insert to authenticated
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy projects_select_owner on keyframe.projects for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL) AND ( SELECT keyframe_private.may_read() AS may_read)));
 create policy projects_update_owner on keyframe.projects for update to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)))
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL)))
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
@@ -82,10 +85,12 @@ grant insert (title, text_prompt, description, aspect_ratio, film_id) on keyfram
 grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_creations();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_changes();
+CREATE TRIGGER _200_complete_owner BEFORE INSERT ON keyframe.projects FOR EACH ROW WHEN (new.owner_id IS NULL) EXECUTE FUNCTION keyframe_private.complete_owner();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _250_change_film BEFORE UPDATE OF film_id ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS DISTINCT FROM old.film_id AND NOT new.film_position IS DISTINCT FROM old.film_position) EXECUTE FUNCTION keyframe_private.enter_film();
 CREATE TRIGGER _250_enter_film BEFORE INSERT ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS NOT NULL AND new.film_position IS NULL) EXECUTE FUNCTION keyframe_private.enter_film();
+CREATE TRIGGER _300_delete_in_parts BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.delete_in_parts();
 CREATE TRIGGER _300_require_selected_takes BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id, selected_video_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_takes();
 CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference_of_project();
 CREATE TRIGGER _430_stamp_film AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.film_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.stamp_film_of_deleted_shot();
@@ -120,7 +125,7 @@ create policy films_delete_owner on keyframe.films for delete to authenticated
 create policy films_insert_owner on keyframe.films for insert to authenticated
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy films_select_owner on keyframe.films for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read)));
 create policy films_update_owner on keyframe.films for update to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)))
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
@@ -130,6 +135,7 @@ grant insert (title, description) on keyframe.films to authenticated;
 grant update (title, description) on keyframe.films to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.films FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_creations();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.films FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_changes();
+CREATE TRIGGER _200_complete_owner BEFORE INSERT ON keyframe.films FOR EACH ROW WHEN (new.owner_id IS NULL) EXECUTE FUNCTION keyframe_private.complete_owner();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.films FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_film();
 
 create table keyframe.models (
@@ -204,12 +210,11 @@ CREATE TRIGGER _100_require_enabled BEFORE INSERT OR UPDATE ON keyframe.step_def
 create table keyframe.predictions (
   id uuid not null default gen_random_uuid(),
   project_id uuid not null,
-  owner_id uuid not null,
+  owner_id uuid not null default auth.uid(),
   step keyframe.generation_step not null,
   status keyframe.prediction_status not null default 'queued'::keyframe.prediction_status,
-  is_active boolean not null generated always as ((status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status]))) stored,
   input jsonb not null default '{}'::jsonb,
-  model text not null,
+  model text not null default ''::text,
   requested_model text,
   provider_prediction_id text,
   attempt integer not null default 0,
@@ -243,7 +248,7 @@ create table keyframe.predictions (
   constraint predictions_provider_prediction_id_key UNIQUE (provider_prediction_id),
   constraint predictions_project_fkey FOREIGN KEY (project_id, owner_id) REFERENCES keyframe.projects(id, owner_id) ON DELETE CASCADE,
   constraint attempt_and_failures_are_at_most_a_million CHECK ((((attempt >= 0) AND (attempt <= 1000000)) AND ((failures >= 0) AND (failures <= 1000000)))),
-  constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (NOT is_active))),
+  constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])))),
   constraint deadline_if_and_only_if_admitted CHECK (((deadline_at IS NULL) = (admitted_at IS NULL))),
   constraint error_if_and_only_if_failed CHECK ((num_nonnulls(error_code, error_message, error_retryable) =
 CASE
@@ -253,7 +258,7 @@ END)),
   constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
   constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NULL))),
   constraint frames_are_predictions CHECK ((((input ->> 'firstFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text) AND ((input ->> 'lastFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))),
-  constraint lease_only_while_active CHECK (((lease_token IS NULL) OR is_active)),
+  constraint lease_only_while_active CHECK (((lease_token IS NULL) OR (completed_at IS NULL))),
   constraint negative_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'negativePrompt'::text))),
   constraint negative_prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'negativePrompt'::text))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
@@ -273,7 +278,7 @@ END)),
   constraint prompt_has_1_to_4000_characters CHECK (((COALESCE(char_length((input ->> 'prompt'::text)), 0) >= 1) AND (COALESCE(char_length((input ->> 'prompt'::text)), 0) <= 4000))),
   constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'prompt'::text))),
   constraint prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'prompt'::text))),
-  constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((NOT is_active) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
+  constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((completed_at IS NOT NULL) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
   constraint reference_images_are_a_list CHECK (((jsonb_typeof((input -> 'referenceImagePaths'::text)) = 'array'::text) AND (NOT (input @? 'strict $."referenceImagePaths"[*]?(@.type() != "string")'::jsonpath)))),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
   constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
@@ -282,7 +287,6 @@ END)),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
-comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
@@ -301,14 +305,16 @@ comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stor
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
+comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
-CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
-CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
-CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND is_active);
+CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND (completed_at IS NULL));
+CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND (completed_at IS NULL));
+CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND (completed_at IS NULL));
 CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_id, created_at, id) WHERE ((admitted_at IS NULL) AND (status = 'queued'::keyframe.prediction_status));
 CREATE INDEX predictions_succeeded_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC) WHERE (status = 'succeeded'::keyframe.prediction_status);
+CREATE INDEX predictions_resource_idx ON keyframe.predictions USING btree (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND (completed_at IS NULL));
 CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
 alter table keyframe.predictions enable row level security;
 create policy predictions_all_client on keyframe.predictions as restrictive for all to authenticated
@@ -316,7 +322,7 @@ create policy predictions_all_client on keyframe.predictions as restrictive for 
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (((owner_id = ( SELECT auth.uid() AS uid)) AND (status = 'queued'::keyframe.prediction_status) AND (attempt = 0) AND (lease_token IS NULL) AND (provider_output_url IS NULL)));
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (project_id <> ALL (( SELECT keyframe_private.deleted_projects() AS deleted_projects)::uuid[])) AND ( SELECT keyframe_private.may_read() AS may_read)));
 grant select on keyframe.predictions to authenticated;
 grant select on keyframe.predictions to service_role;
 grant insert (project_id, step, input, model) on keyframe.predictions to authenticated;
@@ -379,7 +385,7 @@ alter table keyframe.webhook_endpoints enable row level security;
 create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive for all to authenticated
   using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read)));
 grant select on keyframe.webhook_endpoints to authenticated;
 grant select on keyframe.webhook_endpoints to service_role;
 CREATE TRIGGER _200_limit BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.owner_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.limit_endpoints();
@@ -413,7 +419,7 @@ alter table keyframe.webhook_events enable row level security;
 create policy webhook_events_all_client on keyframe.webhook_events as restrictive for all to authenticated
   using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ((endpoint_id IS NULL) OR (endpoint_id IN ( SELECT e.id
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND ((endpoint_id IS NULL) OR (endpoint_id IN ( SELECT e.id
    FROM keyframe.webhook_endpoints e)))));
 grant select on keyframe.webhook_events to authenticated;
 grant select on keyframe.webhook_events to service_role;
@@ -454,7 +460,7 @@ alter table keyframe.webhook_deliveries enable row level security;
 create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive for all to authenticated
   using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (endpoint_id IN ( SELECT e.id
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND (endpoint_id IN ( SELECT e.id
    FROM keyframe.webhook_endpoints e))));
 grant select on keyframe.webhook_deliveries to authenticated;
 grant select on keyframe.webhook_deliveries to service_role;
@@ -486,7 +492,7 @@ alter table keyframe.webhook_attempts enable row level security;
 create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive for all to authenticated
   using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (EXISTS ( SELECT
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND (EXISTS ( SELECT
    FROM keyframe.webhook_deliveries d
   WHERE (d.id = webhook_attempts.delivery_id)))));
 grant select on keyframe.webhook_attempts to authenticated;
@@ -497,6 +503,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_models()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -535,14 +543,18 @@ CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text,
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   created keyframe.projects;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid();
+    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
     if not found then
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
@@ -554,6 +566,9 @@ begin
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_project(text,text,text,text,text,text,uuid) is 'Creates a project of the caller; with film_id, as the last shot of that film.';
@@ -564,42 +579,39 @@ CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyfr
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   started keyframe.predictions;
-  code text;
-  sentence text;
-  budget text;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into started from keyframe.predictions p where p.id = request.resource_id and p.owner_id = auth.uid();
+    select p.* into started from keyframe.predictions p
+    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
     if not found then
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    begin
-      insert into keyframe.predictions (id, project_id, step, input, model)
-      values (
-        request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
-      returning * into started;
-    exception when sqlstate 'KEYFR' then
-      get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
-      if code <> 'budget_exceeded' then
-        raise;
-      end if;
-      -- An answer, not an error: that would undo the note.
-      perform keyframe_private.note_exhausted(auth.uid(), (budget::json ->> 'estimateMicros')::bigint);
-      delete from keyframe_private.idempotency_keys k where k.resource_id = request.resource_id;
-      return json_build_object('refused', json_build_object('code', code, 'message', sentence, 'budget', budget::json), 'rate', null);
-    end;
+    insert into keyframe.predictions (id, project_id, step, input, model)
+    values (
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
+    returning * into started;
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  if refused.code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
+  end if;
+  return keyframe_private.refuse(refused, 'generate');
 end
 $function$;
-comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project. Over a budget it answers { refused }.';
+comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project.';
 grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.estimate_prediction(project_id uuid, step keyframe.generation_step, input jsonb DEFAULT '{}'::jsonb, model text DEFAULT NULL::text)
@@ -607,11 +619,14 @@ CREATE OR REPLACE FUNCTION keyframe.estimate_prediction(project_id uuid, step ke
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.predictions;
   cost record;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   wanted.project_id := estimate_prediction.project_id;
@@ -627,20 +642,26 @@ begin
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
     'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
       select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) is 'What a start would cost, with every check of a start. Stores nothing.';
 grant execute on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid)
+CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid, waiting boolean DEFAULT false)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
   wanted keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
   if prediction_id is null then
     select p.* into wanted from keyframe.predictions p
@@ -653,27 +674,35 @@ begin
   end if;
   -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
   -- owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or wanted.project_id = any (keyframe_private.deleted_projects()) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', rate);
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
-comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) is 'One prediction of the caller; without prediction_id the latest one of the step.';
-grant execute on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) to authenticated;
+comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid,boolean) is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
+grant execute on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid,boolean) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.cancel_prediction(project_id uuid, prediction_id uuid, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   wanted keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   select p.* into wanted from keyframe.predictions p
   where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
@@ -686,6 +715,9 @@ begin
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
@@ -696,18 +728,25 @@ CREATE OR REPLACE FUNCTION keyframe.update_prediction(project_id uuid, predictio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
   where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   returning p.* into changed;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.update_prediction(uuid,uuid,boolean) is 'Hides a prediction of the caller from lists, or shows it again.';
@@ -718,31 +757,38 @@ CREATE OR REPLACE FUNCTION keyframe.delete_prediction(project_id uuid, predictio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change', needed => 'manage');
   wanted keyframe.predictions;
   before json;
+  refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
   select p.* into wanted from keyframe.predictions p
   where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.is_active then
+  elsif wanted.completed_at is null then
     perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
   elsif exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
-    where i.source_prediction_id = wanted.id and p.is_active
+    where i.source_prediction_id = wanted.id and p.completed_at is null
   ) then
     perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   end if;
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
@@ -753,10 +799,13 @@ CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NU
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   file uuid;
   replayed boolean := false;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_client_may('generate');
   if request_hash is not null then
@@ -772,6 +821,9 @@ begin
     end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'upload');
 end
 $function$;
 comment on function keyframe.admit_upload(text,text) is 'Counts an upload of the caller and names its file.';
@@ -782,13 +834,17 @@ CREATE OR REPLACE FUNCTION keyframe.read_usage(from_day date DEFAULT NULL::date,
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
   today constant date := (now() at time zone 'UTC')::date;
   first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
   last_day constant date := coalesce(to_day, today);
+  days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
+  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
   groups json;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   if last_day < first_day or last_day - first_day > 400 then
@@ -813,6 +869,9 @@ begin
         'availableMicros', b.available_micros, 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
       from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_usage(date,date,text) is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
@@ -839,6 +898,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, b
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -853,17 +914,20 @@ begin
   matches := array(
     select row(l.*)::keyframe.projects from (
       select p.* from keyframe.projects p
-      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit looked_at
     ) l
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
     limit wanted);
+  if with_predictions and cardinality(matches) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(matches) / keyframe_private.projects_per_token());
+  end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
       select p.created_at, p.id from keyframe.projects p
-      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       offset looked_at - 1 limit 1
     ) l;
@@ -872,10 +936,11 @@ begin
     'projects', (
       select coalesce(json_agg(
         case when with_predictions
-          then (select to_json(j) from (select (f.project).*, keyframe_private.step_predictions(f.project) as predictions) j)
+          then (select to_json(j) from (select (f.project).*, coalesce(s.predictions, '[]') as predictions) j)
           else to_json(f.project) end
         order by f.place), '[]')
-      from (select u as project, row_number() over () as place from unnest(matches) u) f),
+      from (select u as project, row_number() over () as place from unnest(matches) u) f
+      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
     'searched_until', searched_until, 'rate', rate);
 end
 $function$;
@@ -886,17 +951,24 @@ CREATE OR REPLACE FUNCTION keyframe.read_project(project_id uuid)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.projects;
+  refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return json_build_object(
-    'project', to_json(wanted), 'predictions', keyframe_private.step_predictions(wanted), 'rate', rate);
+    'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_project(uuid) is 'One project of the caller with the latest prediction and the shown take of each step.';
@@ -906,9 +978,12 @@ CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, changes json
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   changed keyframe.projects;
+  refused keyframe_private.refusal;
 begin
   update keyframe.projects p
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
@@ -921,6 +996,9 @@ begin
     perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) is 'Changes the caller''s project. Existing predictions keep their inputs.';
@@ -930,20 +1008,28 @@ CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid, versions tim
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  deleted keyframe.projects;
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  wanted keyframe.projects;
+  refused keyframe_private.refusal;
 begin
-  delete from keyframe.projects p
+  select p.* into wanted from keyframe.projects p
   where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
-  returning p.* into deleted;
+  for update;
   if not found then
     perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
-  return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
+  delete from keyframe.projects p where p.id = wanted.id;
+  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
-comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
+comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';
 grant execute on function keyframe.delete_project(uuid,timestamp with time zone[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, only_takes boolean DEFAULT false, with_hidden boolean DEFAULT false)
@@ -951,6 +1037,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyfr
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -958,8 +1046,9 @@ declare
   first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
+  refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid() and p.deleted_at is null) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   -- One statement for each, so that each plan walks along its own index.
@@ -994,6 +1083,9 @@ begin
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
@@ -1004,11 +1096,15 @@ CREATE OR REPLACE FUNCTION keyframe.create_film(title text, description text DEF
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   created keyframe.films;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
@@ -1022,6 +1118,9 @@ begin
   end if;
   return json_build_object(
     'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_film(text,text,text,text) is 'Creates a film of the caller, without shots.';
@@ -1032,6 +1131,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_films(max_rows integer DEFAULT 20, befo
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -1055,22 +1156,33 @@ CREATE OR REPLACE FUNCTION keyframe.read_film(film_id uuid)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.films;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
   end if;
+  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  if cardinality(shots) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
+  end if;
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (
       select coalesce(json_agg(
-        (select to_json(j) from (select p.*, keyframe_private.step_predictions(p) as predictions) j) order by p.film_position), '[]')
-      from keyframe.projects p where p.film_id = wanted.id),
+        (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
+      from unnest(shots) p left join keyframe_private.step_predictions(shots) s on s.project_id = p.id),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_film(uuid) is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
@@ -1081,9 +1193,12 @@ CREATE OR REPLACE FUNCTION keyframe.update_film(film_id uuid, changes jsonb DEFA
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   changed keyframe.films;
+  refused keyframe_private.refusal;
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
@@ -1097,6 +1212,9 @@ begin
     select f.* into changed from keyframe.films f where f.id = changed.id;
   end if;
   return json_build_object('film', keyframe_private.film_json(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.update_film(uuid,jsonb,uuid[],timestamp with time zone[]) is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
@@ -1107,12 +1225,15 @@ CREATE OR REPLACE FUNCTION keyframe.delete_film(film_id uuid, with_projects bool
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];
+  refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
   where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
@@ -1130,6 +1251,9 @@ begin
     delete from keyframe.projects p where p.id = any (shots);
   end if;
   return json_build_object('film', deleted, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_film(uuid,boolean,timestamp with time zone[]) is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';
@@ -1140,13 +1264,16 @@ CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, descriptio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record;
   created keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
   if not request.replayed then
-    perform keyframe_private.require_client_may('manage');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -1155,6 +1282,9 @@ begin
   created := keyframe_private.managed_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
     'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
@@ -1166,14 +1296,15 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
 begin
-  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
@@ -1189,11 +1320,17 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_endpoint(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_webhook_endpoint(uuid) is 'One endpoint of the caller.';
@@ -1205,11 +1342,15 @@ CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, ur
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change');
-  changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  changed keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
@@ -1220,6 +1361,9 @@ begin
   where e.id = changed.id
   returning e.* into changed;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
@@ -1231,13 +1375,20 @@ CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change');
-  gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  gone keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
   return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_webhook_endpoint(uuid) is 'Deletes an endpoint of the caller with its deliveries and secrets.';
@@ -1249,12 +1400,19 @@ CREATE OR REPLACE FUNCTION keyframe.reveal_webhook_secret(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  endpoint keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.reveal_webhook_secret(uuid) is 'The current signing secret of an endpoint of the caller.';
@@ -1266,12 +1424,16 @@ CREATE OR REPLACE FUNCTION keyframe.rotate_webhook_secret(endpoint_id uuid, over
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   endpoint keyframe.webhook_endpoints;
   secret text;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
@@ -1288,6 +1450,9 @@ begin
     perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.rotate_webhook_secret(uuid,integer,text,text) is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
@@ -1299,13 +1464,17 @@ CREATE OR REPLACE FUNCTION keyframe.test_webhook_endpoint(endpoint_id uuid, idem
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record;
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
   if request.replayed then
     return jsonb_build_object(
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
@@ -1322,6 +1491,9 @@ begin
   values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.test_webhook_endpoint(uuid,text,text) is 'Sends webhook.test to one endpoint of the caller.';
@@ -1333,12 +1505,16 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, st
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  endpoint keyframe.webhook_endpoints;
   listed jsonb;
+  refused keyframe_private.refusal;
 begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
   -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
   -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
@@ -1359,6 +1535,9 @@ begin
     limit least(max_rows, 101)
   ) l;
   return jsonb_build_object('deliveries', listed, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid,text) is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
@@ -1370,12 +1549,18 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_delivery(delivery_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
     'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_webhook_delivery(uuid) is 'One delivery of the caller with its attempts.';
@@ -1387,11 +1572,15 @@ CREATE OR REPLACE FUNCTION keyframe.redeliver_webhook(delivery_id uuid, idempote
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   again keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
@@ -1401,6 +1590,9 @@ begin
     returning d.* into again;
   end if;
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.redeliver_webhook(uuid,text,text) is 'Sends one delivery of the caller again, whatever its outcome.';
@@ -1414,14 +1606,15 @@ CREATE OR REPLACE FUNCTION keyframe.recover_webhook_endpoint(endpoint_id uuid, s
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
   missed integer;
   recovered integer;
+  refused keyframe_private.refusal;
 begin
-  perform keyframe_private.require_client_may('manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
   if request.replayed then
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
@@ -1453,6 +1646,9 @@ begin
   recovered := recovered + missed;
   update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered) where k.resource_id = request.resource_id;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) is 'Sends an endpoint of the caller again what failed or was missed since a time.';
@@ -1464,13 +1660,14 @@ CREATE OR REPLACE FUNCTION keyframe.webhook_health(endpoint_id uuid DEFAULT NULL
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin
-  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
   into endpoints
   from keyframe.webhook_endpoints e
@@ -1498,6 +1695,8 @@ CREATE OR REPLACE FUNCTION keyframe.service_figures()
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
   select jsonb_build_object(
     'predictions', keyframe_private.prediction_figures(),
@@ -1538,6 +1737,8 @@ CREATE OR REPLACE FUNCTION keyframe.assign_upload(user_id uuid, file_name text)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 begin
   update storage.objects o set owner_id = user_id::text
@@ -1841,7 +2042,7 @@ $function$;
 comment on function keyframe_worker.record_files_removed(uuid,jsonb) is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 grant execute on function keyframe_worker.record_files_removed(uuid,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb)
+CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, room jsonb DEFAULT '{}'::jsonb)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1849,6 +2050,8 @@ CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, l
 AS $function$
 declare
   at timestamptz;
+  chosen record;
+  files text[];
 begin
   perform keyframe_private.wait_for_due('generate', wait_ms);
   -- Not now(): what became due during the wait is later than that.
@@ -1858,14 +2061,18 @@ begin
   if max_rows <= 0 then
     return; -- a heartbeat only
   end if;
-  return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
-  return query select r.task from keyframe_private.claim_removals(lease_seconds) r (task) where r.task is not null;
+  perform keyframe_private.add_submits_after_lost_leases(at);
+  for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+  end loop;
+  files := keyframe_private.choose_removals(at);
+  if files <> '{}' then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  end if;
 end
 $function$;
-comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
-grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) to service_role;
+comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
+grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8)
  RETURNS json
@@ -1960,6 +2167,12 @@ grant usage on schema keyframe_private to service_role;
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
 comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
 
+create type keyframe_private.refusal as (
+  code text,
+  sentence text,
+  hint text
+);
+
 create type keyframe_private.attempt_outcome as (
   at timestamp with time zone,
   status_code integer,
@@ -1969,6 +2182,7 @@ create type keyframe_private.attempt_outcome as (
 create table keyframe_private.settings (
   only_row boolean not null default true,
   max_active_per_owner integer not null default 4,
+  max_calls_per_owner integer not null default 6,
   max_failures integer not null default 8,
   frame_deadline interval not null default '00:15:00'::interval,
   video_deadline interval not null default '01:00:00'::interval,
@@ -1992,6 +2206,7 @@ create table keyframe_private.settings (
   constraint settings_check CHECK (((retry_max >= retry_base) AND (retry_max <= '10 years'::interval))),
   constraint settings_frame_deadline_check CHECK (((frame_deadline > '00:00:00'::interval) AND (frame_deadline <= '10 years'::interval))),
   constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
+  constraint settings_max_calls_per_owner_check CHECK (((max_calls_per_owner >= 1) AND (max_calls_per_owner <= 1000))),
   constraint settings_max_failures_check CHECK (((max_failures >= 1) AND (max_failures <= 100))),
   constraint settings_only_row_check CHECK (only_row),
   constraint settings_poll_interval_check CHECK (((poll_interval > '00:00:00'::interval) AND (poll_interval <= '10 years'::interval))),
@@ -2008,6 +2223,7 @@ END)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -2061,8 +2277,8 @@ create table keyframe_private.rate_limits (
   constraint rate_limits_capacity_check CHECK ((capacity > 0)),
   constraint rate_limits_per_second_check CHECK ((per_second > (0)::double precision))
 );
-comment on table keyframe_private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
 alter table keyframe_private.rate_limits enable row level security;
 
 create table keyframe_private.rate_buckets (
@@ -2217,12 +2433,11 @@ CREATE INDEX provider_submits_created_at_idx ON keyframe_private.provider_submit
 CREATE INDEX provider_submits_search_due_at_idx ON keyframe_private.provider_submits USING btree (search_due_at) WHERE (search_due_at IS NOT NULL);
 CREATE INDEX provider_submits_cancel_due_at_idx ON keyframe_private.provider_submits USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
 CREATE INDEX provider_submits_text_idx ON keyframe_private.provider_submits USING btree (submitted_at, text_hash) WHERE (text_hash IS NOT NULL);
-CREATE INDEX provider_submits_held_idx ON keyframe_private.provider_submits USING btree (owner_id) WHERE (cost_state = 'held'::text);
 alter table keyframe_private.provider_submits enable row level security;
 CREATE TRIGGER _200_settle BEFORE UPDATE OF outcome ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome) EXECUTE FUNCTION keyframe_private.settle_ended();
-CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW WHEN (new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
-CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text OR new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
-CREATE TRIGGER _300_count_removed AFTER DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text AND old.created_at >= (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_changed AFTER UPDATE OF owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state ON keyframe_private.provider_submits FOR EACH ROW EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_removed AFTER DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.created_at >= (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.count_cost();
 CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
 
 create table keyframe_private.daily_costs (
@@ -2231,16 +2446,20 @@ create table keyframe_private.daily_costs (
   day date not null,
   step keyframe.generation_step not null,
   model text not null,
+  project_id uuid,
   predictions integer not null default 0,
+  held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0,
   is_merged boolean not null default false,
   constraint daily_costs_pkey PRIMARY KEY (id)
 );
-comment on table keyframe_private.daily_costs is 'What the submits cost that have ended, by owner, day, step and model. Read the view costs, which has the others too. Kept for 13 months.';
+comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
@@ -2249,6 +2468,22 @@ CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING 
 CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
 CREATE INDEX daily_costs_to_merge_idx ON keyframe_private.daily_costs USING btree (id) WHERE (NOT is_merged);
 alter table keyframe_private.daily_costs enable row level security;
+
+create table keyframe_private.project_costs (
+  id bigint not null generated always as identity,
+  owner_id uuid not null,
+  day date not null,
+  project_id uuid not null,
+  predictions bigint not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null,
+  constraint project_costs_pkey PRIMARY KEY (id)
+);
+comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+CREATE INDEX project_costs_owner_id_day_idx ON keyframe_private.project_costs USING btree (owner_id, day, project_id);
+CREATE INDEX project_costs_day_idx ON keyframe_private.project_costs USING btree (day);
+alter table keyframe_private.project_costs enable row level security;
 
 create table keyframe_private.owner_budgets (
   owner_id uuid not null,
@@ -2263,11 +2498,13 @@ comment on table keyframe_private.owner_budgets is 'Budgets of single owners, in
 alter table keyframe_private.owner_budgets enable row level security;
 
 create table keyframe_private.exhausted_budgets (
+  id bigint not null generated always as identity,
   owner_id uuid,
-  period text,
-  resets_at timestamp with time zone,
+  period text not null,
+  resets_at timestamp with time zone not null,
   limit_micros bigint not null,
   refused_at timestamp with time zone not null default now(),
+  constraint exhausted_budgets_pkey PRIMARY KEY (id),
   constraint once_in_a_period UNIQUE NULLS NOT DISTINCT (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
@@ -2321,6 +2558,27 @@ comment on column keyframe_private.file_removals.failures is 'How often the remo
 CREATE INDEX file_removals_due_at_idx ON keyframe_private.file_removals USING btree (due_at);
 CREATE INDEX file_removals_lease_token_idx ON keyframe_private.file_removals USING btree (lease_token, due_at) WHERE (lease_token IS NOT NULL);
 alter table keyframe_private.file_removals enable row level security;
+
+create table keyframe_private.set_aside (
+  kind text not null,
+  subject text not null,
+  code text not null,
+  reason text not null,
+  failures integer not null default 1,
+  since timestamp with time zone not null default now(),
+  next_try_at timestamp with time zone not null,
+  constraint set_aside_pkey PRIMARY KEY (kind, subject),
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['claim'::text, 'cancel'::text, 'search'::text, 'remove'::text, 'resubmit'::text, 'fail'::text, 'admit'::text])))
+);
+comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions.';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file.';
+comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
+comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
+comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
+CREATE INDEX set_aside_next_try_at_idx ON keyframe_private.set_aside USING btree (next_try_at);
+alter table keyframe_private.set_aside enable row level security;
 
 create table keyframe_private.webhook_secrets (
   id uuid not null default gen_random_uuid(),
@@ -2395,7 +2653,7 @@ create view keyframe_private.costs with (security_invoker=true) as
     c.step,
     c.model,
     c.predictions,
-    0 AS held_micros,
+    c.held_micros,
     c.settled_micros,
     c.unknown_micros,
     c.unknown_submits
@@ -2406,36 +2664,12 @@ UNION ALL
     c.step,
     c.model,
     c.predictions,
-    0 AS held_micros,
+    c.held_micros,
     c.settled_micros,
     c.unknown_micros,
     c.unknown_submits
    FROM keyframe_private.daily_costs c
-  WHERE NOT c.is_merged
-UNION ALL
- SELECT s.owner_id,
-    (s.created_at AT TIME ZONE 'UTC'::text)::date AS day,
-    s.step,
-    s.model,
-    s.is_first::integer AS predictions,
-    COALESCE(s.most_micros, 0::bigint) AS held_micros,
-    0 AS settled_micros,
-    0 AS unknown_micros,
-    0 AS unknown_submits
-   FROM keyframe_private.provider_submits s
-  WHERE s.cost_state = 'held'::text
-UNION ALL
- SELECT NULL::uuid AS owner_id,
-    (s.created_at AT TIME ZONE 'UTC'::text)::date AS day,
-    s.step,
-    s.model,
-    s.is_first::integer AS predictions,
-    COALESCE(s.most_micros, 0::bigint) AS held_micros,
-    0 AS settled_micros,
-    0 AS unknown_micros,
-    0 AS unknown_submits
-   FROM keyframe_private.provider_submits s
-  WHERE s.cost_state = 'held'::text;
+  WHERE NOT c.is_merged;
 comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
 comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
 comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
@@ -2475,7 +2709,7 @@ create view keyframe_private.admin_queue with (security_invoker=true) as
     p.deadline_at,
     p.provider_prediction_id
    FROM keyframe.predictions p
-  WHERE p.admitted_at IS NOT NULL AND p.is_active
+  WHERE p.admitted_at IS NOT NULL AND p.completed_at IS NULL
 UNION ALL
  SELECT p.id AS prediction_id,
     p.owner_id,
@@ -2567,7 +2801,7 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
     count(*) FILTER (WHERE status = 'succeeded'::keyframe.prediction_status) AS succeeded,
     count(*) FILTER (WHERE status = 'failed'::keyframe.prediction_status) AS failed,
     count(*) FILTER (WHERE status = 'canceled'::keyframe.prediction_status) AS canceled,
-    count(*) FILTER (WHERE is_active) AS active,
+    count(*) FILTER (WHERE completed_at IS NULL) AS active,
     COALESCE(sum(output_bytes), 0::numeric)::bigint AS stored_bytes,
     count(provider_prediction_id) AS provider_runs,
     sum(attempt) AS submits
@@ -2778,7 +3012,46 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text, needed keyframe_private.client_right DEFAULT NULL::keyframe_private.client_right)
+CREATE OR REPLACE FUNCTION keyframe_private.take_call()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  caller constant uuid := auth.uid();
+  places integer;
+begin
+  if caller is null or current_setting('keyframe.call_of', true) = caller::text then
+    return true;
+  end if;
+  places := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
+  for place in 1 .. places loop
+    if keyframe_private.take_lock('call ' || place, caller, waits => false) then
+      perform set_config('keyframe.call_of', caller::text, true);
+      return true;
+    end if;
+  end loop;
+  perform keyframe_private.raise_error(
+    'rate_limited',
+    format('%s requests of yours are being answered at this moment, as many as may be. Wait the seconds named in Retry-After, then try again.', places),
+    jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.may_read()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return coalesce(current_setting('request.method', true), '') = '' or keyframe_private.take_call();
+end
+$function$;
+grant execute on function keyframe_private.may_read() to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text, cost integer DEFAULT 1, needed keyframe_private.client_right DEFAULT NULL::keyframe_private.client_right)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2790,18 +3063,20 @@ declare
   bucket record;
 begin
   perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
+  perform keyframe_private.take_call();
   if take_token.route_class in ('create', 'generate', 'change') then
     perform from auth.users u where u.id = caller for key share;
   end if;
   with limited as (
-    select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
+    select l.*, least(take_token.cost, l.capacity) as taken from keyframe_private.rate_limits l
+    where l.route_class = take_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
-    select caller, l.route_class, l.capacity - 1, now() from limited l
+    select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set tokens = least(
-            excluded.tokens, -- one less than the capacity
-            b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
+            excluded.tokens, -- what a full bucket would have left
+            b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
           -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
           -- means that the clock was set back: refilling restarts from now.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
@@ -2825,10 +3100,27 @@ begin
       )::text
     );
   end if;
+  perform set_config('keyframe.token_of', format('%s %s', take_token.route_class, caller), true);
   return keyframe_private.rate_state(take_token.route_class);
 end
 $function$;
-grant execute on function keyframe_private.take_token(text,keyframe_private.client_right) to authenticated;
+grant execute on function keyframe_private.take_token(text,integer,keyframe_private.client_right) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse(refused keyframe_private.refusal, route_class text DEFAULT NULL::text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if route_class is not null and refused.code <> 'rate_limited' then
+    perform keyframe_private.take_token(route_class);
+  end if;
+  perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
+  return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
+end
+$function$;
+grant execute on function keyframe_private.refuse(keyframe_private.refusal,text) to authenticated;
+grant execute on function keyframe_private.refuse(keyframe_private.refusal,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.rate_state(route_class text)
  RETURNS jsonb
@@ -2854,7 +3146,7 @@ end
 $function$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, needed keyframe_private.client_right DEFAULT 'generate'::keyframe_private.client_right, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2866,9 +3158,10 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
-  perform keyframe_private.require_client_may('generate');
+  perform keyframe_private.require_client_may(needed);
   resource_id := fresh;
   replayed := false;
+  perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     if caller is null and auth.role() is distinct from 'service_role' then
@@ -2899,7 +3192,7 @@ begin
   if replayed then
     rate := keyframe_private.rate_state(route_class);
   elsif route_class is not null then
-    rate := keyframe_private.take_token(route_class);
+    rate := keyframe_private.take_token(route_class, needed => needed);
   end if;
 end
 $function$;
@@ -2929,6 +3222,20 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.complete_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  new.owner_id := (select case when count(*) = 1 then min(u.id::text)::uuid end from (select id from auth.users limit 2) u);
+  if new.owner_id is null then
+    raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.' using errcode = 'not_null_violation';
+  end if;
+  return new;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.limit_changes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2936,12 +3243,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.limit_changes()
  SET search_path TO ''
 AS $function$
 begin
-  if pg_trigger_depth() = 1 -- the deletion of an account takes no token
-    and not exists (
-      select from keyframe_private.rate_buckets b
-      where b.owner_id = auth.uid() and b.route_class = 'change' and b.xmin = pg_current_xact_id()::xid)
-  then
-    perform keyframe_private.take_token('change', needed => case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if pg_trigger_depth() > 1 then -- the deletion of an account takes no token
+    return null;
+  end if;
+  perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid()) then
+    perform keyframe_private.take_token('change');
   end if;
   return null;
 end
@@ -3499,6 +3806,18 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.deleted_projects()
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+end
+$function$;
+grant execute on function keyframe_private.deleted_projects() to authenticated;
+
 CREATE OR REPLACE FUNCTION keyframe_private.images_of(input jsonb)
  RETURNS TABLE(role text, "position" integer, path text, source_prediction_id uuid)
  LANGUAGE plpgsql
@@ -3573,7 +3892,7 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (select from keyframe.predictions p where p.project_id = old.id and p.is_active) then
+  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
@@ -3582,7 +3901,7 @@ begin
     select from keyframe.predictions source
     join keyframe_private.prediction_images i on i.source_prediction_id = source.id
     join keyframe.predictions p on p.id = i.prediction_id
-    where source.project_id = old.id and p.is_active
+    where source.project_id = old.id and p.completed_at is null
   ) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
@@ -3590,6 +3909,60 @@ begin
     );
   end if;
   return old;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.delete_in_parts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
+  if before + more <= 1000 then
+    perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
+    return old;
+  end if;
+  update keyframe.projects p set deleted_at = now(), film_id = null where p.id = old.id;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.delete_parts(max_rows integer DEFAULT 2000)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  project uuid;
+  room integer := max_rows;
+  deleted integer;
+begin
+  for project in
+    select p.id from keyframe.projects p where p.deleted_at is not null order by p.deleted_at limit 100 for update skip locked
+  loop
+    begin
+      delete from keyframe.predictions p where p.id = any (array(
+        select o.id from keyframe.predictions o where o.project_id = project limit room for update skip locked));
+      get diagnostics deleted = row_count;
+      room := room - deleted;
+      delete from keyframe.projects p
+      where p.id = project and not exists (select from keyframe.predictions o where o.project_id = project);
+    exception when others then
+      raise warning 'The project % could not be deleted: %', project, sqlerrm;
+      update keyframe.projects p set deleted_at = clock_timestamp() where p.id = project;
+    end;
+    exit when room <= 0;
+  end loop;
 end
 $function$;
 
@@ -3602,7 +3975,7 @@ begin
   return (
     select coalesce((select s.max_active_per_owner from keyframe_private.settings s), 0) - count(*)::integer
     from keyframe.predictions p
-    where p.owner_id = owner and p.admitted_at is not null and p.is_active
+    where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null
   );
 end
 $function$;
@@ -3976,7 +4349,7 @@ begin
   -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
   -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
   perform from keyframe.projects o
-  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
   if found then
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
@@ -4388,12 +4761,13 @@ declare
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (caller is null or p.owner_id = caller)
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   wanted.owner_id := project.owner_id;
+  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.read_input(wanted.input, wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -4563,7 +4937,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer)
+CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer DEFAULT 20000)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -4574,9 +4948,10 @@ begin
       select o.id from keyframe_private.daily_costs o where not o.is_merged order by o.id limit max_rows for update skip locked))
     returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
     union all
-    select null, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    from added a
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
       select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
@@ -4585,12 +4960,30 @@ begin
       select o.id from (select distinct c.day, c.step, c.model from added c) k
       join keyframe_private.daily_costs o using (day, step, model)
       where o.owner_id is null and o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.settled_micros, c.unknown_micros, c.unknown_submits
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+  ), projects_before as (
+    delete from keyframe_private.project_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
+      join keyframe_private.project_costs o using (owner_id, day, project_id)
+      for update of o skip locked))
+    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), merged as (
+    insert into keyframe_private.daily_costs (
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
+      sum(c.unknown_submits), true
+    from (table counted union all table before) c
+    group by c.owner_id, c.day, c.step, c.model
   )
-  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
-  select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.settled_micros), sum(c.unknown_micros), sum(c.unknown_submits), true
-  from (table counted union all table before) c
-  group by c.owner_id, c.day, c.step, c.model;
+  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
+  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+  from (
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    where a.project_id is not null
+    union all
+    table projects_before
+  ) c
+  group by c.owner_id, c.day, c.project_id;
 end
 $function$;
 
@@ -4615,7 +5008,7 @@ begin
       case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
     ('service', null, s.service_day_micros, s.service_month_micros)
   ) w (scope, owner_id, day_micros, month_micros)
-  cross join lateral ( -- one reading for both, because the service's reads every hold
+  cross join lateral ( -- one reading for both
     select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
       keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
       keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
@@ -4716,39 +5109,31 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  if s.cost_state <> 'held' then
-    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits)
-    values (
-      s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, times * s.is_first::integer, times * coalesce(s.cost_micros, 0),
-      case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
-  end if;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  was keyframe_private.provider_submits := case when tg_op <> 'INSERT' then old end;
+  is_now keyframe_private.provider_submits := case when tg_op <> 'DELETE' then new end;
 begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
-    is not distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
-    return null;
-  end if;
-  if tg_op <> 'INSERT' then
-    perform keyframe_private.add_cost(old, -1);
-  end if;
-  if tg_op <> 'DELETE' then
-    perform keyframe_private.add_cost(new, 1);
-  end if;
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  select c.* from (
+    select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+      sum(v.times * s.is_first::integer) as predictions,
+      sum(v.times * case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end) as held,
+      sum(v.times * coalesce(s.cost_micros, 0)) as settled,
+      sum(v.times * case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end) as unknown,
+      sum(v.times * (s.cost_state = 'unknown')::integer) as submits
+    from (values (-1, was), (1, is_now)) v (times, submit)
+    cross join lateral (select (v.submit).*) s
+    where s.id is not null
+    group by 1, 2, 3, 4, 5
+  ) c
+  where (c.predictions, c.held, c.settled, c.unknown, c.submits) <> (0, 0, 0, 0, 0);
   return null;
 end
 $function$;
@@ -4769,7 +5154,7 @@ declare
       where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
       order by m.model <> new.model limit 1) end;
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
-    select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
+    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
 begin
   new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
   new.cost_state := case
@@ -4800,15 +5185,17 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
- RETURNS json
+CREATE OR REPLACE FUNCTION keyframe_private.costs_json(predictions uuid[])
+ RETURNS TABLE(prediction_id uuid, cost json)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return (
-    select json_build_object(
+  return query
+    select s.prediction_id, json_build_object(
       'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
       'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
         then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
@@ -4816,8 +5203,19 @@ begin
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
     from keyframe_private.provider_submits s
-    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
-    having count(*) > 0);
+    where s.prediction_id = any (predictions) and (caller is null or s.owner_id = caller)
+    group by s.prediction_id;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return (select c.cost from keyframe_private.costs_json(array[prediction]) c);
 end
 $function$;
 grant execute on function keyframe_private.cost_json(uuid) to authenticated;
@@ -4834,7 +5232,7 @@ begin
       progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
       next_attempt_at = now() + next_after, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
-  where p.id = prediction and p.is_active and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
+  where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end
 $function$;
@@ -4848,7 +5246,7 @@ begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.is_active;
+  where p.id = prediction and p.completed_at is null;
   return found;
 end
 $function$;
@@ -4926,7 +5324,7 @@ AS $function$
 begin
   update keyframe.predictions p
   set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.is_active;
+  where p.id = prediction and p.completed_at is null;
   return found;
 end
 $function$;
@@ -4946,9 +5344,13 @@ begin
   exception when lock_not_available then
     return false;
   end;
-  return keyframe_private.mark_failed(prediction.id, code, sentence, true);
+  if not keyframe_private.mark_failed(prediction.id, code, sentence, true) then
+    return false;
+  end if;
+  perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
+  return true;
 exception when others then
-  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+  perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end
 $function$;
@@ -5282,26 +5684,34 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_removals(lease_seconds integer)
- RETURNS jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.choose_removals(at timestamp with time zone)
+ RETURNS text[]
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
+    return '{}';
+  end if;
+  return array(
+    select r.bucket || '/' || r.name from keyframe_private.file_removals r
+    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
+    order by r.due_at limit 100 for update skip locked);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
+ RETURNS jsonb[]
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  lease uuid := gen_random_uuid();
-  files jsonb;
+  leased jsonb;
 begin
-  if not exists (select from keyframe_private.file_removals r where r.due_at <= now())
-     or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > now()) then
-    return null;
-  end if;
   with due as (
     select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
-    from keyframe_private.file_removals r
-    where r.due_at <= now()
-    order by r.due_at
-    limit 100
-    for update of r skip locked
+    from unnest(files) f (path)
+    join keyframe_private.file_removals r on r.bucket = split_part(f.path, '/', 1) and r.name = substr(f.path, strpos(f.path, '/') + 1)
   ), kept as (
     delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
   ), leased as (
@@ -5311,13 +5721,9 @@ begin
     where not due.is_needed and r.bucket = due.bucket and r.name = due.name
     returning r.bucket, r.name
   )
-  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into files from leased l;
-  return case when files is not null then
-    jsonb_build_object('task', 'remove', 'id', lease, 'lease_token', lease, 'files', files)
-  end;
-exception when others then
-  raise warning 'No file to remove could be claimed: %', sqlerrm;
-  return null;
+  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into leased from leased l;
+  return case when leased is not null then
+    array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end
 $function$;
 
@@ -5368,6 +5774,86 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_set_aside(kind text, subject text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return exists (
+    select from keyframe_private.set_aside a
+    where a.kind = is_set_aside.kind and a.subject = is_set_aside.subject and a.next_try_at > at);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.set_aside(kind text, subject text, code text, reason text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  counted integer;
+begin
+  raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
+  update keyframe_private.set_aside a
+  set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
+      next_try_at = now() + keyframe_private.retry_delay(a.failures + 1)
+  where (a.kind, a.subject) in (
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
+  returning a.failures into counted;
+  if counted is null then
+    insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + keyframe_private.retry_delay(1))
+    on conflict do nothing;
+    counted := 1;
+  end if;
+  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.forget_aside(kinds text[], subjects text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds) and o.subject = any (subjects) for update skip locked);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.aside_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  with present as (
+    select a.* from keyframe_private.set_aside a where a.next_try_at > now() - interval '1 minute' order by a.next_try_at limit 10000
+  )
+  select jsonb_build_object(
+    'count', (select count(*) from present),
+    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select p.kind, count(*) from present p group by p.kind) k),
+    'oldest', (
+      select jsonb_build_object('kind', p.kind, 'subject', p.subject, 'code', p.code, 'reason', p.reason, 'failures', p.failures,
+        'seconds', round(greatest(0, extract(epoch from now() - p.since)), 3))
+      from present p order by p.since limit 1))
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
+end
+$function$;
+grant execute on function keyframe_private.resource_of(keyframe.prediction_status,text,text) to authenticated;
+grant execute on function keyframe_private.resource_of(keyframe.prediction_status,text,text) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_private.has_due_task(at timestamp with time zone)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -5376,15 +5862,19 @@ AS $function$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active
+    where p.admitted_at is not null and p.completed_at is null and not keyframe_private.is_set_aside('claim', p.id::text, at)
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
-    select s.search_due_at from keyframe_private.provider_submits s where s.search_due_at is not null
+    select s.search_due_at from keyframe_private.provider_submits s
+    where s.search_due_at is not null and not keyframe_private.is_set_aside('search', s.id::text, at)
     order by s.search_due_at limit 1) <= at, false)
   or coalesce((
-    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
+    select s.cancel_due_at from keyframe_private.provider_submits s
+    where s.cancel_due_at is not null and not keyframe_private.is_set_aside('cancel', s.id::text, at)
     order by s.cancel_due_at limit 1) <= at, false)
-  or (coalesce((select r.due_at from keyframe_private.file_removals r order by r.due_at limit 1) <= at, false)
+  or (coalesce((
+      select r.due_at from keyframe_private.file_removals r
+      where not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $function$;
@@ -5409,7 +5899,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_exhausted(prediction keyframe.pre
 AS $function$
 begin
   return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
-    select s.max_failures from keyframe_private.settings s);
+      select s.max_failures from keyframe_private.settings s)
+    or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end
 $function$;
 
@@ -5446,25 +5937,163 @@ begin
     select p.* from keyframe.predictions p
     where p.id = any (array(
         select d.id from keyframe.predictions d
-        where d.admitted_at is not null and d.is_active and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
+        where d.admitted_at is not null and d.completed_at is null and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
       and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
         select from keyframe_private.provider_submits s
         where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+      and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
     for update skip locked
   loop
     begin
       if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
+        perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
     exception when others then
-      raise warning 'No submit of the prediction % could be added: %', lost.id, sqlerrm;
+      perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamp with time zone)
- RETURNS SETOF jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.lock_due(resource text, at timestamp with time zone, max_rows integer, full_owners uuid[], owner uuid DEFAULT NULL::uuid)
+ RETURNS TABLE(subject text, owner_id uuid, due_at timestamp with time zone, bytes integer)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if resource = 'cancel' then
+    return query
+      select s.id::text, s.owner_id, s.cancel_due_at, 200 from keyframe_private.provider_submits s
+      where s.cancel_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('cancel', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.cancel_due_at limit max_rows for update skip locked;
+  elsif resource = 'search' then
+    return query
+      select s.id::text, s.owner_id, s.search_due_at, octet_length(s.search_task::text) from keyframe_private.provider_submits s
+      where s.search_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('search', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.search_due_at limit max_rows for update skip locked;
+  elsif owner is null then
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and p.owner_id <> all (full_owners) and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at
+      limit max_rows
+      for update of p skip locked;
+  else
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at + interval '0' -- no index has this order: the owner's few rows are read, not everybody's
+      limit max_rows
+      for update of p skip locked;
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.due_resources(at timestamp with time zone)
+ RETURNS TABLE(resource text, due_at timestamp with time zone)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  before text := '';
+begin
+  loop
+    select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
+    from keyframe.predictions p
+    where p.admitted_at is not null and p.completed_at is null and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
+    exit when not found;
+    before := resource;
+    if due_at <= at then
+      return next;
+    end if;
+  end loop;
+  return query
+    select 'cancel', s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at <= at order by s.cancel_due_at limit 1;
+  return query
+    select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.choose_due(at timestamp with time zone, max_rows integer, room jsonb)
+ RETURNS TABLE(kind text, subjects text[])
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  resources text[];
+  of_resource jsonb;
+  of_owners jsonb;
+  most integer;
+  new_left integer;
+  full_owners uuid[];
+  allowed integer;
+  owners text[] := '{}';
+  bytes integer := 0;
+  found_rows text[];
+  due record;
+begin
+  select array_agg(d.resource order by greatest(d.due_at, at - interval '2 seconds'), random()) into resources
+  from keyframe_private.due_resources(at) d
+  where coalesce((coalesce(room -> d.resource, room -> '') ->> 'all')::integer, 1) > 0;
+  for number in 1 .. coalesce(cardinality(resources), 0) loop
+    of_resource := coalesce(room -> resources[number], room -> '', '{}');
+    of_owners := coalesce(of_resource -> 'owners', '{}');
+    most := least((of_resource ->> 'all')::integer,
+      ceil((max_rows - cardinality(owners))::numeric / (cardinality(resources) - number + 1))::integer);
+    continue when most <= 0;
+    new_left := coalesce((of_resource ->> 'new')::integer, most);
+    full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
+    found_rows := '{}';
+    for due in
+      select l.* from keyframe_private.lock_due(resources[number], at, most, full_owners) l where new_left > 0
+      union all
+      select l.* from jsonb_each_text(of_owners) o
+      cross join lateral keyframe_private.lock_due(resources[number], at, least(o.value::integer, most), '{}', o.key::uuid) l
+      where new_left <= 0 and o.value::integer > 0
+      order by 3
+    loop
+      allowed := coalesce((of_owners ->> due.owner_id::text)::integer, (of_resource ->> 'each')::integer, max_rows);
+      continue when cardinality(array_positions(owners, due.owner_id::text)) >= allowed
+        or (new_left <= 0 and not of_owners ? due.owner_id::text);
+      exit when cardinality(found_rows) >= most or (bytes > 0 and bytes + due.bytes > 256 * 1024);
+      if not of_owners ? due.owner_id::text then
+        new_left := new_left - 1;
+      end if;
+      found_rows := found_rows || due.subject;
+      owners := owners || due.owner_id::text;
+      bytes := bytes + due.bytes;
+    end loop;
+    kind := case when resources[number] in ('cancel', 'search') then resources[number] else 'claim' end;
+    subjects := found_rows;
+    if subjects <> '{}' then
+      return next;
+    end if;
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamp with time zone)
+ RETURNS jsonb[]
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
@@ -5472,38 +6101,25 @@ declare
   tasks jsonb[];
   orphans keyframe.predictions[];
 begin
-  perform keyframe_private.add_submits_after_lost_leases(at);
-  with due as (
-    select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
-    from keyframe.predictions p
-    left join lateral (
-      select s.id from keyframe_private.provider_submits s
-      where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
-      for update skip locked) w on true
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
-      and (p.status <> 'queued' or w.id is not null)
-    order by p.next_attempt_at
-    limit max_rows
-    for update of p skip locked
-  ), claimed as (
+  with claimed as (
     update keyframe.predictions p
     set lease_token = gen_random_uuid(),
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
-        failures = case when due.lease_expired then keyframe_private.failures_with_expired_lease(p) else p.failures end,
-        retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
+        failures = case when p.lease_token is not null then keyframe_private.failures_with_expired_lease(p) else p.failures end,
+        retry_reason = case when p.lease_token is not null then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
-    from due
-    where p.id = due.id
-    returning p.*, due.waiting_submit
+    where p.id = any (ids)
+    returning p.*
   ), submits_recorded as (
     update keyframe_private.provider_submits s
     set submitted_at = at,
         text_hash = case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end
-    from claimed c where s.id = c.waiting_submit
+    from claimed c where c.status = 'queued' and s.prediction_id = c.id and s.submitted_at is null and s.ended_at is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
+    'resource', keyframe_private.resource_of(c.status, c.model, c.provider_output_url),
     'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
     'has_images', keyframe_private.has_images(c.input),
     'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
@@ -5521,72 +6137,100 @@ begin
   perform keyframe_private.end_without_run(o.id, o.attempt),
     keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
   from unnest(orphans) o;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No prediction could be claimed: %', sqlerrm;
+  return tasks;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_cancellations(max_rows integer, lease_seconds integer, at timestamp with time zone)
- RETURNS SETOF jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamp with time zone)
+ RETURNS jsonb[]
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
   tasks jsonb[];
 begin
-  with due as (
-    select s.id from keyframe_private.provider_submits s
-    where s.cancel_due_at <= at
-    order by s.cancel_due_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe_private.provider_submits s
-    set cancel_due_at = at + make_interval(secs => lease_seconds)
-    from due
-    where s.id = due.id
-    returning s.*
+  with claimed as (
+    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
   )
   select array_agg(jsonb_build_object(
-    'task', 'cancel', 'id', c.prediction_id, 'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
+    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
+    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
   ))
   into tasks from claimed c;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No provider run to cancel could be claimed: %', sqlerrm;
+  return tasks;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamp with time zone)
- RETURNS SETOF jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamp with time zone)
+ RETURNS jsonb[]
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
   tasks jsonb[];
 begin
-  with due as (
-    select s.id from keyframe_private.provider_submits s
-    where s.search_due_at <= at
-    order by s.search_due_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe_private.provider_submits s
-    set search_due_at = at + make_interval(secs => lease_seconds)
-    from due
-    where s.id = due.id
-    returning s.*
+  with claimed as (
+    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
   )
   select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
     'search_attempt', c.attempt, 'search_since', c.submitted_at
   ))
   into tasks from claimed c;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No search could be claimed: %', sqlerrm;
+  return tasks;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamp with time zone, lease uuid)
+ RETURNS jsonb[]
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return case kind
+    when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
+    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
+    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
+    when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamp with time zone)
+ RETURNS SETOF jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  lease constant uuid := gen_random_uuid();
+  tasks jsonb[];
+  leased text[] := subjects;
+  one text;
+begin
+  begin
+    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+  exception when others then
+    leased := '{}';
+    foreach one in array subjects loop
+      begin
+        tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
+        leased := leased || one;
+      exception when others then
+        return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end;
+  if exists (select from keyframe_private.set_aside) then
+    perform keyframe_private.forget_aside(array[kind], leased);
+  end if;
+  if kind = 'remove' and tasks is not null then -- one task of all its files
+    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+  else
+    return query select unnest(tasks);
+  end if;
 end
 $function$;
 
@@ -5597,24 +6241,24 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.pred
  SET search_path TO ''
 AS $function$
 declare
-  frames constant uuid[] := array_remove(
-    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null);
+  frame uuid;
+  project uuid;
 begin
-  if frames = '{}' then
-    return false;
-  end if;
-  shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
-  if frames <@ shown then
-    return false;
-  end if;
-  return exists (
-    select from unnest(frames) frame (id)
-    left join keyframe.predictions source on source.id = frame.id
-    where source.id is null or source.project_id = prediction.project_id and source.id <> all (shown));
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return false;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[])
+CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[], cost json DEFAULT NULL::json)
  RETURNS json
  LANGUAGE plpgsql
  STABLE
@@ -5625,20 +6269,20 @@ begin
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
     'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
     'attempt', prediction.attempt, 'progress', prediction.progress,
-    'queue_position', keyframe_private.queue_position(prediction),
+    'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'cost', coalesce(prediction_json.cost, keyframe_private.cost_json(prediction.id)), 'hidden', prediction.hidden,
     'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $function$;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to authenticated;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to service_role;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to authenticated;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_user()
  RETURNS void
@@ -5663,52 +6307,64 @@ AS $function$
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select s.project_id as key, count(*) filter (where s.is_first) as predictions,
-        keyframe_private.exact_sum(sum(s.cost_micros)) as "settledMicros",
-        keyframe_private.exact_sum(sum(s.most_micros) filter (where s.cost_state = 'held')) as "heldMicros",
-        keyframe_private.exact_sum(sum(s.most_micros) filter (where s.cost_state = 'unknown')) as "unknownMicros"
-      from keyframe_private.provider_submits s
-      where s.owner_id = owner and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+      from (
+        select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
+        from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
+        union all
+        select d.project_id, d.predictions, d.settled_micros, d.held_micros, d.unknown_micros
+        from keyframe_private.daily_costs d
+        where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
+      ) c
       group by 1 order by 3 desc, 1 limit 1000) g);
-exception when query_canceled then
-  perform keyframe_private.raise_error('invalid_request', 'These days have more predictions than can be added up by project in time. Ask for fewer days, or group by day.');
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(project keyframe.projects)
- RETURNS json
+CREATE OR REPLACE FUNCTION keyframe_private.projects_per_token()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select 10
+$function$;
+grant execute on function keyframe_private.projects_per_token() to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(projects keyframe.projects[])
+ RETURNS TABLE(project_id uuid, predictions json)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return (
-    with steps as (
-      select latest.prediction, keyframe_private.shown_take(project, wanted.step) as take_id
-      from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
-      cross join lateral (
-        select p as prediction from keyframe.predictions p
-        where p.project_id = (step_predictions.project).id and p.step = wanted.step
-        order by p.created_at desc, p.id desc
-        limit 1
-      ) latest
+  return query
+    with steps as materialized (
+      select o.project, keyframe_private.shown_take(o.project, s.step) as take_id, (
+          select p.id from keyframe.predictions p where p.project_id = (o.project).id and p.step = s.step
+          order by p.created_at desc, p.id desc limit 1) as latest_id
+      from (select u as project from unnest(projects) u) o
+      cross join unnest(enum_range(null::keyframe.generation_step)) s (step)
     ), takes as (
-      select array_remove(array_agg(s.take_id), null) as ids from steps s
+      select (s.project).id, array_remove(array_agg(s.take_id), null) as shown from steps s group by 1
+    ), costs as materialized (
+      select c.* from keyframe_private.costs_json(array(select unnest(array[s.latest_id, s.take_id]) from steps s)) c
     )
-    select coalesce(json_agg(json_build_object(
-      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction, takes.ids))), '[]')
-    from takes
-    cross join steps latest
-    cross join lateral (
-      select latest.prediction, true as is_latest, latest.take_id is not distinct from (latest.prediction).id as is_take
-      union all
-      select p, false, true from keyframe.predictions p where p.id = latest.take_id and p.id <> (latest.prediction).id
-    ) shown
-    where (shown.prediction).owner_id = auth.uid() -- checked outside the lateral queries, so that the planner does not choose an index on the owner
-  );
+    select p.project_id, json_agg(json_build_object(
+      'is_latest', p.id = s.latest_id, 'is_take', s.take_id is not distinct from p.id,
+      'prediction', keyframe_private.prediction_json(p, t.shown, c.cost)))
+    from steps s
+    join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
+    join takes t on t.id = p.project_id
+    left join costs c on c.prediction_id = p.id
+    where p.owner_id = caller
+    group by p.project_id;
 end
 $function$;
-grant execute on function keyframe_private.step_predictions(keyframe.projects) to authenticated;
+grant execute on function keyframe_private.step_predictions(keyframe.projects[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed(kind text, is_own boolean)
  RETURNS void
@@ -5765,7 +6421,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
   end if;
   select w.id into unknown from unnest(project_ids) w (id)
-  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id)
+  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
   if found then
     perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
@@ -6486,7 +7142,6 @@ AS $function$
 declare
   wanted keyframe.webhook_endpoints;
 begin
-  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
@@ -6536,7 +7191,6 @@ AS $function$
 declare
   wanted keyframe.webhook_deliveries;
 begin
-  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
   end if;
@@ -6563,13 +7217,22 @@ begin
       from (
         select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+          where p.admitted_at is not null and p.completed_at is null and p.deadline_at <= now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.deadline_at limit max_rows for update skip locked) o
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.next_attempt_at limit max_rows for update skip locked) e
+        union all
+        select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
+          select p as prediction from keyframe_private.set_aside s
+          join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
+          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.completed_at is null and p.deadline_at > now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
+          order by s.since limit max_rows for update of p skip locked) a
       ) d
     ) t);
 end
@@ -6613,12 +7276,14 @@ begin
     select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
     limit max_owners
   loop
+    continue when keyframe_private.is_set_aside('admit', owner::text, now());
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
+        perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
     exception when others then
-      raise warning 'No waiting prediction of the owner % could be admitted: %', owner, sqlerrm;
+      perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
   return admitted;
@@ -6648,11 +7313,17 @@ begin
   delete from keyframe_private.daily_costs c where c.id = any (array(
     select o.id from keyframe_private.daily_costs o
     where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
-  perform keyframe_private.merge_costs(max_rows);
+  delete from keyframe_private.project_costs c where c.id = any (array(
+    select o.id from keyframe_private.project_costs o
+    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
   delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
     select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
+  -- A row that is still due is tried again within seconds: these have ended, or are gone.
+  delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
+    select o.kind, o.subject from keyframe_private.set_aside o
+    where o.next_try_at < now() - interval '1 hour' order by o.next_try_at limit max_rows for update skip locked);
   perform keyframe_private.prune_webhooks();
 end
 $function$;
@@ -6716,7 +7387,7 @@ AS $function$
       count(*) filter (where p.next_attempt_at <= now()) as due,
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
     from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active
+    where p.admitted_at is not null and p.completed_at is null
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
@@ -6970,6 +7641,10 @@ create policy keyframe_references_insert_owner on storage.objects for insert to 
 
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (((bucket_id = 'projects'::text) AND (owner_id = ( SELECT (auth.uid())::text AS uid))));
+
+select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
+
+select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
 
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
 

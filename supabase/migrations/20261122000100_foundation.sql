@@ -205,6 +205,7 @@ to authenticated, service_role;
 create table keyframe_private.settings (
   only_row boolean primary key default true check (only_row),
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
+  max_calls_per_owner integer not null default 6 check (max_calls_per_owner between 1 and 1000),
   max_failures integer not null default 8 check (max_failures between 1 and 100),
   frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
   video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
@@ -215,6 +216,7 @@ create table keyframe_private.settings (
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';

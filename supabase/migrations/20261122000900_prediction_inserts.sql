@@ -125,7 +125,7 @@ begin
   -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
   -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
   perform from keyframe.projects o
-  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
   if found then
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
@@ -562,12 +562,13 @@ declare
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (caller is null or p.owner_id = caller)
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   wanted.owner_id := project.owner_id;
+  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.read_input(wanted.input, wanted.step, project);
   wanted.requested_model := wanted.model;

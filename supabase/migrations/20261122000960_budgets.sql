@@ -1,21 +1,26 @@
 -- What submits cost by day, and budgets. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- The submits that have ended. An end adds a row, so nobody waits; every minute the rows of a day, step and model become one.
+-- Each submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
+-- each day, step and model, and one for each day and project in project_costs.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
   owner_id uuid,
   day date not null,
   step keyframe.generation_step not null,
   model text not null,
+  project_id uuid,
   predictions integer not null default 0,
+  held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0,
   is_merged boolean not null default false
 );
-comment on table keyframe_private.daily_costs is 'What the submits cost that have ended, by owner, day, step and model. Read the view costs, which has the others too. Kept for 13 months.';
+comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
+comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
@@ -24,6 +29,21 @@ create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner
 create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
 alter table keyframe_private.daily_costs enable row level security;
+
+create table keyframe_private.project_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  day date not null,
+  project_id uuid not null,
+  predictions bigint not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null
+);
+comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
+create index project_costs_day_idx on keyframe_private.project_costs (day);
+alter table keyframe_private.project_costs enable row level security;
 
 -- A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
 create function keyframe_private.exact_sum(amount numeric)
@@ -37,22 +57,13 @@ begin
 end
 $$;
 
--- Finds what is held. A submit is in it until it ends, so it stays small.
-create index provider_submits_held_idx on keyframe_private.provider_submits (owner_id) where cost_state = 'held';
-
--- What is held is read from the ledger: a start writes no sum.
+-- Everybody's sums lack what is not merged.
 create view keyframe_private.costs with (security_invoker = true) as
-select c.owner_id, c.day, c.step, c.model, c.predictions, 0 as held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
 from keyframe_private.daily_costs c
 union all
-select null, c.day, c.step, c.model, c.predictions, 0, c.settled_micros, c.unknown_micros, c.unknown_submits
-from keyframe_private.daily_costs c where not c.is_merged
-union all
-select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.is_first::integer, coalesce(s.most_micros, 0), 0, 0, 0
-from keyframe_private.provider_submits s where s.cost_state = 'held'
-union all
-select null, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.is_first::integer, coalesce(s.most_micros, 0), 0, 0, 0
-from keyframe_private.provider_submits s where s.cost_state = 'held';
+select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+from keyframe_private.daily_costs c where not c.is_merged;
 comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
 comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
 comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
@@ -64,9 +75,9 @@ comment on column keyframe_private.costs.settled_micros is 'What the others have
 comment on column keyframe_private.costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
 
--- Merges the rows of an owner's day, step and model into one, and adds the new ones to everybody's. Leaves out rows that others have locked:
--- then there are several for a while.
-create function keyframe_private.merge_costs(max_rows integer)
+-- Merges the rows of an owner's day, step and model into one, and adds the new ones to everybody's and to their projects'. Leaves out rows
+-- that others have locked: then there are several for a while.
+create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void
 language plpgsql
 volatile
@@ -78,9 +89,10 @@ begin
       select o.id from keyframe_private.daily_costs o where not o.is_merged order by o.id limit max_rows for update skip locked))
     returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
     union all
-    select null, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    from added a
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
       select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
@@ -89,12 +101,30 @@ begin
       select o.id from (select distinct c.day, c.step, c.model from added c) k
       join keyframe_private.daily_costs o using (day, step, model)
       where o.owner_id is null and o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.settled_micros, c.unknown_micros, c.unknown_submits
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+  ), projects_before as (
+    delete from keyframe_private.project_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
+      join keyframe_private.project_costs o using (owner_id, day, project_id)
+      for update of o skip locked))
+    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), merged as (
+    insert into keyframe_private.daily_costs (
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
+      sum(c.unknown_submits), true
+    from (table counted union all table before) c
+    group by c.owner_id, c.day, c.step, c.model
   )
-  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
-  select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.settled_micros), sum(c.unknown_micros), sum(c.unknown_submits), true
-  from (table counted union all table before) c
-  group by c.owner_id, c.day, c.step, c.model;
+  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
+  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+  from (
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    where a.project_id is not null
+    union all
+    table projects_before
+  ) c
+  group by c.owner_id, c.day, c.project_id;
 end
 $$;
 
@@ -144,7 +174,7 @@ begin
       case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
     ('service', null, s.service_day_micros, s.service_month_micros)
   ) w (scope, owner_id, day_micros, month_micros)
-  cross join lateral ( -- one reading for both, because the service's reads every hold
+  cross join lateral ( -- one reading for both
     select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
       keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
       keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
@@ -194,9 +224,10 @@ end
 $$;
 
 create table keyframe_private.exhausted_budgets (
+  id bigint generated always as identity primary key,
   owner_id uuid,
-  period text,
-  resets_at timestamptz,
+  period text not null,
+  resets_at timestamptz not null,
   limit_micros bigint not null,
   refused_at timestamptz not null default now(),
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)

@@ -19,7 +19,7 @@ begin
       progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
       next_attempt_at = now() + next_after, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
-  where p.id = prediction and p.is_active and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
+  where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end
 $$;
@@ -37,7 +37,7 @@ begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.is_active;
+  where p.id = prediction and p.completed_at is null;
   return found;
 end
 $$;
@@ -128,13 +128,13 @@ as $$
 begin
   update keyframe.predictions p
   set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.is_active;
+  where p.id = prediction and p.completed_at is null;
   return found;
 end
 $$;
 
 -- active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner's slots,
--- its submits) or failing for what one row causes. The caller tries the row again later.
+-- its submits). What raises is set aside. The caller tries the row again later.
 create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
 returns boolean
 language plpgsql
@@ -151,9 +151,13 @@ begin
   exception when lock_not_available then
     return false;
   end;
-  return keyframe_private.mark_failed(prediction.id, code, sentence, true);
+  if not keyframe_private.mark_failed(prediction.id, code, sentence, true) then
+    return false;
+  end if;
+  perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
+  return true;
 exception when others then
-  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+  perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end
 $$;

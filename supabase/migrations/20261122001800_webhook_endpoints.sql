@@ -49,7 +49,7 @@ alter table keyframe.webhook_endpoints enable row level security;
 create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive to authenticated
   using ((select keyframe_private.client_may('manage')));
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using (owner_id = (select auth.uid()));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 grant select on keyframe.webhook_endpoints to authenticated, service_role;
 
 create table keyframe_private.webhook_secrets (

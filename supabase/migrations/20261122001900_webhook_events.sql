@@ -44,7 +44,7 @@ alter table keyframe.webhook_events enable row level security;
 create policy webhook_events_all_client on keyframe.webhook_events as restrictive to authenticated
   using ((select keyframe_private.client_may('manage')));
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
 grant select on keyframe.webhook_events to authenticated, service_role;
 
@@ -96,7 +96,7 @@ create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as re
   using ((select keyframe_private.client_may('manage')));
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_deliveries to authenticated, service_role;
 
@@ -122,7 +122,7 @@ alter table keyframe.webhook_attempts enable row level security;
 create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive to authenticated
   using ((select keyframe_private.client_may('manage')));
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_attempts to authenticated, service_role;
 

@@ -1,8 +1,8 @@
 -- The sweep finds overdue work, so a lost kick only delays it. Pruning deletes what is kept for a limited time. pg_cron runs
 -- both.
 
--- Fails predictions past their deadline, and those whose leases expired too often: at most max_rows of each. The next sweep fails those that
--- cannot be failed now.
+-- Fails predictions past their deadline, those whose leases expired too often, and those that raised too often when they were to be
+-- claimed: at most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
 language plpgsql
@@ -17,13 +17,22 @@ begin
       from (
         select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+          where p.admitted_at is not null and p.completed_at is null and p.deadline_at <= now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.deadline_at limit max_rows for update skip locked) o
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.next_attempt_at limit max_rows for update skip locked) e
+        union all
+        select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
+          select p as prediction from keyframe_private.set_aside s
+          join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
+          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.completed_at is null and p.deadline_at > now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
+          order by s.since limit max_rows for update of p skip locked) a
       ) d
     ) t);
 end
@@ -74,12 +83,14 @@ begin
     select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
     limit max_owners
   loop
+    continue when keyframe_private.is_set_aside('admit', owner::text, now());
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
+        perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
     exception when others then
-      raise warning 'No waiting prediction of the owner % could be admitted: %', owner, sqlerrm;
+      perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
   return admitted;
@@ -111,11 +122,17 @@ begin
   delete from keyframe_private.daily_costs c where c.id = any (array(
     select o.id from keyframe_private.daily_costs o
     where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
-  perform keyframe_private.merge_costs(max_rows);
+  delete from keyframe_private.project_costs c where c.id = any (array(
+    select o.id from keyframe_private.project_costs o
+    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
   delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
     select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
   delete from keyframe_private.kicks k where k.id = any (array(
     select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
+  -- A row that is still due is tried again within seconds: these have ended, or are gone.
+  delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
+    select o.kind, o.subject from keyframe_private.set_aside o
+    where o.next_try_at < now() - interval '1 hour' order by o.next_try_at limit max_rows for update skip locked);
   perform keyframe_private.prune_webhooks();
 end
 $$;
@@ -161,6 +178,8 @@ end
 $$;
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
+select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
+select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
 -- Every minute: small batches then keep up with about 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
 select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');

@@ -19,7 +19,7 @@ select
   case when p.lease_token is not null then p.next_attempt_at end as leased_until,
   p.next_attempt_at, p.deadline_at, p.provider_prediction_id
 from keyframe.predictions p
-where p.admitted_at is not null and p.is_active
+where p.admitted_at is not null and p.completed_at is null
 union all
 select
   p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
@@ -92,7 +92,7 @@ select
   count(*) filter (where p.status = 'succeeded') as succeeded,
   count(*) filter (where p.status = 'failed') as failed,
   count(*) filter (where p.status = 'canceled') as canceled,
-  count(*) filter (where p.is_active) as active,
+  count(*) filter (where p.completed_at is null) as active,
   coalesce(sum(p.output_bytes), 0)::bigint as stored_bytes,
   count(p.provider_prediction_id) as provider_runs,
   sum(p.attempt) as submits

@@ -28,7 +28,7 @@ as $$
       count(*) filter (where p.next_attempt_at <= now()) as due,
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
     from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active
+    where p.admitted_at is not null and p.completed_at is null
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"

@@ -49,5 +49,10 @@ test("no function of ours turns a kind of scan or join off → none has a plan s
     where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
     order by 1`;
   // test/db/plans.test.ts holds the costs of what workers call.
-  expect(settings.map(({ setting }) => setting)).toEqual(["lock_timeout", "plan_cache_mode", "search_path"]);
+  expect(settings.map(({ setting }) => setting)).toEqual([
+    "lock_timeout",
+    "plan_cache_mode",
+    "search_path",
+    "statement_timeout",
+  ]);
 });

@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
+import { exceededBudget } from "../../../../shared/contract/costs.ts";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
 import { jsonText } from "../../../../shared/platform/environment.ts";
 import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
+import { createCallTurns } from "./call-turns.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
 
@@ -38,21 +40,17 @@ export type Database = <Answer>(
   answer: z.ZodType<Answer>,
 ) => Promise<Answer>;
 
-export function createDatabase({ database, reads }: PlatformClient): Database {
+export function createDatabase({ database, reads }: PlatformClient, takeTurn = createCallTurns()): Database {
   return async (name, args, token, answer) => {
     const client = READS.test(name) ? reads : database;
     const call = isServer(token)
       ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
       : client.rpc(name, args);
-    const { data, error, status } = await setCredential(call, token);
+    const { data, error, status } = await takeTurn(token, async () => await setCredential(call, token));
     if (error) throw databaseError(name, { status, ...error });
     const parsed = answer.safeParse(data);
     if (parsed.success) return parsed.data;
-    // Of an answer that can have two shapes, by the first.
-    const found = parsed.error.issues.flatMap((issue) =>
-      issue.code === "invalid_union" ? (issue.errors[0] ?? []) : issue,
-    );
-    const issues = found.map(({ path, code }) => `${path.join(".")} (${code})`);
+    const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
     throw new Error(`The SQL function ${name} answered in another shape: ${issues.join(", ")}`);
   };
 }
@@ -75,7 +73,8 @@ function databaseError(name: string, failure: Failure): ApiError {
   const cause: UpstreamFailure = { from: "database", operation: name, status, code };
   if (code === "KEYFR" && isErrorCode(message)) {
     const headers = message === "rate_limited" ? rateLimited(failure.hint) : {};
-    return new ApiError(message, failure.details || "The request was refused.", { cause, headers });
+    const budget = message === "budget_exceeded" ? { budget: jsonText.pipe(exceededBudget).parse(failure.hint) } : {};
+    return new ApiError(message, failure.details || "The request was refused.", { cause, headers, ...budget });
   }
   if (AWAY.test(code)) return unavailable(cause);
   if (MISSING.test(code)) return schemaOutdated(cause);
@@ -98,7 +97,7 @@ function databaseError(name: string, failure: Failure): ApiError {
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
-/** The hint of keyframe_private.take_token. */
+/** The hint of keyframe_private.take_token and take_call. */
 const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
 /** `r` is 0 and `t` the seconds until the next request is admitted. */
