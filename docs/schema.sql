@@ -1009,7 +1009,7 @@ CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid, versions tim
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin

@@ -191,7 +191,7 @@ security invoker
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.projects;
   refused keyframe_private.refusal;
 begin
