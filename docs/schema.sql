@@ -183,9 +183,11 @@ create policy models_select_everyone on keyframe.models for select to authentica
 grant select on keyframe.models to authenticated;
 grant select on keyframe.models to service_role;
 CREATE TRIGGER _100_require_well_formed BEFORE INSERT OR UPDATE ON keyframe.models FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_well_formed_model();
+CREATE TRIGGER _200_keep_used BEFORE DELETE ON keyframe.models FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_used_model();
 CREATE TRIGGER _200_refuse_disabled_default BEFORE UPDATE OF enabled ON keyframe.models FOR EACH ROW WHEN (old.enabled AND NOT new.enabled) EXECUTE FUNCTION keyframe_private.refuse_disabled_default();
 CREATE TRIGGER _300_clear_refusal BEFORE UPDATE ON keyframe.models FOR EACH ROW WHEN (old.refused_at IS NOT NULL AND new.refused_at = old.refused_at) EXECUTE FUNCTION keyframe_private.clear_refusal();
 CREATE TRIGGER _400_rename_prices AFTER UPDATE OF model ON keyframe.models FOR EACH ROW WHEN (new.model <> old.model) EXECUTE FUNCTION keyframe_private.rename_prices();
+CREATE CONSTRAINT TRIGGER _410_rename_predictions AFTER UPDATE OF step, model ON keyframe.models DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.step <> new.step OR old.model <> new.model) EXECUTE FUNCTION keyframe_private.rename_model();
 
 create table keyframe.step_defaults (
   step keyframe.generation_step not null,
@@ -244,7 +246,6 @@ create table keyframe.predictions (
   updated_at timestamp with time zone not null default now(),
   constraint predictions_pkey PRIMARY KEY (id),
   constraint predictions_provider_prediction_id_key UNIQUE (provider_prediction_id),
-  constraint predictions_model_fkey FOREIGN KEY (step, model) REFERENCES keyframe.models(step, model) ON UPDATE CASCADE,
   constraint predictions_project_fkey FOREIGN KEY (project_id, owner_id) REFERENCES keyframe.projects(id, owner_id) ON DELETE CASCADE,
   constraint attempt_and_failures_are_at_most_a_million CHECK ((((attempt >= 0) AND (attempt <= 1000000)) AND ((failures >= 0) AND (failures <= 1000000)))),
   constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])))),
@@ -326,6 +327,7 @@ grant select on keyframe.predictions to authenticated;
 grant select on keyframe.predictions to service_role;
 grant insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
+CREATE TRIGGER _110_keep_history BEFORE UPDATE ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NOT NULL OR old.input <> new.input) EXECUTE FUNCTION keyframe_private.keep_history();
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
 CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.write_prediction_images();
@@ -638,7 +640,7 @@ begin
     'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
     'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
-    'withinBudget', not (select s.spending_stopped from keyframe_private.settings s) and not exists (
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
       select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
 exception when sqlstate 'KEYFR' then
   get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
@@ -853,7 +855,8 @@ begin
   else
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
-        sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros", sum(c.unknown_micros) as "unknownMicros"
+        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
@@ -1269,8 +1272,9 @@ declare
   created keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if not request.replayed then
+    perform keyframe_private.require_client_may('manage');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -1297,11 +1301,12 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
@@ -1321,7 +1326,7 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_endpoint(endpoint_id uuid)
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
@@ -1343,7 +1348,7 @@ CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, ur
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('change');
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -1376,7 +1381,7 @@ CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('change');
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -1401,7 +1406,7 @@ CREATE OR REPLACE FUNCTION keyframe.reveal_webhook_secret(endpoint_id uuid)
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   endpoint keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -1430,7 +1435,7 @@ declare
   secret text;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
@@ -1471,7 +1476,7 @@ declare
   delivery keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
@@ -1506,7 +1511,7 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, st
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   endpoint keyframe.webhook_endpoints;
   listed jsonb;
   refused keyframe_private.refusal;
@@ -1550,7 +1555,7 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_delivery(delivery_id uuid)
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
@@ -1577,7 +1582,7 @@ declare
   again keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
@@ -1611,7 +1616,7 @@ declare
   recovered integer;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   if request.replayed then
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
@@ -1661,10 +1666,11 @@ CREATE OR REPLACE FUNCTION keyframe.webhook_health(endpoint_id uuid DEFAULT NULL
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
   into endpoints
   from keyframe.webhook_endpoints e
@@ -2191,7 +2197,7 @@ create table keyframe_private.settings (
   owner_month_micros bigint,
   service_day_micros bigint,
   service_month_micros bigint,
-  spending_stopped boolean not null default false,
+  spending_stopped boolean not null default true,
   webhook_retry_schedule interval[] not null default '{00:00:05,00:05:00,00:30:00,02:00:00,05:00:00,10:00:00,14:00:00,20:00:00,24:00:00}'::interval[],
   webhook_disable_after interval not null default '5 days'::interval,
   webhook_retention interval not null default '30 days'::interval,
@@ -2237,6 +2243,8 @@ comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 alter table keyframe_private.settings enable row level security;
+CREATE TRIGGER _100_keep_deleted BEFORE DELETE ON keyframe_private.settings FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_settings();
+CREATE TRIGGER _100_keep_truncated BEFORE TRUNCATE ON keyframe_private.settings FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.keep_settings();
 
 create table keyframe_private.installation (
   version text not null,
@@ -2281,11 +2289,9 @@ create table keyframe_private.rate_buckets (
   route_class text not null,
   tokens double precision not null,
   refilled_at timestamp with time zone not null,
-  constraint rate_buckets_pkey PRIMARY KEY (owner_id, route_class),
-  constraint rate_buckets_route_class_fkey FOREIGN KEY (route_class) REFERENCES keyframe_private.rate_limits(route_class) ON DELETE CASCADE
+  constraint rate_buckets_pkey PRIMARY KEY (owner_id, route_class)
 ) with (fillfactor=50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-CREATE INDEX rate_buckets_route_class_idx ON keyframe_private.rate_buckets USING btree (route_class);
 alter table keyframe_private.rate_buckets enable row level security;
 
 create table keyframe_private.idempotency_keys (
@@ -2390,7 +2396,7 @@ create table keyframe_private.provider_submits (
   cost_micros bigint,
   cost_state text not null default 'held'::text,
   constraint provider_submits_pkey PRIMARY KEY (id),
-  constraint amounts_are_exact_in_json CHECK ((((most_micros >= 0) AND (most_micros <= '9007199254740991'::bigint)) AND ((cost_micros >= 0) AND (cost_micros <= '9007199254740991'::bigint)))),
+  constraint amounts_are_at_most_a_million_dollars CHECK ((((most_micros >= 0) AND (most_micros <= '1000000000000'::bigint)) AND ((cost_micros >= 0) AND (cost_micros <= '1000000000000'::bigint)))),
   constraint cancel_only_a_run_that_goes_on CHECK (((cancel_due_at IS NULL) OR ((provider_prediction_id IS NOT NULL) AND (ended_at IS NULL)))),
   constraint cost_if_and_only_if_settled CHECK (((cost_micros IS NULL) = (cost_state <> 'settled'::text))),
   constraint cost_state_is_known CHECK ((cost_state = ANY (ARRAY['held'::text, 'settled'::text, 'released'::text, 'unknown'::text]))),
@@ -2439,7 +2445,7 @@ CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_privat
 
 create table keyframe_private.daily_costs (
   id bigint not null generated always as identity,
-  owner_id uuid not null,
+  owner_id uuid,
   day date not null,
   step keyframe.generation_step not null,
   model text not null,
@@ -2453,7 +2459,7 @@ create table keyframe_private.daily_costs (
   constraint daily_costs_pkey PRIMARY KEY (id)
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
-comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
 comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
 comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
@@ -2495,14 +2501,14 @@ comment on table keyframe_private.owner_budgets is 'Budgets of single owners, in
 alter table keyframe_private.owner_budgets enable row level security;
 
 create table keyframe_private.exhausted_budgets (
-  owner_id uuid not null,
-  period text not null,
-  resets_at timestamp with time zone not null,
+  owner_id uuid,
+  period text,
+  resets_at timestamp with time zone,
   limit_micros bigint not null,
   refused_at timestamp with time zone not null default now(),
-  constraint exhausted_budgets_pkey PRIMARY KEY (owner_id, period, resets_at)
+  constraint once_in_a_period UNIQUE NULLS NOT DISTINCT (owner_id, period, resets_at)
 );
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 CREATE TRIGGER _700_emit_exhausted AFTER INSERT ON keyframe_private.exhausted_budgets FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_budget_exhausted();
 
@@ -2654,7 +2660,7 @@ create view keyframe_private.costs with (security_invoker=true) as
     c.unknown_submits
    FROM keyframe_private.daily_costs c
 UNION ALL
- SELECT keyframe_private.everybody() AS owner_id,
+ SELECT NULL::uuid AS owner_id,
     c.day,
     c.step,
     c.model,
@@ -2665,8 +2671,8 @@ UNION ALL
     c.unknown_submits
    FROM keyframe_private.daily_costs c
   WHERE NOT c.is_merged;
-comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. The identifier of zeros has what everybody''s cost.';
-comment on column keyframe_private.costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
+comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
 comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
 comment on column keyframe_private.costs.step is 'What they make.';
 comment on column keyframe_private.costs.model is 'Which model makes it.';
@@ -2820,7 +2826,7 @@ create view keyframe_private.admin_costs with (security_invoker=true) as
     round(sum(held_micros) / '1000000'::numeric, 6) AS held_usd,
     round(sum(unknown_micros) / '1000000'::numeric, 6) AS unknown_usd
    FROM keyframe_private.costs c
-  WHERE owner_id <> '00000000-0000-0000-0000-000000000000'::uuid
+  WHERE owner_id IS NOT NULL
   GROUP BY day, owner_id, step, model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
@@ -2965,6 +2971,17 @@ end
 $function$;
 grant execute on function keyframe_private.is_one_line(text) to authenticated;
 grant execute on function keyframe_private.is_one_line(text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_settings()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+    using errcode = 'check_violation', constraint = 'settings_keep_their_row';
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.client_may(needed keyframe_private.client_right)
  RETURNS boolean
@@ -3130,7 +3147,7 @@ end
 $function$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, needed keyframe_private.client_right DEFAULT 'generate'::keyframe_private.client_right, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3142,7 +3159,7 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
-  perform keyframe_private.require_client_may(needed);
+  perform keyframe_private.require_client_may('generate');
   resource_id := fresh;
   replayed := false;
   perform keyframe_private.take_call(); -- an equal request waits below
@@ -3176,7 +3193,7 @@ begin
   if replayed then
     rate := keyframe_private.rate_state(route_class);
   elsif route_class is not null then
-    rate := keyframe_private.take_token(route_class, needed => needed);
+    rate := keyframe_private.take_token(route_class);
   end if;
 end
 $function$;
@@ -3761,6 +3778,33 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.rename_model()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p set step = new.step, model = new.model where p.step = old.step and p.model = old.model;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_used_model()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe.predictions p where p.step = old.step and p.model = old.model) then
+    raise exception 'Predictions were made with %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
+      old.model, old.step, old.model using errcode = 'check_violation', constraint = 'model_in_use_stays';
+  end if;
+  return old;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.deleted_projects()
  RETURNS uuid[]
  LANGUAGE plpgsql
@@ -3812,6 +3856,27 @@ begin
     raise exception 'A prediction cannot move from % to %.', old.status, new.status using errcode = 'check_violation';
   end if;
   return new;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_history()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
+    return new;
+  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
+    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
+    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
+    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
+    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
+  then
+    return new;
+  end if;
+  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+    using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
 end
 $function$;
 
@@ -3907,7 +3972,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.free_slots(owner uuid)
 AS $function$
 begin
   return (
-    select (select s.max_active_per_owner from keyframe_private.settings s) - count(*)::integer
+    select coalesce((select s.max_active_per_owner from keyframe_private.settings s), 0) - count(*)::integer
     from keyframe.predictions p
     where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null
   );
@@ -4086,13 +4151,14 @@ AS $function$
 begin
   select
     case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
-    case when bool_and(p.amount is not null) then ceil(sum(p.amount) * 1000000) end
+    case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
   into price_ids, estimate_micros
   from (
     select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
   ) billed
   left join lateral (
-    select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
+    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) end as amount
+    from keyframe_private.model_prices o
     where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
@@ -4109,9 +4175,10 @@ CREATE OR REPLACE FUNCTION keyframe_private.settled_cost(price_ids bigint[], met
 AS $function$
 begin
   return (
-    select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
+    select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
     from (
-      select o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) from keyframe_private.model_prices o
+      select case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) end
+      from keyframe_private.model_prices o
       where o.id = any (price_ids)
     ) p (amount));
 end
@@ -4301,14 +4368,21 @@ CREATE OR REPLACE FUNCTION keyframe_private.require_upload(path text, owner uuid
  STABLE
  SET search_path TO ''
 AS $function$
+declare
+  file record;
 begin
   if keyframe_private.is_reference_path(path) is not true then
     perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
-  elsif not exists (
-    select from storage.objects o
-    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
-  ) then
+  end if;
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  from storage.objects o
+  join storage.buckets b on b.id = o.bucket_id
+  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
+  if not found then
     perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+  elsif file.bytes > file.most then
+    perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
+      path, ceil(file.bytes / 1048576.0), file.most / 1048576));
   end if;
 end
 $function$;
@@ -4851,13 +4925,15 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.everybody()
- RETURNS uuid
- LANGUAGE sql
+CREATE OR REPLACE FUNCTION keyframe_private.exact_sum(amount numeric)
+ RETURNS bigint
+ LANGUAGE plpgsql
  IMMUTABLE
  SET search_path TO ''
 AS $function$
-  select '00000000-0000-0000-0000-000000000000'::uuid
+begin
+  return least(coalesce(amount, 0), 9007199254740991);
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer DEFAULT 20000)
@@ -4873,13 +4949,16 @@ begin
   ), counted as (
     select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
     union all
-    select keyframe_private.everybody(), a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
     from added a
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from counted c) k
+      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
       join keyframe_private.daily_costs o using (owner_id, day, step, model)
-      where o.is_merged for update of o skip locked))
+      where o.is_merged for update of o skip locked) || array(
+      select o.id from (select distinct c.day, c.step, c.model from added c) k
+      join keyframe_private.daily_costs o using (day, step, model)
+      where o.owner_id is null and o.is_merged for update of o skip locked))
     returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
   ), projects_before as (
     delete from keyframe_private.project_costs c where c.id = any (array(
@@ -4926,14 +5005,18 @@ begin
   cross join lateral (values
     ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
       case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
-    ('service', keyframe_private.everybody(), s.service_day_micros, s.service_month_micros)
+    ('service', null, s.service_day_micros, s.service_month_micros)
   ) w (scope, owner_id, day_micros, month_micros)
   cross join lateral ( -- one reading for both
-    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as month_settled, coalesce(sum(c.held_micros), 0)::bigint as month_held,
-      coalesce(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today), 0)::bigint as day_settled,
-      coalesce(sum(c.held_micros) filter (where c.day = today), 0)::bigint as day_held
-    from keyframe_private.costs c
-    where c.owner_id = w.owner_id and c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
+    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
+      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    from (
+      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      union all
+      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
   cross join lateral (values
     ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
     ('month', w.month_micros, u.month_settled, u.month_held, next_month)
@@ -4950,6 +5033,9 @@ AS $function$
 declare
   budget record;
 begin
+  if not exists (select from keyframe_private.settings) then
+    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+  end if;
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
@@ -4976,7 +5062,7 @@ declare
   budget record;
 begin
   for budget in
-    select b.*, case b.scope when 'owner' then owner else keyframe_private.everybody() end as owner_id
+    select b.*, case b.scope when 'owner' then owner end as owner_id
     from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
   loop
     if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
@@ -5109,9 +5195,9 @@ declare
 begin
   return query
     select s.prediction_id, json_build_object(
-      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then coalesce(sum(s.cost_micros), 0) end,
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
       'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end) end,
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
       'currency', 'USD',
       'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
         when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
@@ -6012,6 +6098,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.lease_predictions(ids uuid[], lease_
 AS $function$
 declare
   tasks jsonb[];
+  orphans keyframe.predictions[];
 begin
   with claimed as (
     update keyframe.predictions p
@@ -6037,13 +6124,18 @@ begin
     'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
     -- An earlier submit may have been accepted: its run is searched for before the next submit.
     'search_attempt', u.attempt, 'search_since', u.submitted_at
-  ))
-  into tasks
+  )) filter (where m.model is not null),
+  array_agg(jsonb_populate_record(null::keyframe.predictions, to_jsonb(c))) filter (where m.model is null)
+  into tasks, orphans
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join keyframe.models m on m.step = c.step and m.model = c.model
   left join lateral (
     select s.attempt, s.submitted_at from keyframe_private.provider_submits s
     where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
+  -- Their start committed after their model had got another name, or was gone.
+  perform keyframe_private.end_without_run(o.id, o.attempt),
+    keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
+  from unnest(orphans) o;
   return tasks;
 end
 $function$;
@@ -6214,8 +6306,8 @@ AS $function$
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions, sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros",
-        sum(c.unknown_micros) as "unknownMicros"
+      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from (
         select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
         from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
@@ -6615,7 +6707,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.emit_budget_exhausted()
  SET search_path TO ''
 AS $function$
 declare
-  whose constant uuid := nullif(new.owner_id, keyframe_private.everybody());
+  whose constant uuid := new.owner_id;
 begin
   perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
     'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,
@@ -7048,6 +7140,7 @@ AS $function$
 declare
   wanted keyframe.webhook_endpoints;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
@@ -7097,6 +7190,7 @@ AS $function$
 declare
   wanted keyframe.webhook_deliveries;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
   end if;
@@ -7242,9 +7336,9 @@ AS $function$
 begin
   delete from keyframe_private.rate_buckets b where b.ctid = any (array(
     select o.ctid from keyframe_private.rate_buckets o
-    join keyframe_private.rate_limits l on l.route_class = o.route_class
+    left join keyframe_private.rate_limits l on l.route_class = o.route_class
     where o.refilled_at < now() - interval '1 day'
-      and o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) >= l.capacity
+      and (o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity) is not true -- also of a limit that is gone
     limit max_rows for update of o skip locked));
 end
 $function$;
@@ -7486,7 +7580,7 @@ AS $function$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
+      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
@@ -7496,8 +7590,9 @@ AS $function$
       'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
     from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
     cross join lateral (
-      select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
-      from keyframe_private.costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+      select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
+      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $function$;
 

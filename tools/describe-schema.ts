@@ -57,7 +57,7 @@ async function tables(sql: postgres.Sql, schema: string): Promise<Definition[]> 
       where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum
     ) || array(
       select format('  constraint %I %s', conname, pg_get_constraintdef(oid)) from pg_constraint
-      where conrelid = c.oid and contype <> 'n' order by array_position(array['p', 'u', 'f', 'c'], contype::text), conname
+      where conrelid = c.oid and contype not in ('n', 't') order by array_position(array['p', 'u', 'f', 'c'], contype::text), conname
     ) as parts
     from pg_class c where c.relkind = 'r' and c.relnamespace::regnamespace::text = ${schema} order by c.oid`;
   return await Promise.all(

@@ -227,6 +227,23 @@ comment on column keyframe_private.settings.unused_references_after is 'How long
 insert into keyframe_private.settings default values;
 alter table keyframe_private.settings enable row level security;
 
+-- The row has the budgets. Without it, starts are refused (require_budget).
+create function keyframe_private.keep_settings()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+    using errcode = 'check_violation', constraint = 'settings_keep_their_row';
+end
+$$;
+create trigger _100_keep_deleted before delete on keyframe_private.settings
+  for each row execute function keyframe_private.keep_settings();
+create trigger _100_keep_truncated before truncate on keyframe_private.settings
+  for each statement execute function keyframe_private.keep_settings();
+
 -- Written by the last migration of each version (`npm run schema` makes it). health() reads it, and so does a deployment.
 create table keyframe_private.installation (
   version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$'),

@@ -1,6 +1,7 @@
 -- OAuth clients: apps and agents that a user has approved at Supabase Auth's OAuth server. Their tokens are a session's with `client_id`,
 -- and their scopes limit nothing. Here they may do what an administrator allows, by default nothing. Every table that users read has a
--- restrictive policy for them; every function and trigger on a user's way to a change calls take_token or reserve_idempotency_key.
+-- restrictive policy for them. Every function that users call, and every trigger on their writes, asks through take_token or
+-- reserve_idempotency_key; deletions and webhooks ask for more.
 
 create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
 comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';

@@ -20,13 +20,12 @@ alter table keyframe_private.rate_limits enable row level security;
 -- its page (HOT updates write no index).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
-  route_class text not null references keyframe_private.rate_limits on delete cascade,
+  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
   tokens double precision not null,
   refilled_at timestamptz not null,
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-create index rate_buckets_route_class_idx on keyframe_private.rate_buckets (route_class);
 alter table keyframe_private.rate_buckets enable row level security;
 
 -- Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends. Without a free one it raises

@@ -41,7 +41,6 @@ create table keyframe.predictions (
   completed_at timestamptz,
   updated_at timestamptz not null default now(),
   constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
-  constraint predictions_model_fkey foreign key (step, model) references keyframe.models (step, model) on update cascade,
   constraint prompt_has_1_to_4000_characters check (coalesce(char_length(input ->> 'prompt'), 0) between 1 and 4000),
   constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'prompt')),
   constraint prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'prompt')),
@@ -118,6 +117,41 @@ create index predictions_active_owner_idx on keyframe.predictions (owner_id)
   where admitted_at is not null and completed_at is null;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
+
+-- Predictions follow the name of their model. No foreign key: everybody's starts would wait for a transaction that holds the model. At the
+-- end of the transaction, so that what was started meanwhile follows too; a start that commits later still fails when it is claimed.
+create function keyframe_private.rename_model()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update keyframe.predictions p set step = new.step, model = new.model where p.step = old.step and p.model = old.model;
+  return null;
+end
+$$;
+create constraint trigger _410_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
+  for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
+
+create function keyframe_private.keep_used_model()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if exists (select from keyframe.predictions p where p.step = old.step and p.model = old.model) then
+    raise exception 'Predictions were made with %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
+      old.model, old.step, old.model using errcode = 'check_violation', constraint = 'model_in_use_stays';
+  end if;
+  return old;
+end
+$$;
+create trigger _200_keep_used before delete on keyframe.models
+  for each row execute function keyframe_private.keep_used_model();
 
 alter table keyframe.predictions enable row level security;
 create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
@@ -225,6 +259,32 @@ end
 $$;
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
+
+-- What a prediction was made with, and what it made once it has ended, is history. Its input changes only while it is queued and moves to
+-- another model. An ended one follows the name of its model.
+create function keyframe_private.keep_history()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
+    return new;
+  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
+    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
+    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
+    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
+    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
+  then
+    return new;
+  end if;
+  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+    using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
+end
+$$;
+create trigger _110_keep_history before update on keyframe.predictions
+  for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
 
 -- Refuses to let a user delete a project with a running prediction, which would be paid for and thrown away. Administrators may
 -- delete it, and so does the deletion of the account: then provider runs are cancelled and files removed.

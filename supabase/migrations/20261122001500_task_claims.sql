@@ -384,6 +384,7 @@ set search_path = ''
 as $$
 declare
   tasks jsonb[];
+  orphans keyframe.predictions[];
 begin
   with claimed as (
     update keyframe.predictions p
@@ -409,13 +410,18 @@ begin
     'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
     -- An earlier submit may have been accepted: its run is searched for before the next submit.
     'search_attempt', u.attempt, 'search_since', u.submitted_at
-  ))
-  into tasks
+  )) filter (where m.model is not null),
+  array_agg(jsonb_populate_record(null::keyframe.predictions, to_jsonb(c))) filter (where m.model is null)
+  into tasks, orphans
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join keyframe.models m on m.step = c.step and m.model = c.model
   left join lateral (
     select s.attempt, s.submitted_at from keyframe_private.provider_submits s
     where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
+  -- Their start committed after their model had got another name, or was gone.
+  perform keyframe_private.end_without_run(o.id, o.attempt),
+    keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
+  from unnest(orphans) o;
   return tasks;
 end
 $$;

@@ -232,7 +232,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  whose constant uuid := nullif(new.owner_id, keyframe_private.everybody());
+  whose constant uuid := new.owner_id;
 begin
   perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
     'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,

@@ -148,9 +148,9 @@ as $$
 begin
   delete from keyframe_private.rate_buckets b where b.ctid = any (array(
     select o.ctid from keyframe_private.rate_buckets o
-    join keyframe_private.rate_limits l on l.route_class = o.route_class
+    left join keyframe_private.rate_limits l on l.route_class = o.route_class
     where o.refilled_at < now() - interval '1 day'
-      and o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) >= l.capacity
+      and (o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity) is not true -- also of a limit that is gone
     limit max_rows for update of o skip locked));
 end
 $$;

@@ -235,7 +235,7 @@ as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
+      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
@@ -245,8 +245,9 @@ as $$
       'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
     from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
     cross join lateral (
-      select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
-      from keyframe_private.costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+      select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
+      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $$;
 

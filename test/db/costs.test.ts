@@ -26,12 +26,12 @@ const budget = (month: number | null, day: number | null = null, owner = world.o
     on conflict (owner_id) do update set day_micros = excluded.day_micros, month_micros = excluded.month_micros`;
 
 /** The sums of an owner, by default of everybody. */
-async function sums(owner = "00000000-0000-0000-0000-000000000000") {
+async function sums(owner: string | null = null) {
   const [row] = await db.sql`
     select sum(predictions)::integer as predictions, sum(held_micros)::integer as held, sum(settled_micros)::integer as settled,
       sum(unknown_micros)::integer as unknown,
       sum(unknown_submits)::integer as "unknownSubmits"
-    from keyframe_private.costs where owner_id = ${owner}`;
+    from keyframe_private.costs where owner_id is not distinct from ${owner}`;
   const { unknownSubmits, ...micros } = row ?? {};
   expect(unknownSubmits > 0).toBe(micros.unknown > 0);
   return micros;
@@ -662,4 +662,69 @@ describe("attacked", () => {
       return row?.usage.groups;
     });
   }
+});
+
+describe("amounts that are mistyped, or sums that no JSON number holds exactly", () => {
+  const MOST = 2 ** 53 - 1;
+  const usage = (group: string) =>
+    db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+      const [row] = await sql`select keyframe.read_usage(group_by => ${group}) as usage`;
+      return row?.usage;
+    });
+
+  test("a cost or a hold of more than a million dollars is typed → refused", async () => {
+    const { id } = await submitted();
+    const set = (columns: Row) =>
+      refusalOf(db.sql`update keyframe_private.provider_submits set ${db.sql(columns)} where prediction_id = ${id}`);
+    for (const columns of [{ most_micros: MOST }, { cost_micros: 1_000_000_000_001, cost_state: "settled" }])
+      expect((await set(columns)).constraint).toBe("amounts_are_at_most_a_million_dollars");
+  });
+
+  test("a price so high that a run costs more → the run holds and costs a million dollars", async () => {
+    await db.sql`update keyframe.models set model = 'test/dear' where step = 'video' and model = 'prunaai/p-video'`;
+    const [price] = await db.sql`
+      insert into keyframe_private.model_prices (model, metric, price_usd, source) values ('test/dear', 'output_second', 1000, 's') returning id`;
+    const [row] = await db.sql`
+      select (keyframe_private.most_cost('test/dear', '{"durationSeconds": 999999}', now())).most_micros::text as most,
+        keyframe_private.settled_cost(array[${price?.id}::bigint], '{"video_output_duration_seconds": 999999}', null)::text as settled`;
+    expect(row).toEqual({ most: "1000000000000", settled: "1000000000000" });
+    await db.sql`update keyframe.models set model = 'prunaai/p-video' where model = 'test/dear'`;
+  });
+
+  test.each(["day", "model", "step", "project"])(
+    "sums beyond what JSON holds, by %s → the most it holds",
+    async (group) => {
+      await budget(MOST);
+      const { prediction } = await start(db, world);
+      await db.sql`
+      insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros, unknown_micros)
+      select ${world.owner}, (now() at time zone 'UTC')::date, 'video', 'm', ${MOST}, ${MOST} from generate_series(1, 3)`;
+      const { groups, budgets } = await usage(group);
+      for (const one of [...groups, ...budgets])
+        for (const [field, value] of Object.entries(one)) {
+          if (field.endsWith("Micros")) expect([field, Number.isSafeInteger(value)]).toEqual([field, true]);
+        }
+      const refused = await refusedBudget();
+      expect(refused).toMatchObject({ settledMicros: MOST, availableMicros: 0 });
+      expect(await costOf(prediction.id)).toEqual(cost("held", null, FRAME));
+    },
+  );
+});
+
+test("a user whose id is all zeros → has costs and budgets of their own, and sees nobody's", async () => {
+  const nil = "00000000-0000-0000-0000-000000000000";
+  await start(db, world);
+  await db.sql`
+    insert into auth.users (id, email) values (${nil}, 'nil@keyframe.local') on conflict do nothing`;
+  const [row] = await db.as({ role: "authenticated", sub: nil }, (sql) => sql`select keyframe.read_usage() as usage`);
+  expect(row?.usage.groups).toEqual([]);
+  await db.sql`update keyframe_private.settings set service_day_micros = ${FRAME}, owner_day_micros = ${FRAME}`;
+  const project = crypto.randomUUID();
+  await db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${project}, ${nil}, 't', 'p')`;
+  expect(await refusedBudget({ owner: nil, project })).toMatchObject({ scope: "service" });
+  await db.sql`update keyframe_private.settings set service_day_micros = ${2 * FRAME}`;
+  expect((await start(db, { owner: nil, project })).prediction.id).toBeTruthy();
+  await db.sql`select keyframe_private.merge_costs(1000)`;
+  expect(await sums()).toMatchObject({ predictions: 2, held: 2 * FRAME });
+  expect(await sums(nil)).toMatchObject({ predictions: 1, held: FRAME });
 });
