@@ -22,7 +22,7 @@ export function providerState(run: ProviderPrediction) {
   return {
     provider_prediction_id: run.id,
     provider_status: run.status,
-    output_url: run.status === "succeeded" ? pickOutputUrl(run.output) : null,
+    ...(run.status === "succeeded" ? readOutput(run.output) : NO_OUTPUT),
     progress: run.status === "processing" ? parseProgress(run.logs) : null,
     error_message: failure.sentence || null,
     failure: run.status === "failed" ? failure.kind : null,
@@ -47,10 +47,36 @@ function readMetrics(metrics: ProviderPrediction["metrics"]) {
   return read.length === 0 ? null : Object.fromEntries(read.slice(0, MAX_METRICS));
 }
 
-/** The URL of the output: a string, or the first of a list. Whether it is allowed is checked when it is fetched. */
-function pickOutputUrl(output: unknown): string | null {
+/** `at` is where it is in the output: `video`, `images[0]`, `[0][0]`. */
+type OutputFile = { at: string; url: string };
+
+const NO_OUTPUT = { output_url: null, output_files: null };
+
+/**
+ * The URL of the output: a string, or the first of a list. Of any output that is not a string its files too: the model's row may name
+ * one, or the database finds the one of the right kind. Whether a URL is allowed is checked when it is fetched.
+ */
+function readOutput(output: unknown): { output_url: string | null; output_files: OutputFile[] | null } {
   const first: unknown = Array.isArray(output) ? output[0] : output;
-  return typeof first === "string" && first.length <= 2048 && URL.canParse(first) ? first : null;
+  const files = typeof output === "string" ? [] : listFiles(output, "", 0).slice(0, MAX_FILES);
+  return { output_url: isFileUrl(first) ? first : null, output_files: files.length > 0 ? files : null };
+}
+
+const isFileUrl = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= 2048 && /^https?:/.test(value) && URL.canParse(value);
+
+const MAX_FILES = 20;
+const MAX_DEPTH = 4;
+
+function listFiles(value: unknown, at: string, depth: number): OutputFile[] {
+  if (isFileUrl(value)) return [{ at, url: value }];
+  if (typeof value !== "object" || value === null || depth === MAX_DEPTH) return [];
+  const entries = Array.isArray(value)
+    ? value.slice(0, MAX_FILES).map((item, index): [string, unknown] => [`${at}[${index}]`, item])
+    : Object.entries(value).map(([name, item]): [string, unknown] => [at === "" ? name : `${at}.${name}`, item]);
+  // Such a path can be written into a row, and into a sentence.
+  const named = entries.filter(([path]) => /^[\w.[\]-]{1,100}$/.test(path)).slice(0, 100);
+  return named.flatMap(([path, item]) => listFiles(item, path, depth + 1));
 }
 
 /** A progress bar of tqdm and similar tools, which may be redrawn after a carriage return: `video:  45%|████▌     | 45/100 [00:12<00:15]`. */

@@ -15,11 +15,32 @@ test.each([
   ],
   ["null", null, null],
   ["an empty list", [], null],
-  ["an object", { video: "https://replicate.delivery/a" }, null],
   ["a text that is no address", "a cat", null],
   ["an address too long for a row", `https://replicate.delivery/${"a".repeat(3000)}`, null],
 ])("output %s → its address or null", (_name, output, url) => {
   expect(providerState(run({ output })).output_url).toBe(url);
+});
+
+test("an output that is not one address → each file with its path; nothing of what is deep, long, endless or no address", () => {
+  const url = "https://replicate.delivery/a.mp4";
+  const filesOf = (output: unknown) => providerState(run({ output })).output_files;
+  expect(filesOf({ video: url, seed: 7, text: "a cat" })).toEqual([{ at: "video", url }]);
+  expect(filesOf([[url]])).toEqual([{ at: "[0][0]", url }]);
+  expect(filesOf({ images: [url, { url }] })).toEqual([
+    { at: "images[0]", url },
+    { at: "images[1].url", url },
+  ]);
+  for (const none of [
+    url,
+    null,
+    {},
+    { a: { b: { c: { d: { e: url } } } } },
+    { "a b": url },
+    { a: `${url}${"a".repeat(3000)}` },
+    { a: "data:,a" },
+  ])
+    expect(filesOf(none)).toBeNull();
+  expect(filesOf(Array(1000).fill(url))).toHaveLength(20);
 });
 
 test("a run that goes on, without error and logs → accepted, its output not taken yet", () => {
@@ -28,6 +49,7 @@ test("a run that goes on, without error and logs → accepted, its output not ta
     expect(providerState(run({ status, output }))).toEqual({
       ...{ provider_prediction_id: "abc123", provider_status: status, progress: null, error_message: null },
       output_url: status === "succeeded" ? output : null,
+      output_files: null,
       ...{ failure: null, stage: null, metrics: null },
     });
   }
