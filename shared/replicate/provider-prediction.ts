@@ -132,7 +132,8 @@ export type RunFailure = {
 export function readFailure(error: unknown): RunFailure {
   const said = typeof error === "string" ? error : JSON.stringify(error ?? "");
   const sentence = providerSentence(error);
-  if (INPUT_FILE.test(said) && NOT_READ.test(said)) return { kind: "input_unreachable", stage: null, sentence };
+  if (INPUT_FILE.test(said) && NOT_READ.test(said) && !UNUSABLE.test(said))
+    return { kind: "input_unreachable", stage: null, sentence };
   if (isContentRejected(said)) {
     const stage = stageOf(said);
     return { kind: "content_rejected", stage, sentence: contentRejected(stage, sentence) };
@@ -150,11 +151,14 @@ export function contentRejected(stage: Stage | null, explanation: string): strin
 /** The path of an input file that we gave to a run: in our Storage, or uploaded to the provider (submit.ts). */
 const INPUT_FILE = /\/storage\/v1\/object\/sign\/|\/v1\/files\//;
 /**
- * `502 Server Error: Bad Gateway for url: …`, `HTTPSConnectionPool(…): Max retries exceeded with url: …`, `Client error '404 …' for url …`.
- * An image that was read and is not usable names its address too, and would fail again.
+ * `502 Server Error: Bad Gateway for url: …`, `HTTPSConnectionPool(…): Max retries exceeded with url: …`, `Client error '404 …' for url …`,
+ * `Failed to fetch image from …: 403`.
  */
 const NOT_READ =
-  /(?:client|server) error|max retries exceeded|timed out|connection (?:refused|reset|aborted)|cannot (?:fetch|connect)/i;
+  /(?:client|server) error|max retries exceeded|timed out|connection (?:refused|reset|aborted)|(?:cannot|can't|could not|couldn't|unable to|failed to|error) (?:fetch|connect|download|retriev)|\b(?:4\d\d|50\d)(?: (?:bad|unauthorized|forbidden|not found|gone|internal|service)\b|\W*$)/i;
+/** An image that was read and is not usable names its address too, and would fail again. */
+const UNUSABLE =
+  /cannot identify|not (?:a valid|an?|recognized as an?) image|unsupported|invalid image|corrupt|too (?:large|small|big)|must be/i;
 
 const codeIn = (said: string): string | undefined => /\((E\d{3,4})\)|^(E\d{3,4}):/.exec(said)?.slice(1).join("");
 
@@ -179,7 +183,13 @@ function isInterrupted(said: string): boolean {
 const REJECTED =
   /\bnsfw\b|\bflagged\b|sensitive (?:words|content|information)|sensitivecontentdetected|new_sensitive|(?:request|content) moderated|content moderat|ai moderator|risk control|violat\w+ .{0,60}(?:polic|guidelines|practices|terms)|prohibited_content|image_safety|may contain (?:a )?real person|blocked .{0,40}(?:safety|policy|moderation)/i;
 
-const isContentRejected = (said: string) => codeIn(said) === "E005" || REJECTED.test(said);
+const isContentRejected = (said: string) => codeIn(said) === "E005" || (REJECTED.test(said) && !isAboutMoney(said));
+
+/** `Your account was flagged due to low credit`: it is the account, not the content. */
+export const isAboutMoney = (said: string): boolean =>
+  /\b(?:low|insufficient|no|not enough|out of|run out of)\b[^.]{0,20}\b(?:credits?|balance|funds)\b|\bbilling\b|\bpayment (?:method|is|required)/i.test(
+    said,
+  );
 
 /** Advice such as `Try again with a different prompt.` names the input whichever was rejected. */
 const ADVICE = /(?:^|(?<=[.!?] ))(?:please|try)\b[^.!?]*/gi;
