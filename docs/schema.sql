@@ -432,7 +432,7 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
-CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
+CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at, id) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
 CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, event_type, created_at, id);
 CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_deliveries enable row level security;
@@ -2619,7 +2619,6 @@ $function$;
 CREATE OR REPLACE FUNCTION keyframe_private.raise_error(code text, sentence text, hint text DEFAULT ''::text)
  RETURNS void
  LANGUAGE plpgsql
- IMMUTABLE
  SET search_path TO ''
 AS $function$
 begin
@@ -6053,15 +6052,15 @@ begin
       offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
   ), due as (
     select e.*, d.*,
-      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by e.lane_id) as of_lane
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth, count(*) over (partition by e.lane_id) as of_lane
     from endpoint e
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at,
         -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
-        row_number() over (order by p.next_attempt_at rows unbounded preceding) as turn
+        row_number() over (order by p.next_attempt_at, p.id rows unbounded preceding) as turn
       from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
-      order by p.next_attempt_at
+      order by p.next_attempt_at, p.id
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
   )
   select d.lane_id, json_build_object(
