@@ -130,15 +130,15 @@ begin
       offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
   ), due as (
     select e.*, d.*,
-      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by e.lane_id) as of_lane
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth, count(*) over (partition by e.lane_id) as of_lane
     from endpoint e
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at,
         -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
-        row_number() over (order by p.next_attempt_at rows unbounded preceding) as turn
+        row_number() over (order by p.next_attempt_at, p.id rows unbounded preceding) as turn
       from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
-      order by p.next_attempt_at
+      order by p.next_attempt_at, p.id
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
   )
   select d.lane_id, json_build_object(

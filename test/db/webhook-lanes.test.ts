@@ -73,6 +73,14 @@ describe("what a claim brings", () => {
     expect(idsOf((await exchange(db.sql)).deliveries)).toEqual([ids.get(30), ids.get(20)]);
   });
 
+  test("many due at the same moment → the first inserted first, by their ids", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 1 });
+    const ids = (await db.sql`select keyframe_private.uuid_v7() as id from generate_series(1, 6)`).map(({ id }) => id);
+    const due = { next_attempt_at: fromNow(-5) };
+    for (const id of ids.toReversed()) await seedDeliveries(db.sql, endpoint, 1, { ...due, id });
+    expect(idsOf((await exchange(db.sql)).deliveries)).toEqual(ids.toSorted().slice(0, 2));
+  });
+
   test("due at several endpoints of an owner → one lane with all of them, each with its own limit", async () => {
     const owner = await db.addUser();
     const [quick, slow] = [

@@ -128,6 +128,30 @@ async function run(program: string, ...args: string[]): Promise<[said: string, c
   return [new TextDecoder().decode(stdout), new TextDecoder().decode(stderr)];
 }
 
+/** React's types are not installed: the app's code alone is checked. */
+const USE_ENTRIES = `import { createKeyframeClient } from "keyframe-client";
+import { joinFilm } from "keyframe-client/film";
+import { usePrediction } from "keyframe-client/react";
+
+// @ts-expect-error the types are not \`any\`
+createKeyframeClient(7);
+// @ts-expect-error
+joinFilm(7);
+// @ts-expect-error
+usePrediction(7);
+`;
+
+test("an app whose moduleResolution is node, which reads no exports → finds the types of every entry", async () => {
+  const compilerOptions = {
+    ...SETTINGS["an app of Vite and React with every strictness"],
+    moduleResolution: "node",
+    skipLibCheck: true,
+  };
+  await Deno.writeTextFile(`${app}/entries.ts`, USE_ENTRIES);
+  await Deno.writeTextFile(`${app}/tsconfig.json`, JSON.stringify({ compilerOptions, files: ["entries.ts"] }));
+  expect(await run("node", `${ROOT}${TYPESCRIPT[5]}/bin/tsc`, "--pretty", "false")).toEqual(["", ""]);
+}, 60_000);
+
 // The settings for one are right for the other. Node's own types take TypeScript 5 five times as long as ours, which is minutes on a
 // busy machine.
 describe("an app's code that uses the installed package → no mistake", { timeout: 60_000 }, () => {
@@ -315,6 +339,16 @@ test("the example of client/README.md, with the packed client in Deno → runs a
   expect(shown.at(-2)?.slice(0, 2)).toEqual(["succeeded", 1]);
   const file = await fetch(String(shown.at(-1)?.[0]));
   expect([file.status, (await file.arrayBuffer()).byteLength > 1000]).toEqual([200, true]);
+});
+
+test("createClient with the README's option for Node 20, in the Node that npm runs on → a client", async () => {
+  const option = /createClient\(url, publishableKey\); \/\/ on Node 20.*: …, (\{.+\})\);$/m.exec(
+    await read(`${ROOT}client/README.md`),
+  )?.[1];
+  const text = `import { createClient } from "${ROOT}node_modules/@supabase/supabase-js/dist/index.mjs";
+    createClient("http://127.0.0.1:1", "key", ${option}); console.log("made");`;
+  await Deno.writeTextFile(`${app}/node20.js`, text);
+  expect((await run("node", "node20.js"))[0]).toBe("made\n");
 });
 
 // Under React 18 and 19: test/unit/client-react.test.ts.
