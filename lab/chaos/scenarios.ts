@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/pause.ts";
 import type { Behaviour } from "./receivers.ts";
+import { HEAVY_USER } from "./heavy-user.ts";
 import { retry, type World } from "./world.ts";
 
 export type Scenario = {
@@ -86,6 +87,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       return wrong.map(({ broken }) => broken);
     },
   },
+  ...HEAVY_USER,
 };
 
 /** What `--scenarios` may name. */
