@@ -300,6 +300,7 @@ CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadl
 CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND is_active);
 CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_id, created_at, id) WHERE ((admitted_at IS NULL) AND (status = 'queued'::keyframe.prediction_status));
 CREATE INDEX predictions_succeeded_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC) WHERE (status = 'succeeded'::keyframe.prediction_status);
+CREATE INDEX predictions_resource_idx ON keyframe.predictions USING btree (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
 CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
 alter table keyframe.predictions enable row level security;
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
@@ -1843,7 +1844,7 @@ $function$;
 comment on function keyframe_worker.record_files_removed(uuid,jsonb) is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 grant execute on function keyframe_worker.record_files_removed(uuid,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb)
+CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, room jsonb DEFAULT '{}'::jsonb)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1851,6 +1852,8 @@ CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, l
 AS $function$
 declare
   at timestamptz;
+  chosen record;
+  files text[];
 begin
   perform keyframe_private.wait_for_due('generate', wait_ms);
   -- Not now(): what became due during the wait is later than that.
@@ -1860,14 +1863,18 @@ begin
   if max_rows <= 0 then
     return; -- a heartbeat only
   end if;
-  return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
-  return query select r.task from keyframe_private.claim_removals(lease_seconds) r (task) where r.task is not null;
+  perform keyframe_private.add_submits_after_lost_leases(at);
+  for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+  end loop;
+  files := keyframe_private.choose_removals(at);
+  if files <> '{}' then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  end if;
 end
 $function$;
-comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
-grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb) to service_role;
+comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
+grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8)
  RETURNS json
@@ -2319,8 +2326,8 @@ create table keyframe_private.set_aside (
   constraint kind_is_known CHECK ((kind = ANY (ARRAY['claim'::text, 'cancel'::text, 'search'::text, 'remove'::text, 'resubmit'::text, 'fail'::text, 'admit'::text, 'prune'::text])))
 );
 comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
-comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions.';
-comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
 comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
 comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
 comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
@@ -4838,9 +4845,13 @@ begin
   exception when lock_not_available then
     return false;
   end;
-  return keyframe_private.mark_failed(prediction.id, code, sentence, true);
+  if not keyframe_private.mark_failed(prediction.id, code, sentence, true) then
+    return false;
+  end if;
+  perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
+  return true;
 exception when others then
-  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+  perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end
 $function$;
@@ -5174,26 +5185,34 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_removals(lease_seconds integer)
- RETURNS jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.choose_removals(at timestamp with time zone)
+ RETURNS text[]
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
+    return '{}';
+  end if;
+  return array(
+    select r.bucket || '/' || r.name from keyframe_private.file_removals r
+    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
+    order by r.due_at limit 100 for update skip locked);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
+ RETURNS jsonb[]
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
-  lease uuid := gen_random_uuid();
-  files jsonb;
+  leased jsonb;
 begin
-  if not exists (select from keyframe_private.file_removals r where r.due_at <= now())
-     or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > now()) then
-    return null;
-  end if;
   with due as (
     select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
-    from keyframe_private.file_removals r
-    where r.due_at <= now()
-    order by r.due_at
-    limit 100
-    for update of r skip locked
+    from unnest(files) f (path)
+    join keyframe_private.file_removals r on r.bucket = split_part(f.path, '/', 1) and r.name = substr(f.path, strpos(f.path, '/') + 1)
   ), kept as (
     delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
   ), leased as (
@@ -5203,13 +5222,9 @@ begin
     where not due.is_needed and r.bucket = due.bucket and r.name = due.name
     returning r.bucket, r.name
   )
-  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into files from leased l;
-  return case when files is not null then
-    jsonb_build_object('task', 'remove', 'id', lease, 'lease_token', lease, 'files', files)
-  end;
-exception when others then
-  raise warning 'No file to remove could be claimed: %', sqlerrm;
-  return null;
+  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into leased from leased l;
+  return case when leased is not null then
+    array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end
 $function$;
 
@@ -5327,6 +5342,19 @@ AS $function$
       from present p order by p.since limit 1))
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
+ RETURNS text
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
+end
+$function$;
+grant execute on function keyframe_private.resource_of(keyframe.prediction_status,text,text) to authenticated;
+grant execute on function keyframe_private.resource_of(keyframe.prediction_status,text,text) to service_role;
+
 CREATE OR REPLACE FUNCTION keyframe_private.has_due_task(at timestamp with time zone)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -5335,15 +5363,19 @@ AS $function$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active
+    where p.admitted_at is not null and p.is_active and not keyframe_private.is_set_aside('claim', p.id::text, at)
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
-    select s.search_due_at from keyframe_private.provider_submits s where s.search_due_at is not null
+    select s.search_due_at from keyframe_private.provider_submits s
+    where s.search_due_at is not null and not keyframe_private.is_set_aside('search', s.id::text, at)
     order by s.search_due_at limit 1) <= at, false)
   or coalesce((
-    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
+    select s.cancel_due_at from keyframe_private.provider_submits s
+    where s.cancel_due_at is not null and not keyframe_private.is_set_aside('cancel', s.id::text, at)
     order by s.cancel_due_at limit 1) <= at, false)
-  or (coalesce((select r.due_at from keyframe_private.file_removals r order by r.due_at limit 1) <= at, false)
+  or (coalesce((
+      select r.due_at from keyframe_private.file_removals r
+      where not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $function$;
@@ -5368,7 +5400,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_exhausted(prediction keyframe.pre
 AS $function$
 begin
   return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
-    select s.max_failures from keyframe_private.settings s);
+      select s.max_failures from keyframe_private.settings s)
+    or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end
 $function$;
 
@@ -5409,59 +5442,184 @@ begin
       and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
         select from keyframe_private.provider_submits s
         where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+      and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
     for update skip locked
   loop
     begin
       if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
+        perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
     exception when others then
-      raise warning 'No submit of the prediction % could be added: %', lost.id, sqlerrm;
+      perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamp with time zone)
- RETURNS SETOF jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.lock_due(resource text, at timestamp with time zone, max_rows integer, full_owners uuid[], owner uuid DEFAULT NULL::uuid)
+ RETURNS TABLE(subject text, owner_id uuid, due_at timestamp with time zone, bytes integer)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if resource = 'cancel' then
+    return query
+      select s.id::text, s.owner_id, s.cancel_due_at, 200 from keyframe_private.provider_submits s
+      where s.cancel_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('cancel', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.cancel_due_at limit max_rows for update skip locked;
+  elsif resource = 'search' then
+    return query
+      select s.id::text, s.owner_id, s.search_due_at, octet_length(s.search_task::text) from keyframe_private.provider_submits s
+      where s.search_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('search', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.search_due_at limit max_rows for update skip locked;
+  elsif owner is null then
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and p.owner_id <> all (full_owners) and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at
+      limit max_rows
+      for update of p skip locked;
+  else
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.owner_id = owner and p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at + interval '0' -- no index has this order: the owner's few rows are read, not everybody's
+      limit max_rows
+      for update of p skip locked;
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.due_resources(at timestamp with time zone)
+ RETURNS TABLE(resource text, due_at timestamp with time zone)
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  before text := '';
+begin
+  loop
+    select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
+    from keyframe.predictions p
+    where p.admitted_at is not null and p.is_active and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
+    exit when not found;
+    before := resource;
+    if due_at <= at then
+      return next;
+    end if;
+  end loop;
+  return query
+    select 'cancel', s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at <= at order by s.cancel_due_at limit 1;
+  return query
+    select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.choose_due(at timestamp with time zone, max_rows integer, room jsonb)
+ RETURNS TABLE(kind text, subjects text[])
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  resources text[];
+  of_resource jsonb;
+  of_owners jsonb;
+  most integer;
+  new_left integer;
+  full_owners uuid[];
+  allowed integer;
+  owners text[] := '{}';
+  bytes integer := 0;
+  found_rows text[];
+  due record;
+begin
+  select array_agg(d.resource order by greatest(d.due_at, at - interval '2 seconds'), random()) into resources
+  from keyframe_private.due_resources(at) d
+  where coalesce((coalesce(room -> d.resource, room -> '') ->> 'all')::integer, 1) > 0;
+  for number in 1 .. coalesce(cardinality(resources), 0) loop
+    of_resource := coalesce(room -> resources[number], room -> '', '{}');
+    of_owners := coalesce(of_resource -> 'owners', '{}');
+    most := least((of_resource ->> 'all')::integer,
+      ceil((max_rows - cardinality(owners))::numeric / (cardinality(resources) - number + 1))::integer);
+    continue when most <= 0;
+    new_left := coalesce((of_resource ->> 'new')::integer, most);
+    full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
+    found_rows := '{}';
+    for due in
+      select l.* from keyframe_private.lock_due(resources[number], at, most, full_owners) l where new_left > 0
+      union all
+      select l.* from jsonb_each_text(of_owners) o
+      cross join lateral keyframe_private.lock_due(resources[number], at, least(o.value::integer, most), '{}', o.key::uuid) l
+      where new_left <= 0 and o.value::integer > 0
+      order by 3
+    loop
+      allowed := coalesce((of_owners ->> due.owner_id::text)::integer, (of_resource ->> 'each')::integer, max_rows);
+      continue when cardinality(array_positions(owners, due.owner_id::text)) >= allowed
+        or (new_left <= 0 and not of_owners ? due.owner_id::text);
+      exit when cardinality(found_rows) >= most or (bytes > 0 and bytes + due.bytes > 256 * 1024);
+      if not of_owners ? due.owner_id::text then
+        new_left := new_left - 1;
+      end if;
+      found_rows := found_rows || due.subject;
+      owners := owners || due.owner_id::text;
+      bytes := bytes + due.bytes;
+    end loop;
+    kind := case when resources[number] in ('cancel', 'search') then resources[number] else 'claim' end;
+    subjects := found_rows;
+    if subjects <> '{}' then
+      return next;
+    end if;
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamp with time zone)
+ RETURNS jsonb[]
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
   tasks jsonb[];
 begin
-  perform keyframe_private.add_submits_after_lost_leases(at);
-  with due as (
-    select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
-    from keyframe.predictions p
-    left join lateral (
-      select s.id from keyframe_private.provider_submits s
-      where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
-      for update skip locked) w on true
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
-      and (p.status <> 'queued' or w.id is not null)
-    order by p.next_attempt_at
-    limit max_rows
-    for update of p skip locked
-  ), claimed as (
+  with claimed as (
     update keyframe.predictions p
     set lease_token = gen_random_uuid(),
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
-        failures = case when due.lease_expired then keyframe_private.failures_with_expired_lease(p) else p.failures end,
-        retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
+        failures = case when p.lease_token is not null then keyframe_private.failures_with_expired_lease(p) else p.failures end,
+        retry_reason = case when p.lease_token is not null then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
-    from due
-    where p.id = due.id
-    returning p.*, due.waiting_submit
+    where p.id = any (ids)
+    returning p.*
   ), submits_recorded as (
     update keyframe_private.provider_submits s
     set submitted_at = at,
         text_hash = case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end
-    from claimed c where s.id = c.waiting_submit
+    from claimed c where c.status = 'queued' and s.prediction_id = c.id and s.submitted_at is null and s.ended_at is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
+    'resource', keyframe_private.resource_of(c.status, c.model, c.provider_output_url),
     'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
     'has_images', keyframe_private.has_images(c.input),
     'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
@@ -5474,72 +5632,100 @@ begin
   left join lateral (
     select s.attempt, s.submitted_at from keyframe_private.provider_submits s
     where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No prediction could be claimed: %', sqlerrm;
+  return tasks;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_cancellations(max_rows integer, lease_seconds integer, at timestamp with time zone)
- RETURNS SETOF jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamp with time zone)
+ RETURNS jsonb[]
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
   tasks jsonb[];
 begin
-  with due as (
-    select s.id from keyframe_private.provider_submits s
-    where s.cancel_due_at <= at
-    order by s.cancel_due_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe_private.provider_submits s
-    set cancel_due_at = at + make_interval(secs => lease_seconds)
-    from due
-    where s.id = due.id
-    returning s.*
+  with claimed as (
+    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
   )
   select array_agg(jsonb_build_object(
-    'task', 'cancel', 'id', c.prediction_id, 'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
+    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
+    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
   ))
   into tasks from claimed c;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No provider run to cancel could be claimed: %', sqlerrm;
+  return tasks;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamp with time zone)
- RETURNS SETOF jsonb
+CREATE OR REPLACE FUNCTION keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamp with time zone)
+ RETURNS jsonb[]
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 declare
   tasks jsonb[];
 begin
-  with due as (
-    select s.id from keyframe_private.provider_submits s
-    where s.search_due_at <= at
-    order by s.search_due_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe_private.provider_submits s
-    set search_due_at = at + make_interval(secs => lease_seconds)
-    from due
-    where s.id = due.id
-    returning s.*
+  with claimed as (
+    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
   )
   select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
     'search_attempt', c.attempt, 'search_since', c.submitted_at
   ))
   into tasks from claimed c;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No search could be claimed: %', sqlerrm;
+  return tasks;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamp with time zone, lease uuid)
+ RETURNS jsonb[]
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  return case kind
+    when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
+    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
+    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
+    when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+  end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamp with time zone)
+ RETURNS SETOF jsonb
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  lease constant uuid := gen_random_uuid();
+  tasks jsonb[];
+  leased text[] := subjects;
+  one text;
+begin
+  begin
+    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+  exception when others then
+    leased := '{}';
+    foreach one in array subjects loop
+      begin
+        tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
+        leased := leased || one;
+      exception when others then
+        return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end;
+  if exists (select from keyframe_private.set_aside) then
+    perform keyframe_private.forget_aside(array[kind], leased);
+  end if;
+  if kind = 'remove' and tasks is not null then -- one task of all its files
+    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+  else
+    return query select unnest(tasks);
+  end if;
 end
 $function$;
 
@@ -6561,12 +6747,21 @@ begin
         select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
           select p as prediction from keyframe.predictions p
           where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.deadline_at limit max_rows for update skip locked) o
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.next_attempt_at limit max_rows for update skip locked) e
+        union all
+        select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
+          select p as prediction from keyframe_private.set_aside s
+          join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
+          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.is_active and p.deadline_at > now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
+          order by s.since limit max_rows for update of p skip locked) a
       ) d
     ) t);
 end
@@ -6610,12 +6805,14 @@ begin
     select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
     limit max_owners
   loop
+    continue when keyframe_private.is_set_aside('admit', owner::text, now());
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
+        perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
     exception when others then
-      raise warning 'No waiting prediction of the owner % could be admitted: %', owner, sqlerrm;
+      perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
   return admitted;
@@ -6644,7 +6841,7 @@ begin
   perform keyframe_private.prune_rows(costs, 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
   perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.owner_id, o.period, o.resets_at', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
-  -- What was set aside is tried again within minutes; these rows have ended or are gone.
+  -- A row that is still due is tried again within minutes: these have ended, or are gone.
   perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
   perform keyframe_private.prune_webhooks();
 end

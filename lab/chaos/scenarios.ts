@@ -15,6 +15,9 @@ export type Scenario = {
   run(world: World, over: AbortSignal): Promise<string[]>;
 };
 
+/** How much later 95 of 100 frames of others may end. */
+const FRAME_LATER_MS = 1_000;
+
 export const SCENARIOS: Record<string, Scenario> = {
   slow_owners: {
     sentence:
@@ -86,10 +89,65 @@ export const SCENARIOS: Record<string, Scenario> = {
       return wrong.map(({ broken }) => broken);
     },
   },
+  hanging_model: {
+    sentence: "650 accounts whose frames hang at one model, beginning with a new process of generate",
+    startsFrames: true,
+    laterMs: FRAME_LATER_MS,
+    run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", over),
+  },
+  slow_outputs: {
+    sentence: "650 accounts whose outputs take eighty seconds at one model, beginning with a new process of generate",
+    startsFrames: true,
+    laterMs: FRAME_LATER_MS,
+    run: (world, over) => startBadFrames(world, "[[fault:output_slow=80000]]", over),
+  },
+  raising_row: {
+    sentence: "an app's trigger that raises whenever a prediction of one account, or its submit, is to be claimed",
+    startsFrames: true,
+    laterMs: FRAME_LATER_MS,
+    run: async (world, over) => {
+      const { sql } = world;
+      const [owner = ""] = await addOwners(world, 1, 0, "well");
+      await sql.unsafe(`
+        create function public.refuse_claim() returns trigger language plpgsql as $$ begin raise 'An app refuses it.'; end $$;
+        create trigger _050_refuse before update on keyframe.predictions for each row
+          when (new.owner_id = '${owner}' and new.lease_token is not null) execute function public.refuse_claim()`);
+      const [project = ""] = await createProjects(world, [owner], 1);
+      for (let frame = 0; frame < 4; frame++) await startFrame(world, project);
+      await pause(60_000, over);
+      const aside = await sql`select from keyframe_private.set_aside where kind = 'claim' and code = 'P0001'`;
+      await sql.unsafe(
+        "drop trigger _050_refuse on keyframe.predictions; drop function public.refuse_claim(); delete from keyframe_private.set_aside where true",
+      );
+      return aside.count === 4 ? [] : [`${aside.count} of 4 predictions are set aside`];
+    },
+  },
 };
 
 /** What `--scenarios` may name. */
 export const SCENARIO_NAMES: readonly string[] = Object.keys(SCENARIOS);
+
+/** Not the default, which the other users' frames have. */
+const OTHER_MODEL = "bytedance/seedream-4";
+
+/** Ends generate, then fifty accounts start four frames each at once, and 600 more one each, a few at a time. */
+async function startBadFrames(world: World, fault: string, over: AbortSignal): Promise<string[]> {
+  const { sql, stack } = world;
+  const start = async (owners: string[], each: number) => {
+    const projects = await createProjects(world, owners, 1);
+    await sql`
+      insert into keyframe.predictions (project_id, step, model, input)
+      select project, 'first-frame', ${OTHER_MODEL}, jsonb_build_object('prompt', ${fault} || ' A harbour, take ' || gen_random_uuid())
+      from unnest(${list(projects)}::text::uuid[]) project, generate_series(1, ${each}::int)`;
+  };
+  stack.children.get("keyframe-generate")?.kill("SIGKILL");
+  await start(await addOwners(world, 50, 0, "well"), 4);
+  while (!over.aborted) {
+    await pause(1_000, over);
+    await start(await addOwners(world, 30, 0, "well"), 1);
+  }
+  return [];
+}
 
 /** Longer than all tries of a call but shorter than a lease: what waits must be recorded afterwards, not lost. */
 const HOLD_MS = 10_000;

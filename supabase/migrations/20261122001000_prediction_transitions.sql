@@ -134,7 +134,7 @@ end
 $$;
 
 -- active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner's slots,
--- its submits) or failing for what one row causes. The caller tries the row again later.
+-- its submits). What raises is set aside. The caller tries the row again later.
 create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
 returns boolean
 language plpgsql
@@ -151,9 +151,13 @@ begin
   exception when lock_not_available then
     return false;
   end;
-  return keyframe_private.mark_failed(prediction.id, code, sentence, true);
+  if not keyframe_private.mark_failed(prediction.id, code, sentence, true) then
+    return false;
+  end if;
+  perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
+  return true;
 exception when others then
-  raise warning 'The prediction % could not be failed (%): %', prediction.id, code, sqlerrm;
+  perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end
 $$;

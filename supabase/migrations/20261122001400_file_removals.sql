@@ -189,29 +189,39 @@ $$;
 create trigger _300_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 
--- Leases up to 100 files to remove, as one task; null when there are none. One task at a time is fast enough, and keeps a long
--- list from crowding out predictions while Storage is down.
-create function keyframe_private.claim_removals(lease_seconds integer)
-returns jsonb
+-- Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased. One task at a time is fast enough, and
+-- keeps a long list from crowding out predictions while Storage is down.
+create function keyframe_private.choose_removals(at timestamptz)
+returns text[]
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
+    return '{}';
+  end if;
+  return array(
+    select r.bucket || '/' || r.name from keyframe_private.file_removals r
+    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
+    order by r.due_at limit 100 for update skip locked);
+end
+$$;
+
+-- Leases files that this transaction has locked, as one task. Those that are used again are kept.
+create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
+returns jsonb[]
 language plpgsql
 volatile
 set search_path = ''
 as $$
 declare
-  lease uuid := gen_random_uuid();
-  files jsonb;
+  leased jsonb;
 begin
-  if not exists (select from keyframe_private.file_removals r where r.due_at <= now())
-     or exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > now()) then
-    return null;
-  end if;
   with due as (
     select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
-    from keyframe_private.file_removals r
-    where r.due_at <= now()
-    order by r.due_at
-    limit 100
-    for update of r skip locked
+    from unnest(files) f (path)
+    join keyframe_private.file_removals r on r.bucket = split_part(f.path, '/', 1) and r.name = substr(f.path, strpos(f.path, '/') + 1)
   ), kept as (
     delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
   ), leased as (
@@ -221,13 +231,9 @@ begin
     where not due.is_needed and r.bucket = due.bucket and r.name = due.name
     returning r.bucket, r.name
   )
-  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into files from leased l;
-  return case when files is not null then
-    jsonb_build_object('task', 'remove', 'id', lease, 'lease_token', lease, 'files', files)
-  end;
-exception when others then
-  raise warning 'No file to remove could be claimed: %', sqlerrm;
-  return null;
+  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into leased from leased l;
+  return case when leased is not null then
+    array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end
 $$;
 

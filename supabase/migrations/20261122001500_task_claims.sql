@@ -1,6 +1,118 @@
--- Claiming tasks. A claim is one skip-locked statement, so simultaneous claims never get the same row. A kind of task that cannot be
--- claimed does not stop the other kinds: its function warns and returns none. What it returns is in an array first, because rows that
--- were returned before an error would be tasks without a lease.
+-- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When that
+-- raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+
+-- Rows that raised when something was to be done with them: an app's trigger, a lock that it waits for, a value out of range.
+create table keyframe_private.set_aside (
+  kind text not null,
+  subject text not null,
+  code text not null,
+  reason text not null,
+  failures integer not null default 1,
+  since timestamptz not null default now(),
+  next_try_at timestamptz not null,
+  primary key (kind, subject),
+  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune'))
+);
+comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
+comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
+comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
+comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
+create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
+alter table keyframe_private.set_aside enable row level security;
+
+-- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
+create function keyframe_private.is_set_aside(kind text, subject text, at timestamptz)
+returns boolean
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return exists (
+    select from keyframe_private.set_aside a
+    where a.kind = is_set_aside.kind and a.subject = is_set_aside.subject and a.next_try_at > at);
+end
+$$;
+
+-- Sets a row aside, for longer each time. Returns what its worker logs: no message, which may contain data.
+create function keyframe_private.set_aside(kind text, subject text, code text, reason text)
+returns jsonb
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  counted integer;
+begin
+  raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
+  update keyframe_private.set_aside a
+  set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
+      next_try_at = now() + keyframe_private.retry_delay(a.failures + 1)
+  where (a.kind, a.subject) in (
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
+  returning a.failures into counted;
+  if counted is null then
+    insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + keyframe_private.retry_delay(1))
+    on conflict do nothing;
+    counted := 1;
+  end if;
+  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
+end
+$$;
+
+-- What was set aside has been done, or ended.
+create function keyframe_private.forget_aside(kinds text[], subjects text[])
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds) and o.subject = any (subjects) for update skip locked);
+end
+$$;
+
+-- For health and metrics. What was not tried again for a minute is over: its row has ended or is gone, and pruning deletes it here.
+create function keyframe_private.aside_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  with present as (
+    select a.* from keyframe_private.set_aside a where a.next_try_at > now() - interval '1 minute' order by a.next_try_at limit 10000
+  )
+  select jsonb_build_object(
+    'count', (select count(*) from present),
+    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select p.kind, count(*) from present p group by p.kind) k),
+    'oldest', (
+      select jsonb_build_object('kind', p.kind, 'subject', p.subject, 'code', p.code, 'reason', p.reason, 'failures', p.failures,
+        'seconds', round(greatest(0, extract(epoch from now() - p.since)), 3))
+      from present p order by p.since limit 1))
+$$;
+
+-- What a task of a prediction needs that can be slow for everybody: a submit its model, a store the host and the model of the output (all
+-- models may have one host), a poll the provider.
+-- Claims take tasks by it, because thousands that wait for one must not hide those of another.
+create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
+returns text
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
+end
+$$;
+-- The index calls it with the rights of the role that writes the row.
+grant execute on function keyframe_private.resource_of(keyframe.prediction_status, text, text) to authenticated, service_role;
+create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
+  where admitted_at is not null and is_active;
 
 -- Whether a claim would get a task. Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index
 -- leave no cheaper plan, however many rows a statistic expects.
@@ -13,15 +125,19 @@ as $$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active
+    where p.admitted_at is not null and p.is_active and not keyframe_private.is_set_aside('claim', p.id::text, at)
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
-    select s.search_due_at from keyframe_private.provider_submits s where s.search_due_at is not null
+    select s.search_due_at from keyframe_private.provider_submits s
+    where s.search_due_at is not null and not keyframe_private.is_set_aside('search', s.id::text, at)
     order by s.search_due_at limit 1) <= at, false)
   or coalesce((
-    select s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at is not null
+    select s.cancel_due_at from keyframe_private.provider_submits s
+    where s.cancel_due_at is not null and not keyframe_private.is_set_aside('cancel', s.id::text, at)
     order by s.cancel_due_at limit 1) <= at, false)
-  or (coalesce((select r.due_at from keyframe_private.file_removals r order by r.due_at limit 1) <= at, false)
+  or (coalesce((
+      select r.due_at from keyframe_private.file_removals r
+      where not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $$;
@@ -40,7 +156,8 @@ begin
 end
 $$;
 
--- Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.
+-- Whether a prediction is not tried again: so many of its leases expired that the task may be the cause, or it was submitted as often as
+-- attempt can count.
 create function keyframe_private.is_exhausted(prediction keyframe.predictions)
 returns boolean
 language plpgsql
@@ -49,7 +166,8 @@ set search_path = ''
 as $$
 begin
   return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
-    select s.max_failures from keyframe_private.settings s);
+      select s.max_failures from keyframe_private.settings s)
+    or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end
 $$;
 
@@ -94,24 +212,172 @@ begin
       and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
         select from keyframe_private.provider_submits s
         where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+      and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
     for update skip locked
   loop
     begin
       if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
+        perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
     exception when others then
-      raise warning 'No submit of the prediction % could be added: %', lost.id, sqlerrm;
+      perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
 end
 $$;
 
--- Leases due predictions, as tasks to submit, poll or store. The sweep fails the exhausted ones. A submit is in the ledger before it is
--- made: its waiting row, which is locked here without waiting. A prediction whose row somebody holds is left out before the limit, so that
--- many of them leave room for others.
-create function keyframe_private.claim_active_predictions(max_rows integer, lease_seconds integer, at timestamptz)
-returns setof jsonb
+-- Locks due rows that need a resource without waiting, those due longest first. A submit is in the ledger before it is made: its waiting
+-- row, which is locked too. What somebody holds, what is set aside and what is exhausted is left out before the limit, so that many of
+-- them leave room for others. owner null: those of all owners but full_owners.
+create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
+returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer)
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if resource = 'cancel' then
+    return query
+      select s.id::text, s.owner_id, s.cancel_due_at, 200 from keyframe_private.provider_submits s
+      where s.cancel_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('cancel', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.cancel_due_at limit max_rows for update skip locked;
+  elsif resource = 'search' then
+    return query
+      select s.id::text, s.owner_id, s.search_due_at, octet_length(s.search_task::text) from keyframe_private.provider_submits s
+      where s.search_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('search', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.search_due_at limit max_rows for update skip locked;
+  elsif owner is null then
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and p.owner_id <> all (full_owners) and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at
+      limit max_rows
+      for update of p skip locked;
+  else
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.owner_id = owner and p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at + interval '0' -- no index has this order: the owner's few rows are read, not everybody's
+      limit max_rows
+      for update of p skip locked;
+  end if;
+end
+$$;
+
+-- The resources that due rows need, and since when. Walks the index of predictions from resource to resource: one probe each, however many
+-- of them wait.
+create function keyframe_private.due_resources(at timestamptz)
+returns table (resource text, due_at timestamptz)
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  before text := '';
+begin
+  loop
+    select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
+    from keyframe.predictions p
+    where p.admitted_at is not null and p.is_active and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
+    exit when not found;
+    before := resource;
+    if due_at <= at then
+      return next;
+    end if;
+  end loop;
+  return query
+    select 'cancel', s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at <= at order by s.cancel_due_at limit 1;
+  return query
+    select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
+end
+$$;
+
+-- Locks and returns the rows that a claim takes, by kind: at most max_rows, of about 256 kB. room says how many more may begin at a
+-- resource: { all, new: of owners without an entry, each: of one of those, owners: { id: count } }; the resource '' stands for those without an
+-- entry. Resources take equal parts, those that wait longest first; among those late by seconds chance decides, because the first row of one may be
+-- a row that nobody can take.
+create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
+returns table (kind text, subjects text[])
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  resources text[];
+  of_resource jsonb;
+  of_owners jsonb;
+  most integer;
+  new_left integer;
+  full_owners uuid[];
+  allowed integer;
+  owners text[] := '{}';
+  bytes integer := 0;
+  found_rows text[];
+  due record;
+begin
+  select array_agg(d.resource order by greatest(d.due_at, at - interval '2 seconds'), random()) into resources
+  from keyframe_private.due_resources(at) d
+  where coalesce((coalesce(room -> d.resource, room -> '') ->> 'all')::integer, 1) > 0;
+  for number in 1 .. coalesce(cardinality(resources), 0) loop
+    of_resource := coalesce(room -> resources[number], room -> '', '{}');
+    of_owners := coalesce(of_resource -> 'owners', '{}');
+    most := least((of_resource ->> 'all')::integer,
+      ceil((max_rows - cardinality(owners))::numeric / (cardinality(resources) - number + 1))::integer);
+    continue when most <= 0;
+    new_left := coalesce((of_resource ->> 'new')::integer, most);
+    full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
+    found_rows := '{}';
+    for due in
+      select l.* from keyframe_private.lock_due(resources[number], at, most, full_owners) l where new_left > 0
+      union all
+      select l.* from jsonb_each_text(of_owners) o
+      cross join lateral keyframe_private.lock_due(resources[number], at, least(o.value::integer, most), '{}', o.key::uuid) l
+      where new_left <= 0 and o.value::integer > 0
+      order by 3
+    loop
+      allowed := coalesce((of_owners ->> due.owner_id::text)::integer, (of_resource ->> 'each')::integer, max_rows);
+      continue when cardinality(array_positions(owners, due.owner_id::text)) >= allowed
+        or (new_left <= 0 and not of_owners ? due.owner_id::text);
+      exit when cardinality(found_rows) >= most or (bytes > 0 and bytes + due.bytes > 256 * 1024);
+      if not of_owners ? due.owner_id::text then
+        new_left := new_left - 1;
+      end if;
+      found_rows := found_rows || due.subject;
+      owners := owners || due.owner_id::text;
+      bytes := bytes + due.bytes;
+    end loop;
+    kind := case when resources[number] in ('cancel', 'search') then resources[number] else 'claim' end;
+    subjects := found_rows;
+    if subjects <> '{}' then
+      return next;
+    end if;
+  end loop;
+end
+$$;
+
+-- Leases predictions that this transaction has locked, as tasks to submit, poll or store.
+create function keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamptz)
+returns jsonb[]
 language plpgsql
 volatile
 set search_path = ''
@@ -119,38 +385,25 @@ as $$
 declare
   tasks jsonb[];
 begin
-  perform keyframe_private.add_submits_after_lost_leases(at);
-  with due as (
-    select p.id, p.lease_token is not null as lease_expired, w.id as waiting_submit
-    from keyframe.predictions p
-    left join lateral (
-      select s.id from keyframe_private.provider_submits s
-      where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
-      for update skip locked) w on true
-    where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p)
-      and (p.status <> 'queued' or w.id is not null)
-    order by p.next_attempt_at
-    limit max_rows
-    for update of p skip locked
-  ), claimed as (
+  with claimed as (
     update keyframe.predictions p
     set lease_token = gen_random_uuid(),
         next_attempt_at = at + make_interval(secs => lease_seconds),
         attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
-        failures = case when due.lease_expired then keyframe_private.failures_with_expired_lease(p) else p.failures end,
-        retry_reason = case when due.lease_expired then 'lease_ran_out' else p.retry_reason end,
+        failures = case when p.lease_token is not null then keyframe_private.failures_with_expired_lease(p) else p.failures end,
+        retry_reason = case when p.lease_token is not null then 'lease_ran_out' else p.retry_reason end,
         updated_at = at
-    from due
-    where p.id = due.id
-    returning p.*, due.waiting_submit
+    where p.id = any (ids)
+    returning p.*
   ), submits_recorded as (
     update keyframe_private.provider_submits s
     set submitted_at = at,
         text_hash = case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end
-    from claimed c where s.id = c.waiting_submit
+    from claimed c where c.status = 'queued' and s.prediction_id = c.id and s.submitted_at is null and s.ended_at is null
   )
   select array_agg(to_jsonb(c) || jsonb_build_object(
     'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
+    'resource', keyframe_private.resource_of(c.status, c.model, c.provider_output_url),
     'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
     'has_images', keyframe_private.has_images(c.input),
     'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
@@ -163,15 +416,13 @@ begin
   left join lateral (
     select s.attempt, s.submitted_at from keyframe_private.provider_submits s
     where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No prediction could be claimed: %', sqlerrm;
+  return tasks;
 end
 $$;
 
 -- Leases provider runs to cancel, as tasks.
-create function keyframe_private.claim_cancellations(max_rows integer, lease_seconds integer, at timestamptz)
-returns setof jsonb
+create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
+returns jsonb[]
 language plpgsql
 volatile
 set search_path = ''
@@ -179,32 +430,22 @@ as $$
 declare
   tasks jsonb[];
 begin
-  with due as (
-    select s.id from keyframe_private.provider_submits s
-    where s.cancel_due_at <= at
-    order by s.cancel_due_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe_private.provider_submits s
-    set cancel_due_at = at + make_interval(secs => lease_seconds)
-    from due
-    where s.id = due.id
-    returning s.*
+  with claimed as (
+    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
   )
   select array_agg(jsonb_build_object(
-    'task', 'cancel', 'id', c.prediction_id, 'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
+    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
+    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
   ))
   into tasks from claimed c;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No provider run to cancel could be claimed: %', sqlerrm;
+  return tasks;
 end
 $$;
 
 -- Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.
-create function keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamptz)
-returns setof jsonb
+create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
+returns jsonb[]
 language plpgsql
 volatile
 set search_path = ''
@@ -212,26 +453,71 @@ as $$
 declare
   tasks jsonb[];
 begin
-  with due as (
-    select s.id from keyframe_private.provider_submits s
-    where s.search_due_at <= at
-    order by s.search_due_at
-    limit max_rows
-    for update skip locked
-  ), claimed as (
-    update keyframe_private.provider_submits s
-    set search_due_at = at + make_interval(secs => lease_seconds)
-    from due
-    where s.id = due.id
-    returning s.*
+  with claimed as (
+    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
   )
   select array_agg(c.search_task || jsonb_build_object(
-    'task', 'search', 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
     'search_attempt', c.attempt, 'search_since', c.submitted_at
   ))
   into tasks from claimed c;
-  return query select unnest(tasks);
-exception when others then
-  raise warning 'No search could be claimed: %', sqlerrm;
+  return tasks;
+end
+$$;
+
+-- Leases locked rows of a kind.
+create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
+returns jsonb[]
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  return case kind
+    when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
+    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
+    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
+    when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+  end;
+end
+$$;
+
+-- Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise. What they
+-- fire waits at most 100 ms for a lock.
+create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz)
+returns setof jsonb
+language plpgsql
+volatile
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+declare
+  lease constant uuid := gen_random_uuid();
+  tasks jsonb[];
+  leased text[] := subjects;
+  one text;
+begin
+  begin
+    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+  exception when others then
+    leased := '{}';
+    foreach one in array subjects loop
+      begin
+        tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
+        leased := leased || one;
+      exception when others then
+        return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end;
+  if exists (select from keyframe_private.set_aside) then
+    perform keyframe_private.forget_aside(array[kind], leased);
+  end if;
+  if kind = 'remove' and tasks is not null then -- one task of all its files
+    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+  else
+    return query select unnest(tasks);
+  end if;
 end
 $$;

@@ -30,9 +30,10 @@ $$;
 
 -- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
 -- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
--- wait for a task, at most wait_ms.
+-- wait for a task, at most wait_ms. room: as choose_due describes it.
 create function keyframe_worker.claim_predictions(
-  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}'
+  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  room jsonb default '{}'
 )
 returns setof jsonb
 language plpgsql
@@ -42,6 +43,8 @@ set search_path = ''
 as $$
 declare
   at timestamptz;
+  chosen record;
+  files text[];
 begin
   perform keyframe_private.wait_for_due('generate', wait_ms);
   -- Not now(): what became due during the wait is later than that.
@@ -51,13 +54,17 @@ begin
   if max_rows <= 0 then
     return; -- a heartbeat only
   end if;
-  return query select keyframe_private.claim_active_predictions(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_cancellations(max_rows, lease_seconds, at);
-  return query select keyframe_private.claim_searches(max_rows, lease_seconds, at);
-  return query select r.task from keyframe_private.claim_removals(lease_seconds) r (task) where r.task is not null;
+  perform keyframe_private.add_submits_after_lost_leases(at);
+  for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+  end loop;
+  files := keyframe_private.choose_removals(at);
+  if files <> '{}' then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  end if;
 end
 $$;
-comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove).';
+comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
 
 -- Records the results of the last requests and claims lanes, as record_attempts and claim_deliveries describe it. Without results it may
 -- wait for a due delivery. heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded.
@@ -159,4 +166,4 @@ end
 $$;
 
 grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer) to service_role;
-grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb) to service_role;
+grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb, jsonb) to service_role;

@@ -1,8 +1,8 @@
 -- The sweep finds overdue work, so a lost kick only delays it. Pruning deletes what is kept for a limited time. pg_cron runs
 -- both.
 
--- Fails predictions past their deadline, and those whose leases expired too often: at most max_rows of each. The next sweep fails those that
--- cannot be failed now.
+-- Fails predictions past their deadline, those whose leases expired too often, and those that raised too often when they were to be
+-- claimed: at most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.
 create function keyframe_private.fail_overdue(max_rows integer default 500)
 returns integer
 language plpgsql
@@ -18,12 +18,21 @@ begin
         select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
           select p as prediction from keyframe.predictions p
           where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.deadline_at limit max_rows for update skip locked) o
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.next_attempt_at limit max_rows for update skip locked) e
+        union all
+        select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
+          select p as prediction from keyframe_private.set_aside s
+          join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
+          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.is_active and p.deadline_at > now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
+          order by s.since limit max_rows for update of p skip locked) a
       ) d
     ) t);
 end
@@ -74,12 +83,14 @@ begin
     select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
     limit max_owners
   loop
+    continue when keyframe_private.is_set_aside('admit', owner::text, now());
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
+        perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
     exception when others then
-      raise warning 'No waiting prediction of the owner % could be admitted: %', owner, sqlerrm;
+      perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
   return admitted;
@@ -110,7 +121,7 @@ begin
   perform keyframe_private.prune_rows(costs, 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
   perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.owner_id, o.period, o.resets_at', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
-  -- What was set aside is tried again within minutes; these rows have ended or are gone.
+  -- A row that is still due is tried again within minutes: these have ended, or are gone.
   perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
   perform keyframe_private.prune_webhooks();
 end

@@ -321,7 +321,7 @@ test("generate claims → its call's time, too, also without room for work", asy
     calls.push(call);
     return [];
   }, null);
-  await claim(0, 0, 0, 1_499.6);
+  await claim(0, () => ({}), 0, 0, 1_499.6);
   const [[called, args] = []] = calls;
   expect(called).toBe("claim_predictions");
   await db.sql`

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { CallDatabase } from "../../../shared/platform/call-database.ts";
+import { type CallDatabase, DatabaseError } from "../../../shared/platform/call-database.ts";
 import type { Log } from "../../../shared/platform/log.ts";
 import {
   type Found,
@@ -11,15 +11,23 @@ import type { Storage, StoredFile } from "./files/storage.ts";
 import type { Provider } from "./provider/provider.ts";
 import type { Reason } from "./provider/provider-error.ts";
 import type { LeasedTask } from "./tasks/task.ts";
+import type { Room } from "./tasks/task-places.ts";
 
 /** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
 export const LEASE_SECONDS = 90;
 
-/** How many tasks of each kind one claim leases. */
+/** How many tasks one claim leases. After a claim without an answer a quarter, down to one; it doubles with each that succeeds. */
 const CLAIM_AT_ONCE = 10;
 
-const claimed = z.array(z.looseObject({ task: z.string(), id: z.string() }));
+const claimed = z.array(
+  z.looseObject({ task: z.string(), id: z.string(), owner_id: z.string().optional(), resource: z.string().optional() }),
+);
 export type Claimed = z.infer<typeof claimed>[number];
+/** A row that could not be claimed. Its message stays in the database, because it may contain data. */
+const setAside = z.object({ kind: z.string(), id: z.string(), code: z.string(), failures: z.int() });
+export type SetAside = z.infer<typeof setAside>;
+/** No answer, or statement_timeout: the claim may have been too large. */
+const tookTooLong = (error: unknown) => error instanceof DatabaseError && (error.code === "" || error.code === "57014");
 const refused = z.enum(["moved", "failed", "too_late"]);
 
 type RetryDetails = { retryAfterSeconds?: number | null; hasNoRun?: boolean };
@@ -33,14 +41,24 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
   const withoutRun = ({ attempt }: LeasedTask, hasNoRun: boolean) => ({
     attempt_without_run: hasNoRun ? attempt : null,
   });
+  let most = CLAIM_AT_ONCE;
   return {
-    /** Leases due tasks, at most `room` of each kind; without room it is a heartbeat only. With nothing due it may wait up to waitMs. */
-    async claim(room: number, heartbeat_ms: number, wait_ms: number, callMs: number) {
-      const max_rows = Math.min(room, CLAIM_AT_ONCE);
+    /**
+     * Leases due tasks, at most `places` and as `room` says; without places it is a heartbeat only. With nothing due it may wait up to
+     * waitMs. `asides`: rows that could not be leased.
+     */
+    async claim(places: number, room: (most: number) => Room, heartbeat_ms: number, wait_ms: number, callMs: number) {
+      const max_rows = Math.min(places, most);
+      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms };
       const report = { callMs: Math.round(callMs) };
-      const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms, report };
-      const items = claimed.parse(await call("claim_predictions", limits));
-      return { items, more: items.length > 0 };
+      const answer = await call("claim_predictions", { ...limits, report, room: room(max_rows) }).catch((error) => {
+        if (tookTooLong(error)) most = Math.ceil(most / 4);
+        throw error;
+      });
+      most = Math.min(2 * most, CLAIM_AT_ONCE);
+      const rows = claimed.parse(answer);
+      const isTask = ({ task }: Claimed) => task !== "set_aside";
+      return { tasks: rows.filter(isTask), asides: z.array(setAside).parse(rows.filter((row) => !isTask(row))) };
     },
     /** `found` is set for a run that was found in the provider's list. */
     recordState: ({ id, attempt }: { id: string; attempt: number }, run: ProviderPrediction, found?: Found) =>

@@ -6,6 +6,7 @@ import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
 import { createDatabase } from "./database.ts";
 import { createStorage } from "./files/storage.ts";
 import { createProvider } from "./provider/provider.ts";
+import { createTaskPlaces } from "./tasks/task-places.ts";
 import { identify } from "./tasks/task.ts";
 import { GENERATE_LIMITS, work } from "./tasks/work.ts";
 
@@ -19,7 +20,7 @@ const publicUrl = environment.KEYFRAME_PUBLIC_URL ?? (platformUrl.startsWith("ht
 const log = createLog({ function: NAME });
 const pollSeconds = publicUrl === null ? POLL_SECONDS : null;
 const callDatabase = createCallDatabase(platformUrl, secretKey, fetch);
-const callUntil = repeatConflicts(callDatabase, GENERATE_LIMITS.maxOpen / 2);
+const callUntil = repeatConflicts(callDatabase, GENERATE_LIMITS.maxOpen / 4);
 const deps = {
   provider: createProvider({
     token: environment.KEYFRAME_REPLICATE_API_TOKEN,
@@ -34,9 +35,18 @@ const deps = {
   log,
   now: Date.now,
 };
+const { claim } = createDatabase(callDatabase, pollSeconds);
+const places = createTaskPlaces(GENERATE_LIMITS.maxOpen);
 const kick = createWorker({
-  claim: createDatabase(callDatabase, pollSeconds).claim,
-  work: (task, signal) => work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal),
+  claim: async (room, heartbeatMs, waitMs, callMs) => {
+    const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs);
+    for (const aside of asides) log.error("row_set_aside", aside);
+    return { items: tasks, more: tasks.length > 0 };
+  },
+  work: (task, signal) =>
+    places.hold(task, () =>
+      work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal),
+    ),
   identify: (task) => ({ task: task.task, ...identify(task) }),
   log,
   limits: GENERATE_LIMITS,

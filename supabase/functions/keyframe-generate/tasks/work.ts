@@ -16,7 +16,8 @@ import {
   type RemoveTask,
 } from "./task.ts";
 
-export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 32, workMs: 80_000 };
+/** maxOpen: twice what one owner or one resource may have open. */
+export const GENERATE_LIMITS: WorkerLimits = { ...COMMON_LIMITS, maxOpen: 64, workMs: 80_000 };
 
 /** Does a claimed task and records its result. Throws when the result could not be recorded. */
 export async function work(claimed: Claimed, deps: Deps, signal: AbortSignal): Promise<void> {

@@ -1,0 +1,77 @@
+import { createPlaces, type Line } from "../../../../shared/worker/places.ts";
+import { type Clock, systemClock } from "../../../../shared/worker/worker.ts";
+
+/** Creates take seconds, and so do stores of videos. What hangs, takes longer. */
+const SLOW_MS = 10_000;
+/** Before a resource has answered anybody, and before it has answered an owner: as many as an owner has slots. */
+const RESOURCE_FIRST = 8;
+const OWNER_FIRST = 4;
+/** What is known of that many owners at resources is told to a claim: some ten kilobytes. */
+const MAX_LINES = 200;
+
+/** What a task needs that can be slow for many owners at once, and whose it is. A task without an owner has a place of its own. */
+export type Needs = { owner_id?: string | undefined; resource?: string | undefined };
+
+/** How many tasks a claim may bring of each resource, as choose_due (SQL) reads it. "" is any resource that is not named. */
+export type Room = Record<string, { all: number; new: number; each: number; owners: Record<string, number> }>;
+
+type Known = { line: Line; owner: string; resource: string; open: number };
+
+/** The places of the tasks of a process: nobody's hanging model, output or input leaves others without one. */
+export function createTaskPlaces(places: number, clock: Clock = systemClock) {
+  const rule = createPlaces({
+    ...{ places, slowMs: SLOW_MS, sharedFirst: RESOURCE_FIRST, now: clock.now },
+    // One owner, or one resource, may have half of the places: more than half would leave too few when it begins to hang.
+    ...{ targetFirst: OWNER_FIRST, ownerTrials: OWNER_FIRST, ownerPart: 1 },
+  });
+  const known = new Map<string, Known>();
+
+  function find({ owner_id: owner = "", resource = "" }: Needs): Known {
+    const key = `${resource} ${owner}`;
+    const line = known.get(key)?.line ?? rule.of({ owner, target: key, shared: resource });
+    const entry = known.get(key) ?? { line, owner, resource, open: 0 };
+    known.delete(key);
+    known.set(key, entry);
+    for (const [oldest, { open }] of known) {
+      if (known.size <= MAX_LINES) break;
+      if (open === 0) known.delete(oldest);
+    }
+    return entry;
+  }
+
+  return {
+    /** How many of at most `most` may begin now. Owners are named where they differ from those that nobody knows. */
+    room(most: number): Room {
+      const room: Room = {};
+      const roomOf = (resource: string) => ({
+        all: rule.roomOfNew(resource, most, "each another"),
+        new: rule.roomOfNew(resource, most, "each another"),
+        each: rule.roomOfNew(resource, most, "the same"),
+        owners: {},
+      });
+      for (const { line, owner, resource, open } of known.values()) {
+        const entry = (room[resource] ??= roomOf(resource));
+        const own = line.room(most);
+        entry.all = Math.max(entry.all, own);
+        if (own < entry.each || open > 0 || (entry.new === 0 && own > 0)) entry.owners[owner] = own;
+      }
+      room[""] = roomOf("");
+      return room;
+    },
+
+    /** Takes a place while the work is done. A claim may bring a few tasks more than there are places: these begin all the same. */
+    async hold(needs: Needs, work: () => Promise<void>): Promise<void> {
+      const entry = find(needs);
+      const place = entry.line.begin();
+      entry.open += 1;
+      try {
+        await work();
+      } finally {
+        entry.open -= 1;
+        place?.end();
+      }
+    },
+
+    counts: rule.counts,
+  };
+}
