@@ -150,6 +150,7 @@ create table keyframe.models (
   accepts_faces text not null default 'unknown'::text,
   controls jsonb not null,
   fixed jsonb not null default '{}'::jsonb,
+  output text,
   notes text not null default ''::text,
   billed_when jsonb not null default '{"failed": "unknown", "canceled": "yes", "rejected": "unknown"}'::jsonb,
   cost_ceiling_micros bigint,
@@ -159,6 +160,7 @@ create table keyframe.models (
   constraint cost_ceiling_is_at_most_a_million_dollars CHECK (((cost_ceiling_micros >= 0) AND (cost_ceiling_micros <= '1000000000000'::bigint))),
   constraint label_is_not_empty CHECK ((btrim(label) <> ''::text)),
   constraint model_is_owner_slash_name CHECK (((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text) AND (char_length(model) <= 200))),
+  constraint output_is_path CHECK (((output ~ '^(\[\d+\]|[A-Za-z_][A-Za-z0-9_-]*)(\[\d+\]|\.[A-Za-z_][A-Za-z0-9_-]*)*$'::text) AND (char_length(output) <= 100))),
   constraint times_are_in_years_of_four_digits CHECK (((shutdown_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND ((shutdown_at < '9999-01-01 00:00:00+00'::timestamp with time zone) OR (shutdown_at = 'infinity'::timestamp with time zone)))),
   constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
 );
@@ -173,6 +175,7 @@ comment on column keyframe.models.refused_at is 'When the provider refused the m
 comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
 comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
+comment on column keyframe.models.output is 'Where the file is in what the model returns, for example video, images[0] or result.url. Null: found by itself, which fails for an object of several files of the right kind.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
 alter table keyframe.models enable row level security;
@@ -453,7 +456,7 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
-CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
+CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at, id) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
 CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, event_type, created_at, id);
 CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_deliveries enable row level security;
@@ -879,14 +882,34 @@ grant execute on function keyframe.read_usage(date,date,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.health()
  RETURNS jsonb
- LANGUAGE sql
- STABLE SECURITY DEFINER
+ LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '300ms'
 AS $function$
-  select jsonb_build_object(
-    'now', now(),
-    'schema', (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1)
-  )
+declare
+  version text;
+  writes text := 'ok';
+begin
+  begin
+    version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
+    if not exists (select from keyframe_private.settings) then
+      writes := 'settings_missing';
+    end if;
+    if current_setting('transaction_read_only')::boolean then -- in recovery too
+      writes := 'read_only';
+    else
+      -- What a write would lock, without a write.
+      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.lane_arrivals,
+        keyframe_private.provider_submits, keyframe_private.idempotency_keys, keyframe_private.rate_buckets, keyframe_private.kicks in row exclusive mode;
+      lock table auth.users in row share mode;
+      lock table keyframe.models, keyframe.step_defaults, keyframe.webhook_endpoints in access share mode;
+    end if;
+  exception when lock_not_available then
+    writes := 'locked';
+  end;
+  return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
+end
 $function$;
 comment on function keyframe.health() is 'Answers when the database does, with the version of its schema.';
 grant execute on function keyframe.health() to anon;
@@ -1272,8 +1295,9 @@ declare
   created keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if not request.replayed then
+    perform keyframe_private.require_client_may('manage');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -1300,11 +1324,12 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
@@ -1324,7 +1349,7 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_endpoint(endpoint_id uuid)
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
@@ -1346,7 +1371,7 @@ CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, ur
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('change');
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -1379,7 +1404,7 @@ CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('change');
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -1404,7 +1429,7 @@ CREATE OR REPLACE FUNCTION keyframe.reveal_webhook_secret(endpoint_id uuid)
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   endpoint keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -1433,7 +1458,7 @@ declare
   secret text;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
@@ -1474,7 +1499,7 @@ declare
   delivery keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
@@ -1509,7 +1534,7 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, st
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   endpoint keyframe.webhook_endpoints;
   listed jsonb;
   refused keyframe_private.refusal;
@@ -1553,7 +1578,7 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_delivery(delivery_id uuid)
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
@@ -1580,7 +1605,7 @@ declare
   again keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
@@ -1614,7 +1639,7 @@ declare
   recovered integer;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   if request.replayed then
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
@@ -1664,10 +1689,11 @@ CREATE OR REPLACE FUNCTION keyframe.webhook_health(endpoint_id uuid DEFAULT NULL
  SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
   into endpoints
   from keyframe.webhook_endpoints e
@@ -1692,43 +1718,50 @@ grant execute on function keyframe.webhook_health(uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.service_figures()
  RETURNS jsonb
- LANGUAGE sql
- STABLE SECURITY DEFINER
+ LANGUAGE plpgsql
+ SECURITY DEFINER
  SET search_path TO ''
- SET statement_timeout TO '5s'
  SET lock_timeout TO '2s'
+ SET statement_timeout TO '5s'
 AS $function$
-  select jsonb_build_object(
-    'predictions', keyframe_private.prediction_figures(),
-    'deliveries', keyframe_private.delivery_figures(),
-    'events', ( -- of the last five minutes
-      select jsonb_build_object(
-        'projectCreated', count(*) filter (where v.type = 'project.created'),
-        'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
-        'generationFailed', count(*) filter (where v.type = 'generation.failed'))
-      from keyframe.webhook_events v
-      where v.created_at > now() - interval '5 minutes'),
-    'kicks', keyframe_private.kick_figures(),
-    'lastKicks', jsonb_build_object(
-      'generate', keyframe_private.last_kick_figures('generate'), 'deliver', keyframe_private.last_kick_figures('deliver')),
-    'workers', jsonb_build_object('generate', keyframe_private.worker_figures('generate'), 'deliver', keyframe_private.worker_figures('deliver')),
-    'transactions', keyframe_private.transaction_figures(),
-    'sweep', keyframe_private.cron_figures('keyframe-sweep'),
-    'prune', keyframe_private.cron_figures('keyframe-prune'),
-    'fileRemovals', (
-      select jsonb_build_object(
-        'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
-        'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
-      from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r),
-    'unavailableModels', (
-      select coalesce(jsonb_agg(jsonb_build_object(
-        'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
-        'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
-        'successor', keyframe_private.default_successor(m, now())
-      ) order by m.step, m.position, m.model), '[]')
-      from keyframe.models m
-      where m.enabled and not keyframe_private.is_available(m, now())),
-    'costs', keyframe_private.cost_figures())
+declare
+  began constant timestamptz := clock_timestamp();
+  figures jsonb := '{}';
+  unread jsonb := '[]';
+  part record;
+  value jsonb;
+  code text;
+begin
+  for part in
+    select * from (values
+      ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
+      ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
+      ('sweep', $c$cron_figures('keyframe-sweep')$c$), ('prune', $c$cron_figures('keyframe-prune')$c$),
+      ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
+      ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')
+    ) p (name, call)
+  loop
+    value := null;
+    code := null;
+    begin
+      if clock_timestamp() > began + interval '600 milliseconds' then
+        code := '57014';
+      else
+        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+        execute format('select keyframe_private.%s', part.call) into value;
+      end if;
+    exception when others then
+      code := sqlstate;
+    end;
+    figures := figures || jsonb_build_object(part.name, value);
+    if code is not null then
+      unread := unread || jsonb_build_object('part', part.name, 'code', code);
+    end if;
+  end loop;
+  return figures || jsonb_build_object(
+    'unread', unread,
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '1 second' else interval '0' end));
+end
 $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 grant execute on function keyframe.service_figures() to service_role;
@@ -1877,7 +1910,7 @@ $function$;
 comment on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) is 'Releases a lease and schedules the next poll. False: too late.';
 grant execute on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text, metrics jsonb DEFAULT NULL::jsonb, attempt_without_run integer DEFAULT NULL::integer)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text, metrics jsonb DEFAULT NULL::jsonb, attempt_without_run integer DEFAULT NULL::integer, output_files jsonb DEFAULT NULL::jsonb)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1945,12 +1978,12 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage)
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage, output_files)
     then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer) is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
-grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer) to service_role;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer,jsonb) is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer,jsonb) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
  RETURNS text
@@ -2074,7 +2107,7 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8, max_bytes integer DEFAULT 2000000)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2102,7 +2135,7 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -2114,8 +2147,8 @@ begin
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.act_as(user_id uuid, function_name text, args jsonb DEFAULT '{}'::jsonb)
  RETURNS json
@@ -2568,11 +2601,11 @@ create table keyframe_private.set_aside (
   since timestamp with time zone not null default now(),
   next_try_at timestamp with time zone not null,
   constraint set_aside_pkey PRIMARY KEY (kind, subject),
-  constraint kind_is_known CHECK ((kind = ANY (ARRAY['claim'::text, 'cancel'::text, 'search'::text, 'remove'::text, 'resubmit'::text, 'fail'::text, 'admit'::text])))
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['claim'::text, 'cancel'::text, 'search'::text, 'remove'::text, 'resubmit'::text, 'fail'::text, 'admit'::text, 'prune'::text])))
 );
 comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
-comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions.';
-comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
 comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
 comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
 comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
@@ -2895,7 +2928,6 @@ $function$;
 CREATE OR REPLACE FUNCTION keyframe_private.raise_error(code text, sentence text, hint text DEFAULT ''::text)
  RETURNS void
  LANGUAGE plpgsql
- IMMUTABLE
  SET search_path TO ''
 AS $function$
 begin
@@ -3146,7 +3178,7 @@ end
 $function$;
 grant execute on function keyframe_private.rate_state(text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, needed keyframe_private.client_right DEFAULT 'generate'::keyframe_private.client_right, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -3158,7 +3190,7 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
-  perform keyframe_private.require_client_may(needed);
+  perform keyframe_private.require_client_may('generate');
   resource_id := fresh;
   replayed := false;
   perform keyframe_private.take_call(); -- an equal request waits below
@@ -3192,7 +3224,7 @@ begin
   if replayed then
     rate := keyframe_private.rate_state(route_class);
   elsif route_class is not null then
-    rate := keyframe_private.take_token(route_class, needed => needed);
+    rate := keyframe_private.take_token(route_class);
   end if;
 end
 $function$;
@@ -4937,16 +4969,14 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer DEFAULT 20000)
+CREATE OR REPLACE FUNCTION keyframe_private.merge_cost_rows(rows tid[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
 begin
   with added as (
-    delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from keyframe_private.daily_costs o where not o.is_merged order by o.id limit max_rows for update skip locked))
-    returning c.*
+    delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
     select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
     union all
@@ -5388,11 +5418,41 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text)
+CREATE OR REPLACE FUNCTION keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
+  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  found_in text[];
+  url text;
+begin
+  if named is not null then
+    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
+      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  end if;
+  with all_files as (
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+    from jsonb_array_elements(files) with ordinality e (f, place)
+  ), likely as (
+    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+  )
+  select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
+  return case when cardinality(found_in) = 1 then url end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text, output_files jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  file text;
 begin
   if row_now.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
@@ -5408,8 +5468,13 @@ begin
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
-      if output_url is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url);
+      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      if file is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
+      elsif output_files is not null then
+        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
@@ -6234,6 +6299,66 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.work_in_parts(part text, candidates text, work text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '10ms'
+AS $function$
+declare
+  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
+  rows tid[];
+  subjects text[];
+  first integer := 1;
+  size integer;
+begin
+  execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
+  size := cardinality(rows);
+  while first <= cardinality(rows) loop
+    begin
+      execute work using rows[first : first + size - 1];
+      if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
+        perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
+      end if;
+      first := first + size;
+      size := size * 2;
+    exception when others then
+      if size > 1 then
+        size := size / 2;
+      else
+        if sqlstate not in ('55P03', '40001', '40P01') then
+          perform keyframe_private.set_aside('prune', subjects[first], sqlstate, sqlerrm);
+        end if;
+        first := first + 1;
+      end if;
+      exit when clock_timestamp() > ends;
+    end;
+  end loop;
+  perform keyframe_private.forget_aside('{prune}', array[part]);
+exception when others then
+  perform keyframe_private.set_aside('prune', part, sqlstate, sqlerrm);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.prune_rows(name text, key text, condition text, max_rows integer, verb text DEFAULT 'delete'::text, work text DEFAULT 'delete from %s o where o.ctid = any ($1)'::text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  part constant text := verb || ' ' || name;
+  subject constant text := format('concat_ws('' '', %L, %s)', part, key);
+begin
+  perform keyframe_private.work_in_parts(
+    part,
+    format(
+      'select o.ctid, %s as subject from %s o where not keyframe_private.is_set_aside(''prune'', %s, now()) and %s limit %s for update of o skip locked',
+      subject, name, subject, condition, max_rows),
+    -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
+    replace(format(work, name), '$1', 'array(select unnest($1))'));
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[])
  RETURNS boolean
  LANGUAGE plpgsql
@@ -6800,7 +6925,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with t
  SET search_path TO ''
 AS $function$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a order by a.id limit 1),
+    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
     (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $function$;
 
@@ -6824,15 +6949,21 @@ begin
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    order by a.id limit most) r;
+    order by a.id limit most for update of a skip locked) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
+  arrived_for := arrived_for || array(
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    cross join lateral (
+      select l.id from keyframe_private.lanes l
+      where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
   update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
   where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
   return coalesce(cardinality(arrived) = most, false);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6854,29 +6985,33 @@ begin
       offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
   ), due as (
     select e.*, d.*,
-      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by e.lane_id) as of_lane
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth, count(*) over (partition by e.lane_id) as of_lane
     from endpoint e
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at,
         -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
-        row_number() over (order by p.next_attempt_at rows unbounded preceding) as turn
+        row_number() over (order by p.next_attempt_at, p.id rows unbounded preceding) as turn
       from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
-      order by p.next_attempt_at
+      order by p.next_attempt_at, p.id
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
+  ), chosen as (
+    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.lane_id, d.id rows unbounded preceding) as bytes
+    from due d
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
   )
-  select d.lane_id, json_build_object(
-    'lane_id', d.lane_id, 'token', d.token, 'endpoint_id', d.endpoint_id, 'max_open', d.max_open, 'url', d.url,
-    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, at),
-    'deliveries', json_agg(json_build_object('id', d.id, 'attempt', d.attempts + 1, 'event_id', d.event_id, 'body', (
-      select v.payload::text from keyframe.webhook_events v where v.id = d.event_id)) order by d.nth))
-  from due d
-  where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
-  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url;
+  select c.lane_id, json_build_object(
+    'lane_id', c.lane_id, 'token', c.token, 'endpoint_id', c.endpoint_id, 'max_open', c.max_open, 'url', c.url,
+    'secrets', keyframe_private.webhook_secrets_of(c.endpoint_id, at),
+    'deliveries', json_agg(json_build_object('id', c.id, 'attempt', c.attempts + 1, 'event_id', c.event_id, 'body', c.body) order by c.nth))
+  from chosen c
+  where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
+  group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, lease interval, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamp with time zone)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6914,22 +7049,25 @@ begin
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
-  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, at) f;
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, max_bytes, at) f;
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
   -- 4. Renews the leases of the kept lanes.
   update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
 
-  -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
+  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
   update keyframe_private.lanes l
-  set token = null, due_at = greatest(least(l.served_at, at), coalesce((
+  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
     where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+  from (
+    select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
+    from jsonb_array_elements(own) o) r
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
@@ -7070,23 +7208,22 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows int
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
- SET plan_cache_mode TO 'force_custom_plan'
+ SET enable_bitmapscan TO 'off'
 AS $function$
 declare
-  gone constant uuid[] := array(
-    select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000 for update of g skip locked);
-  batch constant uuid[] := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
+  -- Literals, because the planner has to see how few they are.
+  gone constant uuid[] := array(select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000);
+  is_left constant text := format('o.endpoint_id = any (%L::uuid[])', gone);
 begin
-  delete from keyframe.webhook_deliveries d where d.id = any (array(
-    select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
-  delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o
-    where o.endpoint_id = any (gone) and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)
-    limit max_rows for update skip locked));
-  delete from keyframe_private.deleted_endpoints g
-  where g.endpoint_id = any (gone)
-    and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)
-    and not exists (select from keyframe.webhook_events v where v.endpoint_id = g.endpoint_id);
+  if gone = '{}' then
+    return;
+  end if;
+  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id', is_left, max_rows);
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
+  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
+      and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end
 $function$;
 
@@ -7096,32 +7233,19 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune_webhooks(max_rows integer DEFA
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-declare
-  batch uuid[];
-  deliveries uuid[];
 begin
-  delete from keyframe_private.webhook_secrets s where s.id = any (array(
-    select o.id from keyframe_private.webhook_secrets o where o.expires_at <= now() order by o.expires_at limit max_rows for update skip locked));
-  -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
-  delete from keyframe_private.webhook_hours h where h.ctid = any (array(
-    select o.ctid from keyframe_private.webhook_hours o
-    where o.hour < now() - interval '2 days' and (
+  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.id', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
+  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', 'o.endpoint_id, o.hour', $w$
+    o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
-    order by o.hour limit max_rows * 5 for update skip locked));
+    order by o.hour$w$, max_rows * 5);
   perform keyframe_private.prune_deleted_endpoints();
-  batch := array(
-    select v.id from keyframe.webhook_events v
-    where v.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
-    order by v.created_at limit max_rows for update skip locked);
-  -- An event whose deliveries somebody has locked stays until the next time.
-  deliveries := array(select d.id from keyframe.webhook_deliveries d where d.event_id = any (batch) for update skip locked);
-  delete from keyframe.webhook_events v where v.id = any (batch) and v.id <> all (array(
-    select d.event_id from keyframe.webhook_deliveries d where d.event_id = any (batch) and d.id not in (select unnest(deliveries))));
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
   -- Last: a claim leaves a locked lane alone until this transaction ends.
-  delete from keyframe_private.lanes l where l.id = any (array(
-    select o.id from keyframe_private.lanes o
-    where o.due_at = 'infinity' and o.served_at < now() - interval '1 day' limit max_rows for update skip locked));
+  perform keyframe_private.prune_rows('keyframe_private.lanes', 'o.id', $w$o.due_at = 'infinity' and o.served_at < now() - interval '1 day'$w$, max_rows);
 end
 $function$;
 
@@ -7142,6 +7266,7 @@ AS $function$
 declare
   wanted keyframe.webhook_endpoints;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
@@ -7191,6 +7316,7 @@ AS $function$
 declare
   wanted keyframe.webhook_deliveries;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
   end if;
@@ -7296,35 +7422,36 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune(max_rows integer DEFAULT 5000)
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  submits constant text := 'keyframe_private.provider_submits';
+  costs constant text := 'keyframe_private.daily_costs';
 begin
-  delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
-    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows for update skip locked));
+  perform keyframe_private.prune_rows('keyframe_private.idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$, max_rows);
   -- No run takes longer than a day.
-  perform keyframe_private.end_submit(o.id, 'lost') from (
-    select s.id from keyframe_private.provider_submits s
-    where s.search_due_at <= now() and s.submitted_at < now() - interval '1 day' order by s.search_due_at limit least(max_rows, 500) for update skip locked) o;
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
+    least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  update keyframe_private.provider_submits s set text_hash = null where s.id = any (array(
-    select o.id from keyframe_private.provider_submits o
-    where o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows for update skip locked));
-  delete from keyframe_private.provider_submits s where s.id = any (array(
-    select o.id from keyframe_private.provider_submits o
-    where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
-  delete from keyframe_private.daily_costs c where c.id = any (array(
-    select o.id from keyframe_private.daily_costs o
-    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
-  delete from keyframe_private.project_costs c where c.id = any (array(
-    select o.id from keyframe_private.project_costs o
-    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
-  delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
-    select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
-  delete from keyframe_private.kicks k where k.id = any (array(
-    select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
-  -- A row that is still due is tried again within seconds: these have ended, or are gone.
-  delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
-    select o.kind, o.subject from keyframe_private.set_aside o
-    where o.next_try_at < now() - interval '1 hour' order by o.next_try_at limit max_rows for update skip locked);
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
+    max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
+  perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.owner_id, o.period, o.resets_at', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
+  -- A row that is still due is tried again within minutes: these have ended, or are gone.
+  perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
   perform keyframe_private.prune_webhooks();
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer DEFAULT 20000)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.prune_rows(
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
 end
 $function$;
 
@@ -7334,12 +7461,10 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune_rate_buckets(max_rows integer 
  SET search_path TO ''
 AS $function$
 begin
-  delete from keyframe_private.rate_buckets b where b.ctid = any (array(
-    select o.ctid from keyframe_private.rate_buckets o
-    left join keyframe_private.rate_limits l on l.route_class = o.route_class
-    where o.refilled_at < now() - interval '1 day'
-      and (o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity) is not true -- also of a limit that is gone
-    limit max_rows for update of o skip locked));
+  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
+    o.refilled_at < now() - interval '1 day' and (
+      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
+      from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end
 $function$;
 
@@ -7356,7 +7481,7 @@ begin
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if keyframe_private.has_due_delivery(now()) then
+  if keyframe_private.has_due_delivery(now()) or exists (select from keyframe_private.lane_arrivals) then -- also those that somebody holds
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end
@@ -7378,7 +7503,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.prediction_figures()
  SET search_path TO ''
 AS $function$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
-    'runsToCancel', (select count(*) from keyframe_private.provider_submits s where s.cancel_due_at is not null))
+    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -7386,14 +7511,75 @@ AS $function$
       count(*) filter (where p.retry_reason is not null) as retrying,
       count(*) filter (where p.next_attempt_at <= now()) as due,
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
-    from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null
+    from (
+      select o.status, o.retry_reason, o.next_attempt_at from keyframe.predictions o
+      where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000) p
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
-    from keyframe.predictions p
-    where p.admitted_at is null and p.status = 'queued'
+    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
   ) w
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.lanes_to_serve()
+ RETURNS TABLE(id uuid, waits_since timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select l.id, case when l.token is null or l.due_at <= now() then l.served_at end
+  from (
+    (select o.id from keyframe_private.lanes o where o.due_at <= now() + interval '2 minutes' order by o.due_at limit 1000)
+    union (select a.lane_id from (select r.lane_id from keyframe_private.lane_arrivals r order by r.id limit 1000) a)) c (id)
+  join keyframe_private.lanes l on l.id = c.id
+  union all
+  select a.lane_id, '-infinity'
+  from (select distinct r.lane_id from (select o.lane_id from keyframe_private.lane_arrivals o order by o.id limit 1000) r) a
+  where not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.due_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'submit', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'queued')),
+    'poll', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status in ('starting', 'processing'))),
+    'store', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'storing')),
+    'cancel', (
+      select keyframe_private.seconds_since(s.cancel_due_at) from keyframe_private.provider_submits s
+      where s.cancel_due_at <= now() order by s.cancel_due_at limit 1),
+    'search', (
+      select keyframe_private.seconds_since(s.search_due_at) from keyframe_private.provider_submits s
+      where s.search_due_at <= now() order by s.search_due_at limit 1),
+    'remove', (
+      select keyframe_private.seconds_since(r.due_at) from keyframe_private.file_removals r
+      where r.due_at <= now() order by r.due_at limit 1),
+    'delivery', (
+      select keyframe_private.seconds_since(min(greatest(d.next_attempt_at, l.waits_since)))
+      from keyframe_private.lanes_to_serve() l
+      cross join lateral (
+        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
+      cross join lateral (
+        select o.next_attempt_at from keyframe.webhook_deliveries o
+        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 1) d
+      where l.waits_since is not null),
+    'slot', (
+      select keyframe_private.seconds_since(min(o.oldest))
+      from keyframe_private.settings s
+      cross join (
+        select keyframe_private.owners_waiting(gen_random_uuid(), 100)
+        union select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', 100)) w (owner)
+      cross join lateral (
+        select q.created_at as oldest from keyframe.predictions q
+        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
+      where not s.spending_stopped and s.max_active_per_owner > (
+        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
+  from (
+    select o.status, o.next_attempt_at from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.delivery_figures()
@@ -7402,45 +7588,89 @@ CREATE OR REPLACE FUNCTION keyframe_private.delivery_figures()
  STABLE
  SET search_path TO ''
 AS $function$
-  with recursive pending as (
-    (select d.endpoint_id from keyframe.webhook_deliveries d where d.status = 'pending' order by d.endpoint_id limit 1)
-    union all
-    select (
-      select d.endpoint_id from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > p.endpoint_id order by d.endpoint_id limit 1)
-    from pending p where p.endpoint_id is not null
-  )
-  select to_jsonb(d) || to_jsonb(f) || jsonb_build_object(
+  select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
       select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
       where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
     'endpointsSwitchedOff', (
-      select count(*) from keyframe.webhook_endpoints e
-      where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day'),
+      select count(*) from (
+        select from keyframe.webhook_endpoints e
+        where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day' limit 10000) s),
     'unsignedEndpoints', (
-      select count(distinct h.endpoint_id) from keyframe_private.webhook_hours h join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
-      where h.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and (h.last_attempt).error = 'not_signed'
+      select count(distinct h.endpoint_id)
+      from (
+        select a.endpoint_id, a.hour, a.last_attempt from keyframe_private.webhook_hours a
+        where a.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' limit 10000) h
+      join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
+      where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(c.due) filter (where e.enabled), 0) as due, coalesce(sum(c.pending) filter (where e.enabled), 0) as pending,
-      coalesce(sum(c.pending) filter (where not e.enabled), 0) as held,
-      keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)) as "oldestDueSeconds"
-    from pending p
+    select coalesce(sum(p.pending) filter (where e.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not e.enabled), 0) as held
+    from (
+      select d.endpoint_id, count(*) as pending
+      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
+      group by d.endpoint_id
+    ) p
     join keyframe.webhook_endpoints e on e.id = p.endpoint_id
-    cross join lateral (
-      -- Counted from the index alone.
-      select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due,
-        min(o.next_attempt_at) filter (where o.next_attempt_at <= now()) as oldest_at
-      from (
-        select d.next_attempt_at from keyframe.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
-      ) o
-    ) c
-  ) d
+  ) c
+  cross join (
+    select count(*) as due, keyframe_private.seconds_since(min(d.next_attempt_at)) as "oldestDueSeconds"
+    from (
+      select d.next_attempt_at
+      from keyframe_private.lanes_to_serve() l
+      cross join lateral (
+        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
+      cross join lateral (
+        select o.next_attempt_at from keyframe.webhook_deliveries o
+        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 10000) d
+      limit 10000) d
+  ) o
   cross join (
     select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
-    from keyframe.webhook_endpoints e where e.failing_since is not null and e.enabled
+    from (
+      select w.failing_since from keyframe.webhook_endpoints w
+      where w.failing_since is not null and w.enabled order by w.failing_since limit 10000) e
   ) f
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.event_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'projectCreated', count(*) filter (where v.type = 'project.created'),
+    'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
+    'generationFailed', count(*) filter (where v.type = 'generation.failed'))
+  from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.file_removal_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
+    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
+  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.unavailable_models()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
+    'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
+    'successor', keyframe_private.default_successor(m, now())
+  ) order by m.step, m.position, m.model), '[]')
+  from keyframe.models m
+  where m.enabled and not keyframe_private.is_available(m, now())
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.kick_figures()
@@ -7517,6 +7747,12 @@ AS $function$
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
     'callSeconds', round((w.report ->> 'callMs')::numeric / 1000, 3),
     'slowRequests', coalesce((w.report ->> 'slowRequests')::integer, 0),
+    'places', case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then jsonb_build_object(
+      'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
+      'slow', (
+        select coalesce(jsonb_agg(jsonb_build_object(
+          'key', s.cause ->> 'key', 'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
+        from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
@@ -7526,28 +7762,85 @@ AS $function$
   from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.transaction_figures()
+CREATE OR REPLACE FUNCTION keyframe_private.workers_figures()
  RETURNS jsonb
  LANGUAGE sql
  STABLE
  SET search_path TO ''
 AS $function$
-  select jsonb_build_object('oldestSeconds', keyframe_private.seconds_since(t.xact_start), 'pid', t.pid::text, 'role', t.usename, 'tables', t.relation)
-  from (select) only_one
-  left join lateral (
-    select a.xact_start, a.pid, a.usename, string_agg(distinct l.relation::regclass::text, ', ') as relation
-    from pg_catalog.pg_locks l
+  select jsonb_object_agg(f.name, keyframe_private.worker_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.last_kicks_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_object_agg(f.name, keyframe_private.last_kick_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.blocker_figures(locked_for interval, held_for interval DEFAULT '00:00:20'::interval)
+ RETURNS jsonb
+ LANGUAGE sql
+ SET search_path TO ''
+AS $function$
+  with recursive locks as materialized (
+    select l.pid, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
+  ), sessions as materialized (
+    select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
+  ), held as (
+    select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
+    from locks l
     join pg_catalog.pg_class c on c.oid = l.relation
-    join pg_catalog.pg_stat_activity a on a.pid = l.pid
-    where l.granted and l.mode <> 'AccessShareLock' and c.relkind = 'r'
-      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace])
-        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass]))
-      -- Insert-only: nobody waits for their rows.
-      and c.oid <> all (array['keyframe_private.lane_arrivals'::regclass, 'keyframe_private.kicks'::regclass])
+    where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
-      and a.backend_type = 'client backend' and a.xact_start < now() - interval '20 seconds'
-    group by 1, 2, 3 order by 1 limit 1
-  ) t on true
+      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace, 'net'::regnamespace, 'cron'::regnamespace])
+        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass]))
+  ), chain as (
+    (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
+     from sessions s
+     where s.backend_type is distinct from 'autovacuum worker' and (
+       exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
+       or exists (
+         select from held h where h.pid = s.pid
+           and s.xact_start < clock_timestamp() - case when h.is_table then locked_for else held_for end))
+     order by s.xact_start limit 50)
+    union
+    select c.victim, b.pid, true from chain c cross join lateral unnest(pg_catalog.pg_blocking_pids(c.pid)) b (pid)
+  ), ends as (
+    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
+    from chain c where cardinality(pg_catalog.pg_blocking_pids(c.pid)) = 0 group by c.pid
+  ), named as (
+    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(h.is_table) as is_table,
+      string_agg(distinct h.relation::regclass::text, ', ') as tables
+    from ends e
+    left join sessions s on s.pid = e.pid
+    left join held h on h.pid = e.pid
+    where s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0
+    group by e.pid, e.blocks, s.usename, s.xact_start, s.state
+    order by e.blocks desc, s.xact_start limit 5
+  )
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),
+    'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
+  from named n
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.call_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'slow', count(*), 'slowest', mode() within group (order by c.called), 'slowestSeconds', keyframe_private.seconds_since(min(c.query_start)))
+  from (
+    select a.query_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called
+    from pg_catalog.pg_stat_activity a
+    where a.datname = current_database() and a.state = 'active' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
+      and a.query_start < now() - interval '2 seconds') c
+  where c.called is not null
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.cron_figures(job_name text)
@@ -7594,6 +7887,27 @@ AS $function$
         keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
       from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.setting_figures()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+ SET search_path TO ''
+AS $function$
+  select jsonb_build_object(
+    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'hasSettings', exists (select from keyframe_private.settings),
+    'missingSecrets', (
+      select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
+      where not exists (select from vault.secrets v where v.name = n.name)),
+    'clockBackSeconds', (
+      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
+      from (
+        select w.claimed_at from keyframe_private.worker_heartbeats w
+        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
+        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
+      where t.moment > now() + interval '5 seconds'))
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.claims_for_server(user_id uuid)

@@ -1,6 +1,7 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/pause.ts";
 import type { Behaviour } from "./receivers.ts";
+import { HEAVY_USER } from "./heavy-user.ts";
 import { retry, type World } from "./world.ts";
 
 export type Scenario = {
@@ -122,6 +123,7 @@ export const SCENARIOS: Record<string, Scenario> = {
       return aside.count === 4 ? [] : [`${aside.count} of 4 predictions are set aside`];
     },
   },
+  ...HEAVY_USER,
 };
 
 /** What `--scenarios` may name. */

@@ -37,8 +37,24 @@ const worker = z
       "Time since the first kick that the worker has not acknowledged by a claim. Over 20: it does not work.",
     ),
     slowestKickSeconds: age("The longest time from a kick of the last five minutes until the worker claimed."),
-    callSeconds: age("How long the worker's last call of the database took, as it saw it."),
+    callSeconds: age("How long the worker's last database call took, as the worker measured it."),
     slowRequests: count("Open requests to receivers that have taken over three seconds."),
+    places: z
+      .object({
+        of: count("How much work the worker can do at once."),
+        open: count("How much it does now."),
+        slow: z
+          .array(
+            z.object({
+              key: z.string().meta({ description: "What is slow: model, host or owner." }),
+              name: z.string().meta({ description: "Its name." }),
+              open: count("How much open work waits for it."),
+            }),
+          )
+          .meta({ description: "What slow work waits for, at most five, the one with most work first." }),
+      })
+      .nullable()
+      .meta({ description: "The worker's load at its last claim; null: unknown." }),
   })
   .meta({ id: "WorkerFigures" });
 export type WorkerFigures = z.infer<typeof worker>;
@@ -56,111 +72,178 @@ const microsOrNull = (description: string) =>
     .meta({ description: `${description} In micro-dollars.` });
 
 const costs = z.object({
-  settledMicros: micros("What those have cost that have ended."),
-  heldMicros: micros("The most that the others can cost."),
-  unknownMicros: micros("The most that those have cost of which nobody knows it."),
+  settledMicros: micros("Cost of ended submits."),
+  heldMicros: micros("Upper bound for submits that have not ended."),
+  unknownMicros: micros("Upper bound for submits whose cost is unknown."),
   budgetMicros: microsOrNull("The service's budget; null: none."),
   leftMicros: microsOrNull("What is left of the service's budget; null: there is none."),
 });
 
-/** Ages are by the database's clock; null where there is nothing. docs/operate.md has the alerts. */
+const blocker = z
+  .object({
+    pid: z.int().meta({ description: "Its process, for pg_terminate_backend; 0: a prepared transaction." }),
+    role: z.string().nullable().meta({ description: "Its database role." }),
+    seconds: age("How long it has been open."),
+    isIdle: z.boolean().meta({ description: "Whether it runs nothing at present." }),
+    blocks: count("Sessions that wait for it, directly or behind others. At most 50 are looked at."),
+    tables: z.string().nullable().meta({ description: "Keyframe's tables that it has locked or written to." }),
+    locksTables: z.boolean().meta({ description: "Whether nobody else can write to one of these tables." }),
+  })
+  .meta({ id: "Blocker" });
+export type Blocker = z.infer<typeof blocker>;
+
+const parts = {
+  settings: z
+    .object({
+      isReadOnly: z.boolean().meta({ description: "Whether the database refuses writes." }),
+      hasSettings: z.boolean().meta({ description: "Whether keyframe_private.settings has its row." }),
+      missingSecrets: z.array(z.string()).meta({ description: "Names that the Vault lacks." }),
+      clockBackSeconds: age("How far the database's clock has been set back; null: not at all."),
+    })
+    .meta({ description: "What an installation needs." }),
+  due: z
+    .object({
+      submit: age("Submits to the provider."),
+      poll: age("Polls of provider runs."),
+      store: age("Outputs to copy."),
+      cancel: age("Provider runs to cancel."),
+      search: age("Searches for the provider run of an unanswered submit."),
+      remove: age("Files to remove."),
+      delivery: age("Deliveries, since their owner's last turn."),
+      slot: age("Predictions that wait although their owner has a free slot."),
+    })
+    .meta({ description: "How long the oldest due work of each kind has been due; null: none is due." }),
+  predictions: z.object({
+    queued: count("Have a slot, and are not yet accepted by the provider."),
+    starting: count("Accepted by the provider."),
+    processing: count("Running at the provider."),
+    storing: count("Their output is being copied."),
+    retrying: count("Predictions whose current task failed and is retried."),
+    due: count("Predictions whose next task is due."),
+    oldestDueSeconds: age("How long the oldest due prediction has been due."),
+    waiting: count("Waiting, because their owner has no free slot."),
+    oldestWaitingSeconds: age("How long the first prediction without a slot has waited."),
+    runsToCancel: count("Provider runs to cancel."),
+  }),
+  deliveries: z.object({
+    due: count("Due to be sent, or being sent."),
+    sending: count("Open requests, as the worker said at its last claim."),
+    pending: count("Not ended: due, being sent, or to be retried."),
+    held: count("Waiting until their endpoint is enabled."),
+    oldestDueSeconds: age("How long the oldest delivery has been due, among 1,000 endpoints."),
+    failingEndpoints: count("Enabled endpoints without a success since their first failure."),
+    oldestFailingSeconds: age(
+      "How long the first failing endpoint has been failing; at webhook_disable_after it is disabled.",
+    ),
+    endpointsSwitchedOff: count("Endpoints that the service disabled in the last day: gone, or failing for too long."),
+    unsignedEndpoints: count("Enabled endpoints whose last attempt could not be signed, in this hour or the last."),
+  }),
+  events: z
+    .object({
+      projectCreated: count("project.created."),
+      generationSucceeded: count("generation.succeeded."),
+      generationFailed: count("generation.failed."),
+    })
+    .meta({ description: "Events of the last five minutes." }),
+  kicks: z
+    .object({
+      unsent: count("Kicks that pg_net has not sent yet."),
+      othersUnsent: count("Requests of other senders that pg_net has not finished yet."),
+      oldestUnsentSeconds: age("How long the oldest unsent kick has been there."),
+      accepted: count("Kicks that a function accepted."),
+      refused: count("Kicks that a function refused; the usual cause is another keyframe_kick_secret."),
+      failed: count("Requests of pg_net without an answer, of all senders."),
+      lastAcceptedSeconds: age("Time since the last kick was accepted; null: none in the last hour."),
+      servedDatabase: z.string().nullable().meta({
+        description: "The database that pg_net serves, when it is another one: then no kick is sent. Otherwise null.",
+      }),
+    })
+    .meta({ description: "From pg_net's tables, of the last five minutes." }),
+  lastKicks: z.object({ generate: lastKick, deliver: lastKick }),
+  workers: z.object({ generate: worker, deliver: worker }),
+  calls: z
+    .object({
+      slow: count("How many."),
+      slowest: z.string().nullable().meta({ description: "The function or table that most of them use." }),
+      slowestSeconds: age("How long the longest has run."),
+    })
+    .meta({ description: "Database calls of Keyframe that have run for over two seconds." }),
+  setAside: z
+    .object({
+      count: count("How many rows."),
+      kinds: z.record(z.string(), z.int()).meta({ description: "How many of each kind of work." }),
+      oldest: z
+        .object({
+          kind: z.string().meta({ description: "The work that failed." }),
+          subject: z.string().meta({ description: "The row." }),
+          code: z.string().meta({ description: "The SQLSTATE of the last error." }),
+          reason: z.string().meta({ description: "Its message." }),
+          failures: count("How often it has failed in a row."),
+          seconds: age("Time since the first failure."),
+        })
+        .nullable()
+        .meta({ description: "The row that has failed for longest." }),
+    })
+    .meta({ description: "Rows that jobs and claims leave out because they fail (keyframe_private.set_aside)." }),
+  sweep: cronJob,
+  prune: cronJob,
+  fileRemovals: z.object({
+    pending: count("Files to remove from Storage."),
+    due: count("Files whose removal is due."),
+    failing: count("Files whose removal has failed."),
+    oldestDueSeconds: age("How long the oldest removal has been due."),
+  }),
+  unavailableModels: z
+    .array(
+      z.object({
+        step,
+        model: z.string(),
+        reason: z.enum(["ended", "unknown"]).meta({
+          description: "ended: its shutdown_at has passed. unknown: the provider refused it as unknown.",
+        }),
+        isDefault: z.boolean().meta({ description: "Whether a start that names no model would use it." }),
+        successor: z.string().nullable().meta({
+          description: "The first model that takes its place; null: none is available.",
+        }),
+      }),
+    )
+    .meta({ description: "Enabled models that a start cannot use." }),
+  costs: z
+    .object({
+      today: costs,
+      month: costs,
+      unknownSubmits: count("Submits of this month whose cost is unknown."),
+      cheapestStartMicros: microsOrNull("Upper bound for a start with the cheapest default model; null: unknown."),
+      spendingStopped: z.boolean().meta({ description: "Whether an administrator has stopped new generations." }),
+    })
+    .meta({ description: "Costs of all owners' submits, by UTC. docs/costs.md." }),
+};
+
+/** Each part is read alone; null: it could not be read. */
+const readable = {} as { [Part in keyof typeof parts]: z.ZodNullable<(typeof parts)[Part]> };
+for (const [name, part] of Object.entries(parts)) Object.assign(readable, { [name]: part.nullable() });
+
+/** Ages are by the database's clock; null where there is nothing. Counts stop at 10,000. docs/operate.md has the alerts. */
 export const serviceFigures = z
   .object({
-    predictions: z.object({
-      queued: count("Have a slot, and are not yet accepted by the provider."),
-      starting: count("Accepted by the provider."),
-      processing: count("Running at the provider."),
-      storing: count("Their output is being copied."),
-      retrying: count("Predictions whose current task failed and is retried."),
-      due: count("Predictions whose next task is due."),
-      oldestDueSeconds: age("How long the oldest due prediction has been due."),
-      waiting: count("Waiting, because their owner has no free slot."),
-      oldestWaitingSeconds: age("How long the first prediction without a slot has waited."),
-      runsToCancel: count("Provider runs to cancel."),
-    }),
-    deliveries: z.object({
-      due: count("Due to be sent, or being sent. Counts of one endpoint stop at 10,000."),
-      sending: count("Open requests, as the worker said at its last claim."),
-      pending: count("Not ended: due, being sent, or to be retried."),
-      held: count("Waiting until their endpoint is enabled."),
-      oldestDueSeconds: age("How long the oldest delivery has been due."),
-      failingEndpoints: count("Enabled endpoints without a success since their first failure."),
-      oldestFailingSeconds: age(
-        "How long the first failing endpoint has been failing; at webhook_disable_after it is disabled.",
-      ),
-      endpointsSwitchedOff: count(
-        "Endpoints that the service disabled in the last day: gone, or failing for too long.",
-      ),
-      unsignedEndpoints: count("Enabled endpoints whose last attempt could not be signed, in this hour or the last."),
-    }),
-    events: z
-      .object({
-        projectCreated: count("project.created."),
-        generationSucceeded: count("generation.succeeded."),
-        generationFailed: count("generation.failed."),
-      })
-      .meta({ description: "Events of the last five minutes." }),
-    kicks: z
-      .object({
-        unsent: count("Kicks that pg_net has not sent yet."),
-        othersUnsent: count("Requests of other senders that pg_net has not finished yet."),
-        oldestUnsentSeconds: age("How long the oldest unsent kick has been there."),
-        accepted: count("Kicks that a function accepted."),
-        refused: count("Kicks that a function refused; the usual cause is another keyframe_kick_secret."),
-        failed: count("Requests of pg_net without an answer, of all senders."),
-        lastAcceptedSeconds: age("Time since the last kick was accepted; null: none in the last hour."),
-        servedDatabase: z.string().nullable().meta({
-          description: "The database that pg_net serves, when it is another one: then no kick is sent. Otherwise null.",
-        }),
-      })
-      .meta({ description: "From pg_net's tables, of the last five minutes." }),
-    lastKicks: z.object({ generate: lastKick, deliver: lastKick }),
-    workers: z.object({ generate: worker, deliver: worker }),
-    transactions: z
-      .object({
-        oldestSeconds: age(
-          "How long the oldest transaction that holds rows or tables of ours has been open, from 20 s on.",
-        ),
-        pid: z.string().nullable().meta({ description: "Its process, for pg_terminate_backend." }),
-        role: z.string().nullable().meta({ description: "Whose it is." }),
-        tables: z.string().nullable().meta({ description: "The tables that it has locked or written to." }),
-      })
-      .meta({ description: "The transaction that has held rows or tables of ours for longest; nulls: none for 20 s." }),
-    sweep: cronJob,
-    prune: cronJob,
-    fileRemovals: z.object({
-      pending: count("Files to remove from Storage. Counts stop at 10,000."),
-      due: count("Files whose removal is due."),
-      failing: count("Files whose removal has failed."),
-      oldestDueSeconds: age("How long the oldest removal has been due."),
-    }),
-    unavailableModels: z
+    ...readable,
+    unread: z
       .array(
         z.object({
-          step,
-          model: z.string(),
-          reason: z.enum(["ended", "unknown"]).meta({
-            description: "ended: its shutdown_at has passed. unknown: the provider refused it as unknown.",
-          }),
-          isDefault: z.boolean().meta({ description: "Whether a start that names no model would use it." }),
-          successor: z.string().nullable().meta({
-            description: "The first model that takes its place; null: none is available.",
-          }),
+          part: z.string().meta({ description: "Its name; the part itself is null." }),
+          code: z.string().meta({ description: "The SQLSTATE; 55P03: a lock was in the way." }),
         }),
       )
-      .meta({ description: "Enabled models that a start cannot use." }),
-    costs: z
-      .object({
-        today: costs,
-        month: costs,
-        unknownSubmits: count("Submits of this month of which nobody knows what they have cost."),
-        cheapestStartMicros: microsOrNull("What a start with the cheapest default model costs at most; null: unknown."),
-        spendingStopped: z.boolean().meta({ description: "Whether an administrator has stopped new generations." }),
-      })
-      .meta({ description: "Of the submits of all owners, by UTC. docs/costs.md." }),
+      .meta({ description: "Parts that could not be read within 300 ms." }),
+    blockers: z.array(blocker).meta({
+      description:
+        "Open transactions that wait for nobody and that others wait for, or that have held Keyframe's rows for 20 s or its tables for a second. At most five.",
+    }),
   })
   .meta({ id: "ServiceFigures" });
 export type ServiceFigures = z.infer<typeof serviceFigures>;
+/** One part, as it was read. */
+export type Part<Name extends keyof typeof parts> = NonNullable<ServiceFigures[Name]>;
 
 export const healthQuery = z.strictObject({
   deep: z.enum(["1"]).optional().meta({
@@ -174,7 +257,11 @@ export const health = z
     database: z.literal("ok"),
     schemaVersion: z
       .string()
-      .meta({ description: "The version whose migrations the database has.", examples: ["0.1.0"] }),
+      .nullable()
+      .meta({
+        description: "The version whose migrations the database has; null, with deep=1 only: it could not be read.",
+        examples: ["0.1.0"],
+      }),
     problems: z.array(z.string()).optional().meta({ description: "With deep=1: what does not work, and what to do." }),
     figures: serviceFigures.optional().meta({ description: "With deep=1." }),
   })

@@ -17,7 +17,7 @@ $$;
 do $$
 begin
   if to_regnamespace('net') is null then
-    create extension pg_net;
+    create extension pg_net with schema extensions; -- in public it would be one of the advisors' warnings
   end if;
   if to_regnamespace('cron') is null then
     create extension pg_cron with schema pg_catalog;
@@ -111,10 +111,11 @@ as $$
 $$;
 
 -- Raises an API error. The SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail is a sentence for people.
+-- Volatile: `supabase db lint` runs immutable functions while it plans their callers, and would report each raise as an error.
 create function keyframe_private.raise_error(code text, sentence text, hint text default '')
 returns void
 language plpgsql
-immutable
+volatile
 set search_path = ''
 as $$
 begin

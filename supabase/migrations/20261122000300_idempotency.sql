@@ -21,9 +21,9 @@ alter table keyframe_private.idempotency_keys enable row level security;
 -- an equal simultaneous request waits here until the first has committed or failed. Without a hash (the body is not read yet) it
 -- reserves the key and compares nothing until admit_upload sets the hash. A replay updates the row to its own values, so that one statement
 -- reserves and reads. Without a key every request is new. With a route class it takes a token of the caller, unless it is a replay.
--- An OAuth client needs the right, for a replay too.
+-- An OAuth client needs the right to generate, for a replay too.
 create function keyframe_private.reserve_idempotency_key(
-  key text, request_hash text, route_class text default null, needed keyframe_private.client_right default 'generate',
+  key text, request_hash text, route_class text default null,
   out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb
 )
 language plpgsql
@@ -37,7 +37,7 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
-  perform keyframe_private.require_client_may(needed);
+  perform keyframe_private.require_client_may('generate');
   resource_id := fresh;
   replayed := false;
   perform keyframe_private.take_call(); -- an equal request waits below
@@ -71,7 +71,7 @@ begin
   if replayed then
     rate := keyframe_private.rate_state(route_class);
   elsif route_class is not null then
-    rate := keyframe_private.take_token(route_class, needed => needed);
+    rate := keyframe_private.take_token(route_class);
   end if;
 end
 $$;

@@ -75,9 +75,9 @@ comment on column keyframe_private.costs.settled_micros is 'What the others have
 comment on column keyframe_private.costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
 
--- Merges the rows of an owner's day, step and model into one, and adds the new ones to everybody's and to their projects'. Leaves out rows
--- that others have locked: then there are several for a while.
-create function keyframe_private.merge_costs(max_rows integer default 20000)
+-- Merges the new rows of an owner's day, step and model into one, and adds them to everybody's and to their projects'. Leaves out merged
+-- rows that others have locked: then there are several for a while.
+create function keyframe_private.merge_cost_rows(rows tid[])
 returns void
 language plpgsql
 volatile
@@ -85,9 +85,7 @@ set search_path = ''
 as $$
 begin
   with added as (
-    delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from keyframe_private.daily_costs o where not o.is_merged order by o.id limit max_rows for update skip locked))
-    returning c.*
+    delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
     select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
     union all

@@ -448,18 +448,39 @@ end
 $$;
 comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
 
--- Definer: anybody may ask, and the version is in a table of keyframe_private.
+-- Definer: anybody may ask. Answers within 300 ms, also when the version cannot be read or what users write to is locked. `writes`: ok, read_only, settings_missing, or
+-- locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions that are read-only by themselves.
 create function keyframe.health()
 returns jsonb
-language sql
-stable
+language plpgsql
+volatile
 security definer
 set search_path = ''
+set lock_timeout = '300ms'
 as $$
-  select jsonb_build_object(
-    'now', now(),
-    'schema', (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1)
-  )
+declare
+  version text;
+  writes text := 'ok';
+begin
+  begin
+    version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
+    if not exists (select from keyframe_private.settings) then
+      writes := 'settings_missing';
+    end if;
+    if current_setting('transaction_read_only')::boolean then -- in recovery too
+      writes := 'read_only';
+    else
+      -- What a write would lock, without a write.
+      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.lane_arrivals,
+        keyframe_private.provider_submits, keyframe_private.idempotency_keys, keyframe_private.rate_buckets, keyframe_private.kicks in row exclusive mode;
+      lock table auth.users in row share mode;
+      lock table keyframe.models, keyframe.step_defaults, keyframe.webhook_endpoints in access share mode;
+    end if;
+  exception when lock_not_available then
+    writes := 'locked';
+  end;
+  return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
+end
 $$;
 comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
 

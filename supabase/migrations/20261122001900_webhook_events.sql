@@ -82,10 +82,10 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- Pending deliveries by endpoint: the claim takes a few of each. Small, however many were delivered. No deduplication: entries of
+-- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many were delivered. No deduplication: entries of
 -- events written together would share one tuple, which is marked dead only when all of them are, and claims would look up the
 -- dead ones each time.
-create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at) with (deduplicate_items = off)
+create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
   where status = 'pending';
 -- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
 -- order leave full pages, in descending order half-empty ones.

@@ -70,7 +70,8 @@ comment on function keyframe_worker.claim_predictions is 'Leases due tasks for l
 -- wait for a due delivery. heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null,
-  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8
+  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8,
+  max_bytes integer default 2000000
 )
 returns json
 language plpgsql
@@ -100,7 +101,7 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -115,34 +116,33 @@ $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
 
 -- Deletes a batch of what deleted endpoints left: deliveries with their attempts, then as many test events that have no delivery any more:
--- a locked delivery would hold up the deletion of its event. Leaves out what others hold.
+-- a locked delivery would hold up the deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void
 language plpgsql
 volatile
 set search_path = ''
-set plan_cache_mode = force_custom_plan -- a session would keep a plan that was made while the tables were small
+set enable_bitmapscan = off -- a bitmap reads all that an endpoint has left, however few are wanted
 as $$
 declare
-  gone constant uuid[] := array(
-    select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000 for update of g skip locked);
-  batch constant uuid[] := array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (gone) limit max_rows);
+  -- Literals, because the planner has to see how few they are.
+  gone constant uuid[] := array(select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000);
+  is_left constant text := format('o.endpoint_id = any (%L::uuid[])', gone);
 begin
-  delete from keyframe.webhook_deliveries d where d.id = any (array(
-    select o.id from keyframe.webhook_deliveries o where o.id = any (batch) for update skip locked));
-  delete from keyframe.webhook_events v where v.id = any (array(
-    select o.id from keyframe.webhook_events o
-    where o.endpoint_id = any (gone) and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)
-    limit max_rows for update skip locked));
-  delete from keyframe_private.deleted_endpoints g
-  where g.endpoint_id = any (gone)
-    and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = g.endpoint_id)
-    and not exists (select from keyframe.webhook_events v where v.endpoint_id = g.endpoint_id);
+  if gone = '{}' then
+    return;
+  end if;
+  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id', is_left, max_rows);
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
+  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
+      and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end
 $$;
 
 -- Deletes events past their retention with their deliveries and attempts, a batch of what deleted endpoints left, counted hours
--- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets. Leaves out what others hold.
+-- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets.
 create function keyframe_private.prune_webhooks(max_rows integer default 2000)
 returns void
 language plpgsql
@@ -150,34 +150,21 @@ volatile
 security definer
 set search_path = ''
 as $$
-declare
-  batch uuid[];
-  deliveries uuid[];
 begin
-  delete from keyframe_private.webhook_secrets s where s.id = any (array(
-    select o.id from keyframe_private.webhook_secrets o where o.expires_at <= now() order by o.expires_at limit max_rows for update skip locked));
-  -- An endpoint's last hour shows its latest attempt. A scalar subquery and ctids, because joins would read all hours.
-  delete from keyframe_private.webhook_hours h where h.ctid = any (array(
-    select o.ctid from keyframe_private.webhook_hours o
-    where o.hour < now() - interval '2 days' and (
+  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.id', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
+  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', 'o.endpoint_id, o.hour', $w$
+    o.hour < now() - interval '2 days' and (
       o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
       or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
-    order by o.hour limit max_rows * 5 for update skip locked));
+    order by o.hour$w$, max_rows * 5);
   perform keyframe_private.prune_deleted_endpoints();
-  batch := array(
-    select v.id from keyframe.webhook_events v
-    where v.created_at < now() - (select s.webhook_retention from keyframe_private.settings s)
-    order by v.created_at limit max_rows for update skip locked);
-  -- An event whose deliveries somebody has locked stays until the next time.
-  deliveries := array(select d.id from keyframe.webhook_deliveries d where d.event_id = any (batch) for update skip locked);
-  delete from keyframe.webhook_events v where v.id = any (batch) and v.id <> all (array(
-    select d.event_id from keyframe.webhook_deliveries d where d.event_id = any (batch) and d.id not in (select unnest(deliveries))));
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
   -- Last: a claim leaves a locked lane alone until this transaction ends.
-  delete from keyframe_private.lanes l where l.id = any (array(
-    select o.id from keyframe_private.lanes o
-    where o.due_at = 'infinity' and o.served_at < now() - interval '1 day' limit max_rows for update skip locked));
+  perform keyframe_private.prune_rows('keyframe_private.lanes', 'o.id', $w$o.due_at = 'infinity' and o.served_at < now() - interval '1 day'$w$, max_rows);
 end
 $$;
 
-grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer) to service_role;
+grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer, integer) to service_role;
 grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb, jsonb) to service_role;

@@ -11,7 +11,7 @@ as $$
   select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
 $$;
 
--- Returns the endpoint if the caller manages it; otherwise raises not_found. The lock does not block the foreign keys of new
+-- Returns the endpoint if the caller manages it; otherwise raises not_found. An OAuth client needs the right to manage. The lock does not block the foreign keys of new
 -- deliveries: creating a project does not wait for a change of an endpoint.
 create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints
@@ -22,6 +22,7 @@ as $$
 declare
   wanted keyframe.webhook_endpoints;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
@@ -62,8 +63,9 @@ declare
   created keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if not request.replayed then
+    perform keyframe_private.require_client_may('manage');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -87,11 +89,12 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   listed jsonb;
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
@@ -108,7 +111,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
@@ -131,7 +134,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('change');
   changed keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -161,7 +164,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('change');
   gone keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -183,7 +186,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   endpoint keyframe.webhook_endpoints;
   refused keyframe_private.refusal;
 begin
@@ -211,7 +214,7 @@ declare
   secret text;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');

@@ -18,7 +18,7 @@ begin
 end
 $$;
 
--- Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found. May lock it for a
+-- Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found, as managed_endpoint. May lock it for a
 -- change.
 create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries
@@ -29,6 +29,7 @@ as $$
 declare
   wanted keyframe.webhook_deliveries;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
   end if;
@@ -57,7 +58,7 @@ declare
   delivery keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
@@ -93,7 +94,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   endpoint keyframe.webhook_endpoints;
   listed jsonb;
   refused keyframe_private.refusal;
@@ -134,7 +135,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read', needed => 'manage');
+  rate jsonb := keyframe_private.take_token('read');
   refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
@@ -159,7 +160,7 @@ declare
   again keyframe.webhook_deliveries;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
@@ -197,7 +198,7 @@ declare
   recovered integer;
   refused keyframe_private.refusal;
 begin
-  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change', 'manage');
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   if request.replayed then
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;

@@ -97,7 +97,7 @@ begin
 end
 $$;
 
--- Deletes what is kept for a limited time, in small batches. Leaves out what others hold.
+-- Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void
 language plpgsql
@@ -105,40 +105,43 @@ volatile
 security definer
 set search_path = ''
 as $$
+declare
+  submits constant text := 'keyframe_private.provider_submits';
+  costs constant text := 'keyframe_private.daily_costs';
 begin
-  delete from keyframe_private.idempotency_keys k where k.resource_id = any (array(
-    select o.resource_id from keyframe_private.idempotency_keys o where o.created_at < now() - interval '24 hours' order by o.created_at limit max_rows for update skip locked));
+  perform keyframe_private.prune_rows('keyframe_private.idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$, max_rows);
   -- No run takes longer than a day.
-  perform keyframe_private.end_submit(o.id, 'lost') from (
-    select s.id from keyframe_private.provider_submits s
-    where s.search_due_at <= now() and s.submitted_at < now() - interval '1 day' order by s.search_due_at limit least(max_rows, 500) for update skip locked) o;
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
+    least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
   -- is_only_submit_of_its_text reads up to two hours back.
-  update keyframe_private.provider_submits s set text_hash = null where s.id = any (array(
-    select o.id from keyframe_private.provider_submits o
-    where o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at limit max_rows for update skip locked));
-  delete from keyframe_private.provider_submits s where s.id = any (array(
-    select o.id from keyframe_private.provider_submits o
-    where o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at limit max_rows for update skip locked));
-  delete from keyframe_private.daily_costs c where c.id = any (array(
-    select o.id from keyframe_private.daily_costs o
-    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
-  delete from keyframe_private.project_costs c where c.id = any (array(
-    select o.id from keyframe_private.project_costs o
-    where o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day limit max_rows for update skip locked));
-  delete from keyframe_private.exhausted_budgets b where b.ctid = any (array(
-    select o.ctid from keyframe_private.exhausted_budgets o where o.resets_at < now() - interval '13 months' limit max_rows for update skip locked));
-  delete from keyframe_private.kicks k where k.id = any (array(
-    select o.id from keyframe_private.kicks o where o.made_at < now() - interval '1 hour' order by o.id limit max_rows for update skip locked));
-  -- A row that is still due is tried again within seconds: these have ended, or are gone.
-  delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
-    select o.kind, o.subject from keyframe_private.set_aside o
-    where o.next_try_at < now() - interval '1 hour' order by o.next_try_at limit max_rows for update skip locked);
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
+    max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
+  perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.owner_id, o.period, o.resets_at', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
+  -- A row that is still due is tried again within minutes: these have ended, or are gone.
+  perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
   perform keyframe_private.prune_webhooks();
 end
 $$;
 
--- Deletes full buckets unused for a day: a missing bucket is a full one. Leaves out what requests hold. Reads all rows, one per active
--- owner and class; an index on refilled_at would end HOT updates.
+-- Merges the rows that submits have added since the last time.
+create function keyframe_private.merge_costs(max_rows integer default 20000)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  perform keyframe_private.prune_rows(
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+end
+$$;
+
+-- Deletes full buckets unused for a day, and those of a limit that is gone: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on
+-- refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void
 language plpgsql
@@ -146,12 +149,10 @@ volatile
 set search_path = ''
 as $$
 begin
-  delete from keyframe_private.rate_buckets b where b.ctid = any (array(
-    select o.ctid from keyframe_private.rate_buckets o
-    left join keyframe_private.rate_limits l on l.route_class = o.route_class
-    where o.refilled_at < now() - interval '1 day'
-      and (o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity) is not true -- also of a limit that is gone
-    limit max_rows for update of o skip locked));
+  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
+    o.refilled_at < now() - interval '1 day' and (
+      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
+      from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end
 $$;
 
@@ -171,7 +172,7 @@ begin
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if keyframe_private.has_due_delivery(now()) then
+  if keyframe_private.has_due_delivery(now()) or exists (select from keyframe_private.lane_arrivals) then -- also those that somebody holds
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end

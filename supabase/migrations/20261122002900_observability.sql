@@ -1,5 +1,5 @@
--- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Every
--- count reads active, pending or recent rows through an index, never a whole table.
+-- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
+-- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
 
 -- Seconds from a moment until now; 0 for a future one, null for none.
 create function keyframe_private.seconds_since(moment timestamptz)
@@ -11,7 +11,7 @@ as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
 
--- Active predictions. Waiting ones are counted from their index alone.
+-- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
 returns jsonb
 language sql
@@ -19,7 +19,7 @@ stable
 set search_path = ''
 as $$
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
-    'runsToCancel', (select count(*) from keyframe_private.provider_submits s where s.cancel_due_at is not null))
+    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -27,67 +27,177 @@ as $$
       count(*) filter (where p.retry_reason is not null) as retrying,
       count(*) filter (where p.next_attempt_at <= now()) as due,
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
-    from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null
+    from (
+      select o.status, o.retry_reason, o.next_attempt_at from keyframe.predictions o
+      where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000) p
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
-    from keyframe.predictions p
-    where p.admitted_at is null and p.status = 'queued'
+    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
   ) w
+$$;
+
+-- Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.
+create function keyframe_private.lanes_to_serve()
+returns table (id uuid, waits_since timestamptz)
+language sql
+stable
+set search_path = ''
+as $$
+  select l.id, case when l.token is null or l.due_at <= now() then l.served_at end
+  from (
+    (select o.id from keyframe_private.lanes o where o.due_at <= now() + interval '2 minutes' order by o.due_at limit 1000)
+    union (select a.lane_id from (select r.lane_id from keyframe_private.lane_arrivals r order by r.id limit 1000) a)) c (id)
+  join keyframe_private.lanes l on l.id = c.id
+  union all
+  select a.lane_id, '-infinity'
+  from (select distinct r.lane_id from (select o.lane_id from keyframe_private.lane_arrivals o order by o.id limit 1000) r) a
+  where not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
+$$;
+
+-- How long the oldest due work of each kind has been due, among the first thousand. Delivery: since its lane's last turn. Slot: a prediction
+-- waits although its owner has a free one.
+create function keyframe_private.due_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'submit', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'queued')),
+    'poll', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status in ('starting', 'processing'))),
+    'store', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'storing')),
+    'cancel', (
+      select keyframe_private.seconds_since(s.cancel_due_at) from keyframe_private.provider_submits s
+      where s.cancel_due_at <= now() order by s.cancel_due_at limit 1),
+    'search', (
+      select keyframe_private.seconds_since(s.search_due_at) from keyframe_private.provider_submits s
+      where s.search_due_at <= now() order by s.search_due_at limit 1),
+    'remove', (
+      select keyframe_private.seconds_since(r.due_at) from keyframe_private.file_removals r
+      where r.due_at <= now() order by r.due_at limit 1),
+    'delivery', (
+      select keyframe_private.seconds_since(min(greatest(d.next_attempt_at, l.waits_since)))
+      from keyframe_private.lanes_to_serve() l
+      cross join lateral (
+        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
+      cross join lateral (
+        select o.next_attempt_at from keyframe.webhook_deliveries o
+        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 1) d
+      where l.waits_since is not null),
+    'slot', (
+      select keyframe_private.seconds_since(min(o.oldest))
+      from keyframe_private.settings s
+      cross join (
+        select keyframe_private.owners_waiting(gen_random_uuid(), 100)
+        union select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', 100)) w (owner)
+      cross join lateral (
+        select q.created_at as oldest from keyframe.predictions q
+        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
+      where not s.spending_stopped and s.max_active_per_owner > (
+        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
+  from (
+    select o.status, o.next_attempt_at from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
 $$;
 
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
 create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
 
--- Pending deliveries. Steps from endpoint to endpoint and reads at most 10,000 deliveries of each: a receiver that has been down
--- for days must not make this slow.
+-- Pending deliveries, counted up to 10,000; what is due is read from the lanes in which something may be due.
 create function keyframe_private.delivery_figures()
 returns jsonb
 language sql
 stable
 set search_path = ''
 as $$
-  with recursive pending as (
-    (select d.endpoint_id from keyframe.webhook_deliveries d where d.status = 'pending' order by d.endpoint_id limit 1)
-    union all
-    select (
-      select d.endpoint_id from keyframe.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > p.endpoint_id order by d.endpoint_id limit 1)
-    from pending p where p.endpoint_id is not null
-  )
-  select to_jsonb(d) || to_jsonb(f) || jsonb_build_object(
+  select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
       select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
       where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
     'endpointsSwitchedOff', (
-      select count(*) from keyframe.webhook_endpoints e
-      where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day'),
+      select count(*) from (
+        select from keyframe.webhook_endpoints e
+        where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day' limit 10000) s),
     'unsignedEndpoints', (
-      select count(distinct h.endpoint_id) from keyframe_private.webhook_hours h join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
-      where h.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' and (h.last_attempt).error = 'not_signed'
+      select count(distinct h.endpoint_id)
+      from (
+        select a.endpoint_id, a.hour, a.last_attempt from keyframe_private.webhook_hours a
+        where a.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' limit 10000) h
+      join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
+      where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(c.due) filter (where e.enabled), 0) as due, coalesce(sum(c.pending) filter (where e.enabled), 0) as pending,
-      coalesce(sum(c.pending) filter (where not e.enabled), 0) as held,
-      keyframe_private.seconds_since(min(c.oldest_at) filter (where e.enabled)) as "oldestDueSeconds"
-    from pending p
+    select coalesce(sum(p.pending) filter (where e.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not e.enabled), 0) as held
+    from (
+      select d.endpoint_id, count(*) as pending
+      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
+      group by d.endpoint_id
+    ) p
     join keyframe.webhook_endpoints e on e.id = p.endpoint_id
-    cross join lateral (
-      -- Counted from the index alone.
-      select count(*) as pending, count(*) filter (where o.next_attempt_at <= now()) as due,
-        min(o.next_attempt_at) filter (where o.next_attempt_at <= now()) as oldest_at
-      from (
-        select d.next_attempt_at from keyframe.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = e.id order by d.next_attempt_at limit 10000
-      ) o
-    ) c
-  ) d
+  ) c
+  cross join (
+    select count(*) as due, keyframe_private.seconds_since(min(d.next_attempt_at)) as "oldestDueSeconds"
+    from (
+      select d.next_attempt_at
+      from keyframe_private.lanes_to_serve() l
+      cross join lateral (
+        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
+      cross join lateral (
+        select o.next_attempt_at from keyframe.webhook_deliveries o
+        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 10000) d
+      limit 10000) d
+  ) o
   cross join (
     select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
-    from keyframe.webhook_endpoints e where e.failing_since is not null and e.enabled
+    from (
+      select w.failing_since from keyframe.webhook_endpoints w
+      where w.failing_since is not null and w.enabled order by w.failing_since limit 10000) e
   ) f
+$$;
+
+-- Events of the last five minutes, counted up to 10,000.
+create function keyframe_private.event_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'projectCreated', count(*) filter (where v.type = 'project.created'),
+    'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
+    'generationFailed', count(*) filter (where v.type = 'generation.failed'))
+  from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
+$$;
+
+-- Files to remove, counted up to 10,000.
+create function keyframe_private.file_removal_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
+    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
+  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
+$$;
+
+-- Enabled models that a start cannot use.
+create function keyframe_private.unavailable_models()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
+    'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
+    'successor', keyframe_private.default_successor(m, now())
+  ) order by m.step, m.position, m.model), '[]')
+  from keyframe.models m
+  where m.enabled and not keyframe_private.is_available(m, now())
 $$;
 
 -- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
@@ -158,7 +268,8 @@ as $$
   ) a on true
 $$;
 
--- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself.
+-- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself. Its places: {of, open, slow: [{key, name,
+-- open}]}, slow first the cause with the most; null from a worker that does not say it.
 create function keyframe_private.worker_figures(function_name text)
 returns jsonb
 language sql
@@ -169,6 +280,12 @@ as $$
     'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
     'callSeconds', round((w.report ->> 'callMs')::numeric / 1000, 3),
     'slowRequests', coalesce((w.report ->> 'slowRequests')::integer, 0),
+    'places', case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then jsonb_build_object(
+      'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
+      'slow', (
+        select coalesce(jsonb_agg(jsonb_build_object(
+          'key', s.cause ->> 'key', 'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
+        from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
       where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
@@ -178,29 +295,90 @@ as $$
   from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
 $$;
 
--- The transaction that has held rows or tables of ours for longest. Null values: none is over 20 s, or this role may not see it.
-create function keyframe_private.transaction_figures()
+create function keyframe_private.workers_figures()
 returns jsonb
 language sql
 stable
 set search_path = ''
 as $$
-  select jsonb_build_object('oldestSeconds', keyframe_private.seconds_since(t.xact_start), 'pid', t.pid::text, 'role', t.usename, 'tables', t.relation)
-  from (select) only_one
-  left join lateral (
-    select a.xact_start, a.pid, a.usename, string_agg(distinct l.relation::regclass::text, ', ') as relation
-    from pg_catalog.pg_locks l
+  select jsonb_object_agg(f.name, keyframe_private.worker_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
+$$;
+
+create function keyframe_private.last_kicks_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_object_agg(f.name, keyframe_private.last_kick_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
+$$;
+
+-- The transactions at the ends of the chains: each holds what others need, and itself waits for nobody. The chains begin at who has waited for
+-- a second, at who has locked a table of ours against writers for `locked_for`, and at who has held rows of ours for twenty seconds. At most
+-- five, first those that most wait for. A role that may not see others' sessions sees none.
+create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
+returns jsonb
+language sql
+volatile
+set search_path = ''
+as $$
+  with recursive locks as materialized (
+    select l.pid, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
+  ), sessions as materialized (
+    select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
+  ), held as (
+    select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
+    from locks l
     join pg_catalog.pg_class c on c.oid = l.relation
-    join pg_catalog.pg_stat_activity a on a.pid = l.pid
-    where l.granted and l.mode <> 'AccessShareLock' and c.relkind = 'r'
-      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace])
-        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass]))
-      -- Insert-only: nobody waits for their rows.
-      and c.oid <> all (array['keyframe_private.lane_arrivals'::regclass, 'keyframe_private.kicks'::regclass])
+    where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
       and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
-      and a.backend_type = 'client backend' and a.xact_start < now() - interval '20 seconds'
-    group by 1, 2, 3 order by 1 limit 1
-  ) t on true
+      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace, 'net'::regnamespace, 'cron'::regnamespace])
+        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass]))
+  ), chain as (
+    (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
+     from sessions s
+     where s.backend_type is distinct from 'autovacuum worker' and (
+       exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
+       or exists (
+         select from held h where h.pid = s.pid
+           and s.xact_start < clock_timestamp() - case when h.is_table then locked_for else held_for end))
+     order by s.xact_start limit 50)
+    union
+    select c.victim, b.pid, true from chain c cross join lateral unnest(pg_catalog.pg_blocking_pids(c.pid)) b (pid)
+  ), ends as (
+    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
+    from chain c where cardinality(pg_catalog.pg_blocking_pids(c.pid)) = 0 group by c.pid
+  ), named as (
+    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(h.is_table) as is_table,
+      string_agg(distinct h.relation::regclass::text, ', ') as tables
+    from ends e
+    left join sessions s on s.pid = e.pid
+    left join held h on h.pid = e.pid
+    where s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0
+    group by e.pid, e.blocks, s.usename, s.xact_start, s.state
+    order by e.blocks desc, s.xact_start limit 5
+  )
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),
+    'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
+  from named n
+$$;
+
+-- Calls of our functions and tables that have run for over two seconds, and which of them most. A worker's call waits for a second at most.
+create function keyframe_private.call_figures()
+returns jsonb
+language sql
+stable
+set search_path = ''
+as $$
+  select jsonb_build_object(
+    'slow', count(*), 'slowest', mode() within group (order by c.called), 'slowestSeconds', keyframe_private.seconds_since(min(c.query_start)))
+  from (
+    select a.query_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called
+    from pg_catalog.pg_stat_activity a
+    where a.datname = current_database() and a.state = 'active' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
+      and a.query_start < now() - interval '2 seconds') c
+  where c.called is not null
 $$;
 
 -- The recent runs of a pg_cron job. Reads the last 1,000 runs of all jobs, more than half an hour of ours: null means longer ago.
@@ -251,45 +429,77 @@ as $$
   ) f
 $$;
 
--- Definer: only the secret key may call it, and it needs no right on the tables.
-create function keyframe.service_figures()
+-- What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes
+-- forward. How far it went back is seen from times in the future.
+create function keyframe_private.setting_figures()
 returns jsonb
 language sql
 stable
-security definer
 set search_path = ''
 as $$
   select jsonb_build_object(
-    'predictions', keyframe_private.prediction_figures(),
-    'deliveries', keyframe_private.delivery_figures(),
-    'events', ( -- of the last five minutes
-      select jsonb_build_object(
-        'projectCreated', count(*) filter (where v.type = 'project.created'),
-        'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
-        'generationFailed', count(*) filter (where v.type = 'generation.failed'))
-      from keyframe.webhook_events v
-      where v.created_at > now() - interval '5 minutes'),
-    'kicks', keyframe_private.kick_figures(),
-    'lastKicks', jsonb_build_object(
-      'generate', keyframe_private.last_kick_figures('generate'), 'deliver', keyframe_private.last_kick_figures('deliver')),
-    'workers', jsonb_build_object('generate', keyframe_private.worker_figures('generate'), 'deliver', keyframe_private.worker_figures('deliver')),
-    'transactions', keyframe_private.transaction_figures(),
-    'sweep', keyframe_private.cron_figures('keyframe-sweep'),
-    'prune', keyframe_private.cron_figures('keyframe-prune'),
-    'fileRemovals', (
-      select jsonb_build_object(
-        'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
-        'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
-      from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r),
-    'unavailableModels', (
-      select coalesce(jsonb_agg(jsonb_build_object(
-        'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
-        'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
-        'successor', keyframe_private.default_successor(m, now())
-      ) order by m.step, m.position, m.model), '[]')
-      from keyframe.models m
-      where m.enabled and not keyframe_private.is_available(m, now())),
-    'costs', keyframe_private.cost_figures())
+    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'hasSettings', exists (select from keyframe_private.settings),
+    'missingSecrets', (
+      select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
+      where not exists (select from vault.secrets v where v.name = n.name)),
+    'clockBackSeconds', (
+      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
+      from (
+        select w.claimed_at from keyframe_private.worker_heartbeats w
+        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
+        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
+      where t.moment > now() + interval '5 seconds'))
+$$;
+
+-- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
+-- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
+create function keyframe.service_figures()
+returns jsonb
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set lock_timeout = '300ms'
+as $$
+declare
+  began constant timestamptz := clock_timestamp();
+  figures jsonb := '{}';
+  unread jsonb := '[]';
+  part record;
+  value jsonb;
+  code text;
+begin
+  for part in
+    select * from (values
+      ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
+      ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
+      ('sweep', $c$cron_figures('keyframe-sweep')$c$), ('prune', $c$cron_figures('keyframe-prune')$c$),
+      ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
+      ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')
+    ) p (name, call)
+  loop
+    value := null;
+    code := null;
+    begin
+      if clock_timestamp() > began + interval '600 milliseconds' then
+        code := '57014';
+      else
+        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+        execute format('select keyframe_private.%s', part.call) into value;
+      end if;
+    exception when others then
+      code := sqlstate;
+    end;
+    figures := figures || jsonb_build_object(part.name, value);
+    if code is not null then
+      unread := unread || jsonb_build_object('part', part.name, 'code', code);
+    end if;
+  end loop;
+  return figures || jsonb_build_object(
+    'unread', unread,
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '1 second' else interval '0' end));
+end
 $$;
 comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
 

@@ -5,6 +5,7 @@ import { callApi, sendToApi } from "../support/api/call.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { useUser } from "../support/api/user.ts";
+import type { AllFigures } from "../unit/api-figures.ts";
 import { until } from "../support/until.ts";
 
 const DEEP = "/api/health?deep=1";
@@ -17,7 +18,9 @@ const user = useUser();
 const readFigures = async () => {
   const { status, data } = await callApi(DEEP, withKey());
   expect([status, data]).toMatchObject([200, { database: "ok" }]);
-  return serviceFigures.parse(Object(data).figures);
+  const figures = serviceFigures.parse(Object(data).figures);
+  expect(figures.unread).toEqual([]);
+  return figures as AllFigures;
 };
 
 test("deep with the secret key → ok, and the figures of the running service, sweep and prune at work", async () => {

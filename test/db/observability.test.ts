@@ -1,10 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
-import { type ServiceFigures, serviceFigures } from "../../shared/contract/service.ts";
+import { serviceFigures } from "../../shared/contract/service.ts";
 import type { CallDatabase } from "../../shared/platform/call-database.ts";
 import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { type Row, seedPrediction, type Status, useWorld } from "../support/database/predictions.ts";
+import { type Row, seedPrediction, seedSubmit, type Status, useWorld } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
+import type { AllFigures } from "../unit/api-figures.ts";
+import { until } from "../support/until.ts";
 import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
 const db = useDatabase();
@@ -17,8 +19,11 @@ beforeEach(async () => {
 const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 
 /** As GET /api/health?deep=1 reads them; the contract holds. */
-const read = async (): Promise<ServiceFigures> =>
-  serviceFigures.parse(await call(db, "service_role", "service_figures"));
+const read = async (): Promise<AllFigures> => {
+  const figures = serviceFigures.parse(await call(db, "service_role", "service_figures"));
+  expect(figures.unread).toEqual([]);
+  return figures as AllFigures;
+};
 
 /** About so many seconds: what a busy machine adds is not the figure's fault. */
 const about = (seconds: number) =>
@@ -27,11 +32,10 @@ const about = (seconds: number) =>
 const NO_KICK = { outcome: "none", status: null, error: null, madeSeconds: null, acknowledgedAfterSeconds: null };
 
 const NEVER_CLAIMED = {
-  ...{ claimedSeconds: null, callSeconds: null, slowRequests: 0 },
+  ...{ claimedSeconds: null, callSeconds: null, slowRequests: 0, places: null },
   ...{ oldestKickSeconds: null, slowestKickSeconds: null },
 };
 const FRAME_MICROS = 67_000;
-const NO_TRANSACTION = { oldestSeconds: null, pid: null, role: null, tables: null };
 
 test("models that a start cannot use → each with its reason and the model that takes its place; none that is switched off", async () => {
   await rolledBack(db.sql, async (sql) => {
@@ -58,8 +62,9 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
     if (typeof value !== "object" && value !== 0 && value !== false) named[key] = [named[key] ?? [], value].flat();
     return value;
   });
+  const settings = { hasSettings: [true], 0: ["keyframe_functions_url"], 1: ["keyframe_kick_secret"] };
   const jobs = { scheduled: [true, true] };
-  expect(named).toEqual({ ...jobs, outcome: ["none", "none"], cheapestStartMicros: [FRAME_MICROS] });
+  expect(named).toEqual({ ...settings, ...jobs, outcome: ["none", "none"], cheapestStartMicros: [FRAME_MICROS] });
 });
 
 const LATER = { lease_token: null, next_attempt_at: ago(-60) };
@@ -208,14 +213,28 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     "a worker claims, and says how long its calls take → since when, and what it said last; a kick changes neither",
     async () => {
       await claims({ callMs: 3, slowRequests: 0 });
-      await claims({ callMs: 2_400, openRequests: 9, slowRequests: 7 });
+      const slow = [
+        { key: "host", name: "crm.example".padEnd(500, "x"), open: 300, more: 1 },
+        ...Array(9).fill({ key: "owner", name: "o", open: 1 }),
+      ];
+      await claims({ callMs: 2_400, openRequests: 9, slowRequests: 7, places: { of: 400, open: 350, slow } });
       await db.sql`update keyframe_private.worker_heartbeats set claimed_at = ${ago(50)}`;
       await db.sql`select keyframe_private.kick('deliver')`;
     },
     {
       deliveries: { sending: 9 },
       workers: {
-        deliver: { callSeconds: 2.4, slowRequests: 7, claimedSeconds: about(50) },
+        deliver: {
+          ...{ callSeconds: 2.4, slowRequests: 7, claimedSeconds: about(50) },
+          places: {
+            of: 400,
+            open: 350,
+            slow: [
+              { key: "host", name: "crm.example".padEnd(200, "x"), open: 300 },
+              ...Array(4).fill({ key: "owner", name: "o", open: 1 }),
+            ],
+          },
+        },
         generate: NEVER_CLAIMED,
       },
     },
@@ -327,7 +346,7 @@ test("a database that pg_net does not work for → the one that it works for; a 
       insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
       values (1, 'pg_net', 10, 'net'::regnamespace, false, '0.20.4')`;
     const served = async () => {
-      const [row] = await sql<{ figures: ServiceFigures }[]>`select keyframe.service_figures() as figures`;
+      const [row] = await sql<{ figures: AllFigures }[]>`select keyframe.service_figures() as figures`;
       return row?.figures.kicks.servedDatabase;
     };
     const [set] = await sql<{ given: string | null }[]>`select current_setting('pg_net.database_name', true) as given`;
@@ -339,31 +358,77 @@ test("a database that pg_net does not work for → the one that it works for; a 
   });
 });
 
-test("a transaction that holds rows of ours for over 20 s → how long, whose, and a table; shorter ones and readers → none", async () => {
-  const endpoint = await addEndpoint(db.sql, null);
-  await db.sql.begin(async (sql) => {
-    await sql`update keyframe.webhook_endpoints set description = 'x' where id = ${endpoint}`;
-    const [{ pid, role } = {}] = await sql`select pg_backend_pid()::text as pid, current_user as role`;
-    expect((await read()).transactions).toEqual(NO_TRANSACTION);
-    // As if it had begun earlier: pg_stat_activity cannot be told so, the bound can.
-    const figures = await rolledBackFigures("0 seconds");
-    expect(figures).toEqual({ pid, role, tables: "keyframe.webhook_endpoints", oldestSeconds: about(0) });
-  });
+test("work of each kind that is due → how long the oldest of it has been due; what is leased or later is not", async () => {
+  await prediction("queued", { lease_token: null, next_attempt_at: ago(90) });
+  await prediction("processing", { next_attempt_at: ago(80) });
+  await prediction("storing", { next_attempt_at: ago(70) });
+  await prediction("storing", { next_attempt_at: ago(-70) });
+  const ran = { owner_id: world.owner, project_id: world.project, submitted_at: ago(999) };
+  const answered = { answered_at: ago(999), provider_prediction_id: crypto.randomUUID() };
+  await seedSubmit(db.sql, { ...ran, ...answered, cancel_due_at: ago(60) });
+  await seedSubmit(db.sql, { ...ran, search_due_at: ago(50) }, {});
+  await db.sql`insert into keyframe_private.file_removals (bucket, name, due_at) values ('keyframe-outputs', 'a', ${ago(40)})`;
+  const [mine, others] = [await addEndpoint(db.sql, world.owner), await addEndpoint(db.sql, null)];
+  await seedDeliveries(db.sql, others, 9);
+  await exchange(db.sql, { leaseSeconds: 60 }); // the others' lane is leased
+  await db.sql`update keyframe.webhook_deliveries set next_attempt_at = ${ago(900)} where endpoint_id = ${others}`;
+  await seedDeliveries(db.sql, mine, 2, { next_attempt_at: ago(30) });
+  const { due } = await read();
+  const ages = { submit: about(90), poll: about(80), store: about(70), cancel: about(60), search: about(50) };
+  expect(due).toEqual({ ...ages, remove: about(40), delivery: about(30), slot: null });
+  await db.sql`update keyframe_private.lanes set due_at = now(), token = null, served_at = ${ago(10)} where true`;
+  expect((await read()).due.delivery).toEqual(about(30)); // since the others' last turn, or since mine are due
 });
 
-/** transaction_figures with another bound than 20 seconds. */
-async function rolledBackFigures(bound: string): Promise<ServiceFigures["transactions"]> {
-  let answer = NO_TRANSACTION as ServiceFigures["transactions"];
+test("a prediction waits although its owner has a free slot → since when; not while spending is stopped, or when all are taken", async () => {
+  await prediction("queued", { ...IN_LINE, created_at: ago(200) });
+  expect((await read()).due.slot).toEqual(about(200));
   await rolledBack(db.sql, async (sql) => {
-    const [row] = await sql<{ text: string }[]>`
-      select replace(pg_get_functiondef('keyframe_private.transaction_figures'::regproc), '20 seconds', ${bound}) as text`;
-    await sql.unsafe(row?.text ?? "");
-    const [figures] = await sql<{ f: ServiceFigures["transactions"] }[]>`
-      select keyframe_private.transaction_figures() as f`;
-    if (figures) answer = figures.f;
+    await sql`update keyframe_private.settings set spending_stopped = true`;
+    const [row] = await sql`select keyframe_private.due_figures() -> 'slot' as slot`;
+    expect(row?.slot).toBeNull();
   });
-  return answer;
-}
+  for (let count = 0; count < 4; count++) await prediction("processing", LATER);
+  expect((await read()).due.slot).toBeNull();
+});
+
+test("a database that refuses writes, has no settings, or a clock that was set back → figures and health say so", async () => {
+  const ask = async (statement: string) => {
+    let answer: unknown;
+    await rolledBack(db.sql, async (sql) => {
+      await sql.unsafe(statement);
+      const [row] = await sql`
+        select keyframe_private.setting_figures() - 'missingSecrets' as figures, keyframe.health() ->> 'writes' as writes`;
+      answer = [row?.figures, row?.writes];
+    });
+    return answer;
+  };
+  const well = { isReadOnly: false, hasSettings: true, clockBackSeconds: null };
+  expect(await ask("select 1")).toEqual([well, "ok"]);
+  const readOnly = "set local default_transaction_read_only = on; set transaction read only";
+  expect(await ask(readOnly)).toEqual([{ ...well, isReadOnly: true }, "read_only"]);
+  const emptied = "set local session_replication_role = replica; delete from keyframe_private.settings where true";
+  expect(await ask(emptied)).toEqual([{ ...well, hasSettings: false }, "settings_missing"]);
+  const ahead =
+    "insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', now() + interval '1 hour', 1)";
+  expect(await ask(ahead)).toEqual([{ ...well, clockBackSeconds: 3600 }, "ok"]);
+});
+
+test("calls of ours that run for over two seconds → how many, and of which function most", async () => {
+  const [short, long] = [
+    "select 'keyframe.list_models', pg_sleep(0.1)",
+    `select '"keyframe"."read_usage"', pg_sleep(20)`,
+  ];
+  await db.sql.unsafe(short);
+  const calls = [1, 2].map(() => db.sql.unsafe(long).execute());
+  const figures = await until("two slow calls", async () => {
+    const { calls } = await read();
+    return calls.slow === 2 && calls;
+  });
+  for (const call of calls) call.cancel();
+  expect(figures).toEqual({ slow: 2, slowest: "read_usage", slowestSeconds: about(2) });
+  await Promise.allSettled(calls);
+});
 
 test("submits of today, and older ones → what they cost all owners, today and this month, and what is left of the budgets", async () => {
   await rolledBack(db.sql, async (sql) => {

@@ -66,7 +66,7 @@ test("another resolution is chosen â†’ the estimate follows; the step is done â†
     expect(await row(name).getByRole("cell").allTextContents()).toEqual([name, "1", "$0.101", "$0.00"]);
     expect(await row("Total").getByRole("columnheader").allTextContents()).toEqual(["Total", "1", "$0.101", "$0.00"]);
   }
-  await page.getByLabel("Month").selectOption({ index: 1 });
+  await page.getByLabel("Month", { exact: true }).selectOption({ index: 1 });
   await page.getByText("No runs in this month.").waitFor();
   await page.getByRole("heading", { name: /\d{4} \$0\.00$/ }).waitFor();
   expect(await page.getByText("You have no budget of your own.").count()).toBe(0); // a budget is of now

@@ -82,9 +82,54 @@ describe.concurrent("health is degraded within 30 s, names the cause and what to
       create trigger take_time before update on keyframe_private.worker_heartbeats
       for each row when (new.function_name = 'deliver') execute function public.take_time()`;
     await insertProjects(stack.sql, owner, 1);
-    await expectNamed(/^deliver waits 1\.\d s for a call of the database.* Look at the load of Postgres/, async () => {
+    await expectNamed(/^The database calls of deliver take 1\.\d s.* Look at the load of Postgres/, async () => {
       await take(0);
       await insertProjects(stack.sql, owner, 1);
     });
+  });
+});
+
+const isPlainOk = async () => (await fetch(`${stack.url}/functions/v1/api/health`)).status === 200;
+
+// After the others: these stop all writes.
+describe("a write would fail → health without deep is 503, deep names the cause, and both end with it:", () => {
+  test("a read-only database", { timeout: LIMIT_MS }, async () => {
+    const set = async (isReadOnly: boolean) => {
+      await stack.sql.unsafe(`alter database postgres set default_transaction_read_only = ${isReadOnly}`);
+      // Sessions keep what they began with.
+      await stack.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`;
+    };
+    await set(true);
+    await until("plain health is 503", async () => !(await isPlainOk()), NAMED_WITHIN_MS, ASK_EVERY_MS);
+    await expectNamed(/^The database is read-only: .*disk/, () => retry(() => set(false)));
+    await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
+  });
+
+  test("a missing row of settings", { timeout: LIMIT_MS }, async () => {
+    const settings = await stack.sql`select * from keyframe_private.settings`;
+    await stack.sql.begin(async (sql) => {
+      await sql`set local session_replication_role = replica`; // as a restore that leaves it out
+      await sql`delete from keyframe_private.settings where true`;
+    });
+    await until("plain health is 503", async () => !(await isPlainOk()), NAMED_WITHIN_MS, ASK_EVERY_MS);
+    await expectNamed(/^The row of keyframe_private\.settings is missing: /, async () => {
+      await stack.sql`insert into keyframe_private.settings default values`;
+    });
+    expect(settings.count).toBe(1);
+    await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
+  });
+
+  test("a table that somebody has locked", { timeout: LIMIT_MS }, async () => {
+    const connection = await stack.sql.reserve();
+    await connection`begin`;
+    await connection`lock table keyframe.projects`;
+    await until("plain health is 503", async () => !(await isPlainOk()), NAMED_WITHIN_MS, ASK_EVERY_MS);
+    await expectNamed(/^A transaction of .* has locked keyframe\.projects: /, async () => {
+      await connection`rollback`;
+      connection.release();
+    });
+    await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
   });
 });

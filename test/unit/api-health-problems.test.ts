@@ -1,8 +1,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { LastKick, ServiceFigures, WorkerFigures } from "../../shared/contract/service.ts";
+import type { Blocker, LastKick, ServiceFigures, WorkerFigures } from "../../shared/contract/service.ts";
 import { SCHEMA_VERSION } from "../../shared/platform/schema-version.ts";
-import { isOlder, problemsOf } from "../../supabase/functions/api/routes/health.ts";
-import { sampleFigures } from "./api-figures.ts";
+import { isOlder } from "../../supabase/functions/api/routes/health.ts";
+import { problemsOf } from "../../supabase/functions/api/runbook/problems.ts";
+import { type AllFigures, sampleFigures } from "./api-figures.ts";
 import { SECRET_KEY, startApi } from "./api-fixture.ts";
 
 const NO_KICK: LastKick = {
@@ -16,15 +17,38 @@ const JOB = { scheduled: true, lastRunSeconds: 2, lastSuccessSeconds: 2, failure
 
 const WORKER: WorkerFigures = {
   ...{ claimedSeconds: 1, oldestKickSeconds: null, slowestKickSeconds: 0.01, callSeconds: 0.004, slowRequests: 0 },
+  places: { of: 32, open: 30, slow: [{ key: "model", name: "acme/slow", open: 11 }] },
 };
 const PERIOD = { settledMicros: 0, heldMicros: 0, unknownMicros: 0, budgetMicros: null, leftMicros: null };
-const COSTS: ServiceFigures["costs"] = {
+const COSTS: AllFigures["costs"] = {
   ...{ today: PERIOD, month: PERIOD, unknownSubmits: 3, cheapestStartMicros: 67_000, spendingStopped: false },
 };
-const NO_TRANSACTION = { oldestSeconds: null, pid: null, role: null, tables: null };
+const NOT_DUE = {
+  submit: 29.9,
+  poll: 29.9,
+  store: null,
+  cancel: null,
+  search: null,
+  remove: 3599,
+  delivery: 29.9,
+  slot: null,
+};
+const BLOCKER: Blocker = {
+  ...{ pid: 7, role: "app", seconds: 20.6, isIdle: false, blocks: 0, tables: "keyframe.projects", locksTables: false },
+};
+const ASIDE = {
+  ...{
+    kind: "prune",
+    subject: "delete keyframe.lanes x",
+    code: "P0001",
+    reason: "An app keeps it.",
+    failures: 1,
+    seconds: 70,
+  },
+};
 
 /** Of a service where all is well, but for what is given. */
-function figures(parts: Partial<ServiceFigures> = {}): ServiceFigures {
+function figures(parts: Partial<ServiceFigures> = {}): AllFigures {
   const sample = sampleFigures();
   return {
     ...sample,
@@ -32,10 +56,13 @@ function figures(parts: Partial<ServiceFigures> = {}): ServiceFigures {
     kicks: { ...sample.kicks, othersUnsent: 0, oldestUnsentSeconds: null },
     lastKicks: { generate: NO_KICK, deliver: NO_KICK },
     workers: { generate: WORKER, deliver: WORKER },
-    transactions: NO_TRANSACTION,
+    settings: { isReadOnly: false, hasSettings: true, missingSecrets: [], clockBackSeconds: null },
+    due: NOT_DUE,
+    setAside: { count: 1, kinds: { claim: 1 }, oldest: { ...ASIDE, code: "55P03", seconds: 19.9 } },
+    calls: { slow: 4, slowest: "read_usage", slowestSeconds: 9 },
     sweep: JOB,
     costs: COSTS,
-    ...parts,
+    ...(parts as Partial<AllFigures>), // a part may be null: that is what problemsOf takes
   };
 }
 const afterKick = (kick: Partial<LastKick>, oldestKickSeconds: number | null = null) =>
@@ -117,8 +144,105 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   ],
   [
     "a transaction that holds rows",
-    { transactions: { oldestSeconds: 20.6, pid: "7", role: "app", tables: "keyframe.projects" } },
-    /^A transaction of app .* 21 s and holds rows of keyframe\.projects.*pg_terminate_backend\(7\)/,
+    { blockers: [BLOCKER] },
+    /^A transaction of app has been open for 21 s and holds rows of keyframe\.projects: .*pg_terminate_backend\(7\)/,
+  ],
+  [
+    "a transaction that has locked a table, and others that wait behind one another",
+    { blockers: [{ ...BLOCKER, locksTables: true, isIdle: true, blocks: 3 }] },
+    /^A transaction of app .* has locked keyframe\.projects: 3 sessions wait for it, and runs nothing now\. .*pg_terminate_backend\(7\)/,
+  ],
+  [
+    "a transaction that holds what is not Keyframe's, and that others wait for",
+    { blockers: [{ ...BLOCKER, tables: null, blocks: 1 }] },
+    /^A transaction of app has been open for 21 s: 1 sessions wait for it\. .*pg_terminate_backend\(7\)/,
+  ],
+  [
+    "a prepared transaction",
+    { blockers: [{ ...BLOCKER, pid: 0, role: null, seconds: null, tables: null, blocks: 2 }] },
+    /^A prepared transaction .*2 sessions wait for it\. pg_prepared_xacts .*rollback prepared/,
+  ],
+  [
+    "parts that are locked, by somebody who has gone",
+    {
+      predictions: null,
+      costs: null,
+      unread: [
+        { part: "predictions", code: "55P03" },
+        { part: "costs", code: "55P03" },
+      ],
+    },
+    /^Locked for over 0\.3 s, so not read: predictions, costs\. Nobody holds them any more: ask again\.$/,
+  ],
+  [
+    "parts that there was no time for",
+    { costs: null, unread: [{ part: "costs", code: "57014" }] },
+    /^Not read in time: costs\. Postgres is slow/,
+  ],
+  [
+    "a part that fails",
+    { costs: null, unread: [{ part: "costs", code: "22003" }] },
+    /^These figures cannot be read: costs \(22003\)\. The log of Postgres says why\.$/,
+  ],
+  [
+    "a read-only database",
+    { settings: { ...figures().settings, isReadOnly: true } },
+    /^The database is read-only: starts, changes and deliveries fail\. .*disk/,
+  ],
+  [
+    "no row of settings",
+    { settings: { ...figures().settings, hasSettings: false } },
+    /^The row of keyframe_private\.settings is missing: .*default values\.$/,
+  ],
+  [
+    "a Vault without a secret",
+    { settings: { ...figures().settings, missingSecrets: ["keyframe_kick_secret"] } },
+    /^The Vault lacks keyframe_kick_secret: .* Deploy again/,
+  ],
+  [
+    "a clock that was set back",
+    { settings: { ...figures().settings, clockBackSeconds: 3600.4 } },
+    /^The database's clock was set back by 3600 s: .*time synchronisation/,
+  ],
+  [
+    "a row that a job leaves out",
+    { setAside: { count: 1, kinds: { prune: 1 }, oldest: ASIDE } },
+    /^1 row fails and is left out \(prune: 1\), such as prune delete keyframe\.lanes x for 70 s: An app keeps it \(P0001\)\. .*set_aside\.$/,
+  ],
+  [
+    "rows whose claim waits for somebody's lock for long",
+    { setAside: { count: 3, kinds: { claim: 2, admit: 1 }, oldest: { ...ASIDE, code: "55P03", seconds: 20 } } },
+    /^3 rows fail and are left out \(claim: 2, admit: 1\)/,
+  ],
+  [
+    "many long calls",
+    { calls: { slow: 5, slowest: "read_usage", slowestSeconds: 9.6 } },
+    /^5 database calls have run for over 2 s, the longest for 10 s, most of them read_usage: .*rate_limits/,
+  ],
+  [
+    "a model that takes many places",
+    {
+      workers: {
+        generate: {
+          ...WORKER,
+          places: {
+            of: 32,
+            open: 32,
+            slow: [
+              { key: "model", name: "acme/slow", open: 10 },
+              { key: "host", name: "cdn.example", open: 2 },
+            ],
+          },
+        },
+        deliver: WORKER,
+      },
+    },
+    /^12 of the 32 requests that generate makes at once wait for something slow: 10 for the model acme\/slow, 2 for the host cdn\.example\. .*enabled = false/,
+  ],
+  [
+    "work that is late",
+    { due: { ...NOT_DUE, submit: 30, delivery: 44.4, remove: 3600 } },
+    /^Work is due and not done: a submit to the provider for 30 s, the removal of a file for 3600 s, a delivery for 44 s\. /,
   ],
   [
     "a kick behind others' requests",
@@ -130,7 +254,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
 });
 
 describe("costs", () => {
-  const problems = (costs: Partial<ServiceFigures["costs"]>) => problemsOf(figures({ costs: { ...COSTS, ...costs } }));
+  const problems = (costs: Partial<AllFigures["costs"]>) => problemsOf(figures({ costs: { ...COSTS, ...costs } }));
   const left = (leftMicros: number) => ({ ...PERIOD, budgetMicros: 5_000_000, leftMicros });
 
   test("spending is stopped → what that does, and how to allow it again", () => {
@@ -179,7 +303,7 @@ const GONE = {
   isDefault: true,
   successor: "acme/film-2",
 } as const;
-test.each<[string, Partial<ServiceFigures["unavailableModels"][number]>, RegExp]>([
+test.each<[string, Partial<AllFigures["unavailableModels"][number]>, RegExp]>([
   [
     "a default past its end",
     { reason: "ended" },
@@ -214,6 +338,29 @@ test("GET /api/health?deep=1 with a problem → 200 degraded, the sentence and t
     },
   ]);
 });
+
+test.each([
+  ["read_only", SCHEMA_VERSION, /^The database is read-only/],
+  ["settings_missing", SCHEMA_VERSION, /^The row of keyframe_private\.settings is missing/],
+  ["locked", null, /^A write waited over 0\.3 s for a lock/],
+])(
+  "a write would fail (%s) → GET /api/health 503 without the reason; deep 200 with it",
+  async (writes, schema, sentence) => {
+    const api = await startApi(({ path }) =>
+      Response.json(path.endsWith("/health") ? { now: "2026-11-21", schema, writes } : figures()),
+    );
+    onTestFinished(api.stop);
+    const plain = await api.call("/api/health");
+    expect([plain.status, (await plain.json()).error.code]).toEqual([503, "unavailable"]);
+    const deep = await api.call("/api/health?deep=1", { headers: { authorization: `Bearer ${SECRET_KEY}` } });
+    const { data } = await deep.json();
+    expect([deep.status, data.schemaVersion, data.problems]).toEqual([
+      200,
+      schema,
+      sentence ? [expect.stringMatching(sentence)] : [],
+    ]);
+  },
+);
 
 test.each([
   ["0.9.0", "0.10.0", true],

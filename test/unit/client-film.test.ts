@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
+import { safeFileName } from "../../client/film.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { bundle } from "../support/client/bundle.ts";
 import { readClip } from "../support/media/clips.ts";
@@ -187,4 +188,15 @@ test("sound that the browser cannot play → told which shot has it", async () =
     return refusal([shot, new Blob([bytes])]);
   })`;
   expect(await page.evaluate(unknown)).toEqual(reason("it cannot play the sound of shot 2"));
+});
+
+test("a title as a file name → without what means something to a file system; a long one ends with a whole word, unless it is one", () => {
+  expect(safeFileName('It\'s "wide": 16/9')).toBe("It s wide 16 9");
+  const long = safeFileName(
+    "The boat leaves the harbour at dawn while the fog is lifting over the old lighthouse keeper",
+  );
+  expect(long).toBe("The boat leaves the harbour at dawn while the fog is lifting over the old");
+  expect(safeFileName(`${"a".repeat(79)} b`)).toBe("a".repeat(79));
+  expect(safeFileName("a".repeat(100))).toBe("a".repeat(80));
+  expect(safeFileName("...")).toBe("Untitled");
 });

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { createFunctionsRoute } from "../../local/platform/functions-route.ts";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
+import type { StackKeys } from "../../local/stack/stack-keys.ts";
+import { signInDemoUser } from "../../local/stack/start-stack.ts";
 import { until } from "../support/until.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY, startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
 
@@ -48,6 +50,14 @@ async function sign(claims: JWTPayload): Promise<string> {
     .setProtectedHeader({ alg: "ES256", kid: platform.signingKey.kid })
     .sign(await importJWK(platform.signingKey, "ES256"));
 }
+
+test("a database that another data folder's stack has used → the demo user's sign-in says which folder or database to name", async () => {
+  const keys = (demoPassword: string) => ({ publishableKey: PUBLISHABLE_KEY, demoPassword }) as StackKeys; // all that is read
+  await signInDemoUser(platform.url, keys("film-of-the-first"));
+  await expect(signInDemoUser(platform.url, keys("film-of-another"))).rejects.toThrow(
+    "The database has a demo user of another data folder, whose password is not in keys.json here: name that folder with --data, or give an empty database.",
+  );
+});
 
 describe("Auth and credentials", () => {
   test("a session refreshed → an ES256 token of the published public key, with the claims of Auth; sign-out ends it there", async () => {

@@ -44,7 +44,9 @@ const kick = createWorker({
     return { items: tasks, more: tasks.length > 0 };
   },
   work: (task, signal) =>
-    places.hold(task, () => work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal)),
+    places.hold(task, () =>
+      work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal),
+    ),
   identify: (task) => ({ task: task.task, ...identify(task) }),
   log,
   limits: GENERATE_LIMITS,

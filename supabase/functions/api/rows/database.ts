@@ -64,6 +64,9 @@ type Failure = { status: number; code?: string; message?: string; details?: stri
  */
 const AWAY = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
 
+/** PostgREST's clock is behind that of Auth: its code is that of an expired token, and only the message tells them apart. */
+const TOO_EARLY = /^JWT (issued at future|not yet valid)/;
+
 /** There is no such function with these arguments, or no such schema. */
 const MISSING = /^(PGRST(202|106)|42883)$/;
 
@@ -93,6 +96,7 @@ function databaseError(name: string, failure: Failure): ApiError {
   if (code === "23503")
     return new ApiError("not_found", "Something this request refers to has been deleted meanwhile.", { cause });
   if (/^[0-9A-Z]{5}$/.test(code)) return internal(cause);
+  if (code === "PGRST303" && TOO_EARLY.test(message)) return unavailable(cause);
   if (status === 401) return unauthorized("The session token was refused.", cause);
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }

@@ -1,0 +1,107 @@
+import { z } from "zod";
+import type { Blocker, Part, ServiceFigures } from "../../../../shared/contract/service.ts";
+
+/** Whether a write would succeed now, as keyframe.health answers it. */
+export const writes = z.enum(["ok", "read_only", "settings_missing", "locked"]);
+export type Writes = z.infer<typeof writes>;
+
+/** So many calls at once leave few connections for others. */
+const MANY_SLOW_CALLS = 5;
+const LOCKED = "55P03";
+const OUT_OF_TIME = "57014";
+
+/** What keeps the database from working: its settings, locks, rows that fail, and long calls. */
+export function databaseProblems(figures: ServiceFigures, answered: Writes): string[] {
+  const { settings, blockers, setAside, calls } = figures;
+  return [
+    ...settingProblems(settings, answered),
+    ...blockers.map(blockerProblem),
+    ...(answered === "locked" && blockers.length === 0
+      ? ["A write waited over 0.3 s for a lock, and nobody holds it any more: ask again."]
+      : []),
+    ...unreadProblems(figures),
+    ...(setAside === null ? [] : setAsideProblems(setAside)),
+    ...(calls === null ? [] : callProblems(calls)),
+  ];
+}
+
+function settingProblems(settings: ServiceFigures["settings"], answered: Writes): string[] {
+  const problems: string[] = [];
+  if (answered === "read_only" || settings?.isReadOnly) {
+    problems.push(
+      "The database is read-only: starts, changes and deliveries fail. It is a standby, its disk is nearly full, or somebody set default_transaction_read_only. Free disk space or enlarge it, then: alter database postgres reset default_transaction_read_only.",
+    );
+  }
+  if (answered === "settings_missing" || settings?.hasSettings === false) {
+    problems.push(
+      "The row of keyframe_private.settings is missing: nothing can be started. Add it with the defaults: insert into keyframe_private.settings default values.",
+    );
+  }
+  const missing = settings?.missingSecrets ?? [];
+  if (missing.length > 0) {
+    problems.push(
+      `The Vault lacks ${missing.join(" and ")}: workers get no kicks. Deploy again: that fills the Vault.`,
+    );
+  }
+  if (settings?.clockBackSeconds) {
+    problems.push(
+      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: what is due by the earlier time waits until the clock gets there. Check the time synchronisation of the database's host. To start it now: update keyframe.predictions set next_attempt_at = now() where is_active and next_attempt_at > now().`,
+    );
+  }
+  return problems;
+}
+
+function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTables }: Blocker): string {
+  const waiting = blocks === 0 ? "what they belong to waits" : `${blocks} sessions wait for it`;
+  if (pid === 0) {
+    return `A prepared transaction holds what others need: ${waiting}. pg_prepared_xacts has its gid; end it with "commit prepared" or "rollback prepared".`;
+  }
+  const age = seconds === null ? "" : ` for ${Math.round(seconds)} s`;
+  const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and holds rows of ${tables}`;
+  const idle = isIdle ? ", and runs nothing now" : "";
+  return `A transaction of ${role ?? "an unknown role"} has been open${age}${holds}: ${waiting}${idle}. Commit it, or end it with "select pg_terminate_backend(${pid})".`;
+}
+
+function unreadProblems({ unread, blockers }: ServiceFigures): string[] {
+  const partsWith = (isMeant: (code: string) => boolean) =>
+    unread.filter(({ code }) => isMeant(code)).map(({ part }) => part);
+  const locked = partsWith((code) => code === LOCKED);
+  const late = partsWith((code) => code === OUT_OF_TIME);
+  const failed = unread.filter(({ code }) => code !== LOCKED && code !== OUT_OF_TIME);
+  const problems: string[] = [];
+  if (locked.length > 0) {
+    const who =
+      blockers.length > 0 ? "The transactions named above hold them." : "Nobody holds them any more: ask again.";
+    problems.push(`Locked for over 0.3 s, so not read: ${locked.join(", ")}. ${who}`);
+  }
+  if (late.length > 0) {
+    problems.push(
+      `Not read in time: ${late.join(", ")}. Postgres is slow: look at its processor, its disk and pg_stat_activity.`,
+    );
+  }
+  if (failed.length > 0) {
+    const codes = failed.map(({ part, code }) => `${part} (${code})`).join(", ");
+    problems.push(`These figures cannot be read: ${codes}. The log of Postgres says why.`);
+  }
+  return problems;
+}
+
+/** Somebody's lock is in the way: it is over in a moment, or its transaction is named. */
+const LOCK_CODES = new Set([LOCKED, "40001", "40P01"]);
+const LOCK_SECONDS = 20;
+
+function setAsideProblems({ count, kinds, oldest }: Part<"setAside">): string[] {
+  if (oldest === null || (LOCK_CODES.has(oldest.code) && (oldest.seconds ?? 0) < LOCK_SECONDS)) return [];
+  const { kind, subject, code, reason, seconds } = oldest;
+  const each = Object.entries(kinds).map(([name, rows]) => `${name}: ${rows}`);
+  return [
+    `${count === 1 ? "1 row fails and is" : `${count} rows fail and are`} left out (${each.join(", ")}), such as ${kind} ${subject} for ${Math.round(seconds ?? 0)} s: ${reason.replace(/\.$/, "")} (${code}). Change the trigger, the foreign key or the row that causes it; they are tried again by themselves. All of them: select * from keyframe_private.set_aside.`,
+  ];
+}
+
+const callProblems = ({ slow, slowest, slowestSeconds }: Part<"calls">): string[] =>
+  slow < MANY_SLOW_CALLS
+    ? []
+    : [
+        `${slow} database calls have run for over 2 s, the longest for ${Math.round(slowestSeconds ?? 0)} s, most of them ${slowest}: they take the connections that other users need. The log of api shows whose they are (ownerId). Lower that user's rate (keyframe_private.rate_limits), or how long a call may take: alter role authenticated set statement_timeout = '5s'.`,
+      ];
