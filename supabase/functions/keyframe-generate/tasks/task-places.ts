@@ -22,7 +22,7 @@ export function createTaskPlaces(places: number, clock: Clock = systemClock) {
   const rule = createPlaces({
     ...{ places, slowMs: SLOW_MS, sharedFirst: RESOURCE_FIRST, now: clock.now },
     // One owner, or one resource, may have half of the places: more than half would leave too few when it begins to hang.
-    ...{ targetFirst: OWNER_FIRST, ownerTrials: OWNER_FIRST, ownerPart: 1 },
+    ...{ targetFirst: OWNER_FIRST, ownerTrials: OWNER_FIRST, ownerPart: 1, sharedAreFew: true },
   });
   const known = new Map<string, Known>();
 
@@ -50,7 +50,8 @@ export function createTaskPlaces(places: number, clock: Clock = systemClock) {
         owners: {},
       });
       for (const { line, owner, resource, open } of known.values()) {
-        const entry = (room[resource] ??= roomOf(resource));
+        const entry = room[resource] ?? roomOf(resource);
+        room[resource] = entry;
         const own = line.room(most);
         entry.all = Math.max(entry.all, own);
         if (own < entry.each || open > 0 || (entry.new === 0 && own > 0)) entry.owners[owner] = own;
