@@ -20,9 +20,12 @@ const failed = (status: number, code: string) => new DatabaseError("claim_predic
 test.each([
   ["no answer", failed(0, "")],
   ["statement_timeout", failed(500, "57014")],
-])("claims that end with %s → the next ask for a quarter, down to one, and for twice as many after each success", async (_what, error) => {
-  expect(await claimAgainAndAgain([error, error], 8)).toEqual([10, 3, 1, 2, 4, 8, 10, 10]);
-});
+])(
+  "claims that end with %s → the next ask for a quarter, down to one, and for twice as many after each success",
+  async (_what, error) => {
+    expect(await claimAgainAndAgain([error, error], 8)).toEqual([10, 3, 1, 2, 4, 8, 10, 10]);
+  },
+);
 
 test("a claim that the database refuses → the next asks for as many", async () => {
   expect(await claimAgainAndAgain([failed(400, "P0001")], 2)).toEqual([10, 10]);
