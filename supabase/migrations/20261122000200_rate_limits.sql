@@ -6,6 +6,8 @@ create table keyframe_private.rate_limits (
   per_second double precision not null check (per_second > 0)
 );
 comment on table keyframe_private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
@@ -25,6 +27,10 @@ create unlogged table keyframe_private.rate_buckets (
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is.';
+comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
+comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
+comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
 create index rate_buckets_route_class_idx on keyframe_private.rate_buckets (route_class);
 alter table keyframe_private.rate_buckets enable row level security;
 
@@ -90,6 +96,7 @@ begin
   return keyframe_private.rate_state(take_token.route_class);
 end
 $$;
+comment on function keyframe_private.take_token is 'Takes one token from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 grant execute on function keyframe_private.take_token(text) to authenticated;
 
 -- The values of the RateLimit headers: class, limit, remaining, seconds until full. Null without a caller. Functions on a user's
@@ -118,4 +125,5 @@ begin
     where l.route_class = rate_state.route_class and caller is not null);
 end
 $$;
+comment on function keyframe_private.rate_state is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 grant execute on function keyframe_private.rate_state(text) to authenticated;

@@ -14,6 +14,10 @@ create table keyframe_private.daily_costs (
   is_merged boolean not null default false
 );
 comment on table keyframe_private.daily_costs is 'What the submits cost that have ended, by owner, day, step and model. Read the view costs, which has the others too. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.id is 'Names the row alone.';
+comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
@@ -33,6 +37,7 @@ set search_path = ''
 as $$
   select '00000000-0000-0000-0000-000000000000'::uuid
 $$;
+comment on function keyframe_private.everybody is 'The owner id that stands for all owners together.';
 
 -- Finds what is held. A submit is in it until it ends, so it stays small.
 create index provider_submits_held_idx on keyframe_private.provider_submits (owner_id) where cost_state = 'held';
@@ -91,6 +96,7 @@ begin
   group by c.owner_id, c.day, c.step, c.model;
 end
 $$;
+comment on function keyframe_private.merge_costs is 'Merges the rows of an owner''s day, step and model into one, and adds the new ones to everybody''s.';
 
 -- Budgets. Null is unlimited. The API returns them as JSON numbers, which are exact to 2^53.
 alter table keyframe_private.settings
@@ -112,9 +118,12 @@ create table keyframe_private.owner_budgets (
   note text
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
+comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 alter table keyframe_private.owner_budgets enable row level security;
 
--- The budgets that a start of this owner must fit into, with what is used of each.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz)
 returns table (scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
 language plpgsql
@@ -149,6 +158,7 @@ begin
   where b.limit_micros is not null;
 end
 $$;
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
 
 -- Admits the cost of one submit, or raises budget_exceeded or price_unknown. Valid while the owner's slots are locked:
 -- the owner's budget is exact. The sums of everybody lack what open transactions hold, so that nobody waits for another owner.
@@ -177,6 +187,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
 
 create table keyframe_private.exhausted_budgets (
   owner_id uuid,
@@ -187,6 +198,11 @@ create table keyframe_private.exhausted_budgets (
   primary key (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
+comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
+comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
+comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 
 -- Notes that these budgets have refused a start. Waits for nobody: who notes the same at the same moment notes it for both.
@@ -211,6 +227,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
 
 -- Adds the next submit of a prediction, which holds the most that it can cost at the prices of now. One in the place of another that was
 -- released counts on the day of that one, and needs budget only if it can cost more. Where a price counts the megapixels of the input, they
@@ -236,6 +253,7 @@ begin
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end
 $$;
+comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
 
 -- The first submit of a new prediction. The lock of _400_admit makes the budget exact.
 create function keyframe_private.add_first_submit()
@@ -255,3 +273,4 @@ end
 $$;
 create trigger _350_add_first_submit after insert on keyframe.predictions
   for each row execute function keyframe_private.add_first_submit();
+comment on trigger _350_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget.';

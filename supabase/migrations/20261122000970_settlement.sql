@@ -1,6 +1,5 @@
 -- What a submit has cost once it has ended, and the sums of it.
 
--- Adds what a submit that has ended costs to the sums of its day, or takes it back with -1.
 create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
 returns void
 language plpgsql
@@ -16,6 +15,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.add_cost is 'Adds what a submit that has ended costs to the sums of its day, or takes it back with -1.';
 
 -- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. Postgres reads the conditions of the
 -- triggers anew for each update, so they are short.
@@ -43,11 +43,14 @@ end
 $$;
 create trigger _300_count_added after insert on keyframe_private.provider_submits
   for each row when (new.cost_state <> 'held') execute function keyframe_private.count_cost();
+comment on trigger _300_count_added on keyframe_private.provider_submits is 'Adds its cost to the sums of its day.';
 create trigger _300_count_changed after update on keyframe_private.provider_submits
   for each row when (old.cost_state <> 'held' or new.cost_state <> 'held') execute function keyframe_private.count_cost();
+comment on trigger _300_count_changed on keyframe_private.provider_submits is 'Corrects the sums of its day.';
 -- Its sums are deleted with it when both are 13 months old.
 create trigger _300_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.cost_state <> 'held' and old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
+comment on trigger _300_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
 
 -- The end of a submit releases what it holds: it is settled by what the provider counted, released where the provider does not bill it,
 -- or unknown. A success without figures of the provider holds until its prediction ends, because the file may tell them.
@@ -81,6 +84,7 @@ end
 $$;
 create trigger _200_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
+comment on trigger _200_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
 
 -- A prediction ends, with its file or without one, or is deleted.
 create function keyframe_private.settle_by_file()
@@ -104,8 +108,10 @@ end
 $$;
 create trigger _380_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
+comment on trigger _380_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
 create trigger _380_settle_deleted after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
+comment on trigger _380_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
 
 -- What a prediction costs, all its submits together, as in the API. state: held while one has not ended, then unknown if one is, then
 -- settled if one was billed, otherwise released. atMostMicros is null when nobody knows it. Null for another user's.
@@ -130,4 +136,5 @@ begin
     having count(*) > 0);
 end
 $$;
+comment on function keyframe_private.cost_json is 'What a prediction costs, all its submits together, as in the API.';
 grant execute on function keyframe_private.cost_json(uuid) to authenticated, service_role;

@@ -24,6 +24,7 @@ begin
   );
 end
 $$;
+comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.apply_provider_state(
@@ -80,6 +81,7 @@ begin
   end case;
 end
 $$;
+comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
 -- Records the state of a provider run and returns: recorded, unchanged (nothing new), unknown (no such prediction, or the run of
 -- another), unproven (may be the run of another), ended (the prediction has ended or was deleted), stale (not the run that the prediction

@@ -25,6 +25,7 @@ begin
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $$;
+comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
 
 -- The failures of a prediction whose lease has expired. An accepted run is paid for: only leases that expired in a row give it up, so
 -- recorded failures before them do not count.
@@ -39,8 +40,8 @@ begin
     else prediction.failures + 1 end;
 end
 $$;
+comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
 
--- Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.
 create function keyframe_private.is_exhausted(prediction keyframe.predictions)
 returns boolean
 language plpgsql
@@ -52,6 +53,7 @@ begin
     select s.max_failures from keyframe_private.settings s);
 end
 $$;
+comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
 
 -- The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made one is deleted.
 create function keyframe_private.images_json(prediction uuid)
@@ -73,6 +75,7 @@ begin
   );
 end
 $$;
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
 
 -- Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later
 -- ones move up. What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
@@ -106,6 +109,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
 
 -- Leases due predictions, as tasks to submit, poll or store. The sweep fails the exhausted ones. A submit is in the ledger before it is
 -- made: its waiting row, which is locked here without waiting. A prediction whose row somebody holds is left out before the limit, so that
@@ -168,8 +172,8 @@ exception when others then
   raise warning 'No prediction could be claimed: %', sqlerrm;
 end
 $$;
+comment on function keyframe_private.claim_active_predictions is 'Leases due predictions, as tasks to submit, poll or store.';
 
--- Leases provider runs to cancel, as tasks.
 create function keyframe_private.claim_cancellations(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
 language plpgsql
@@ -201,8 +205,8 @@ exception when others then
   raise warning 'No provider run to cancel could be claimed: %', sqlerrm;
 end
 $$;
+comment on function keyframe_private.claim_cancellations is 'Leases provider runs to cancel, as tasks.';
 
--- Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.
 create function keyframe_private.claim_searches(max_rows integer, lease_seconds integer, at timestamptz)
 returns setof jsonb
 language plpgsql
@@ -235,3 +239,4 @@ exception when others then
   raise warning 'No search could be claimed: %', sqlerrm;
 end
 $$;
+comment on function keyframe_private.claim_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';

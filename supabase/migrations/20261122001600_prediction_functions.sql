@@ -27,6 +27,7 @@ begin
     where source.id is null or source.project_id = prediction.project_id and source.id <> all (shown));
 end
 $$;
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
 -- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
 -- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,
@@ -55,9 +56,9 @@ begin
   );
 end
 $$;
+comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 grant execute on function keyframe_private.prediction_json(keyframe.predictions, uuid[]) to authenticated, service_role;
 
--- Refuses a session that names no user: the triggers treat an insert without a caller as an administrator's.
 create function keyframe_private.require_user()
 returns void
 language plpgsql
@@ -70,6 +71,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
 -- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
 create function keyframe.create_project(
@@ -366,6 +368,7 @@ exception when query_canceled then
   perform keyframe_private.raise_error('invalid_request', 'These days have more predictions than can be added up by project in time. Ask for fewer days, or group by day.');
 end
 $$;
+comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the thousand dearest.';
 
 -- The caller's predictions and their costs from one day to another, both included.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')

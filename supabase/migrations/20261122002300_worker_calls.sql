@@ -27,6 +27,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
 
 -- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
 -- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
@@ -133,6 +134,7 @@ begin
     and not exists (select from keyframe.webhook_events v where v.endpoint_id = g.endpoint_id);
 end
 $$;
+comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
 -- Deletes events past their retention with their deliveries and attempts, a batch of what deleted endpoints left, counted hours
 -- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets. Leaves out what others hold.
@@ -171,6 +173,7 @@ begin
     where o.due_at = 'infinity' and o.served_at < now() - interval '1 day' limit max_rows for update skip locked));
 end
 $$;
+comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
 grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer) to service_role;
 grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb) to service_role;

@@ -28,6 +28,7 @@ begin
     ) t);
 end
 $$;
+comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired too often: at most max_rows of each.';
 
 -- Owners from an id downwards with a waiting prediction. Walks the index from owner to owner: one probe each, however long the line.
 -- Descending, because recent admissions leave dead entries at the start of each owner's range.
@@ -52,6 +53,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
 -- Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the
 -- next in line was locked by a cancellation that failed. Looks at the waiting owners from a random id downwards, then from the top, at some
@@ -85,6 +87,7 @@ begin
   return admitted;
 end
 $$;
+comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
 -- Deletes what is kept for a limited time, in small batches. Leaves out what others hold.
 create function keyframe_private.prune(max_rows integer default 5000)
@@ -119,6 +122,7 @@ begin
   perform keyframe_private.prune_webhooks();
 end
 $$;
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches.';
 
 -- Deletes full buckets unused for a day: a missing bucket is a full one. Leaves out what requests hold. Reads all rows, one per active
 -- owner and class; an index on refilled_at would end HOT updates.
@@ -137,6 +141,7 @@ begin
     limit max_rows for update of o skip locked));
 end
 $$;
+comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
 -- Runs every five seconds by pg_cron. It waits for nobody, another sweep included: it leaves out what others hold, and what one row
 -- raises.
@@ -159,6 +164,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
 -- Every minute: small batches then keep up with about 30 events a second.

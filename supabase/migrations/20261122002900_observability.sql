@@ -1,7 +1,6 @@
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Every
 -- count reads active, pending or recent rows through an index, never a whole table.
 
--- Seconds from a moment until now; 0 for a future one, null for none.
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric
 language sql
@@ -10,6 +9,7 @@ set search_path = ''
 as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
+comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
 -- Active predictions. Waiting ones are counted from their index alone.
 create function keyframe_private.prediction_figures()
@@ -36,6 +36,7 @@ as $$
     where p.admitted_at is null and p.status = 'queued'
   ) w
 $$;
+comment on function keyframe_private.prediction_figures is 'The figures of active predictions, for health and metrics.';
 
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
@@ -89,6 +90,7 @@ as $$
     from keyframe.webhook_endpoints e where e.failing_since is not null and e.enabled
   ) f
 $$;
+comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
 
 -- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
 -- request without an answer may belong to any user of pg_net in this project.
@@ -122,6 +124,7 @@ as $$
     where n.created > now() - interval '5 minutes'
   ) r
 $$;
+comment on function keyframe_private.kick_figures is 'The figures of kicks in pg_net, for health and metrics.';
 
 -- The last kick of a function: when it was made, its outcome, and how long until the worker claimed. Its answer is searched for
 -- among five minutes of answers, because ids have no index there and pg_net keeps the answers of all senders for hours.
@@ -157,8 +160,8 @@ as $$
     limit 1
   ) a on true
 $$;
+comment on function keyframe_private.last_kick_figures is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
 
--- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself.
 create function keyframe_private.worker_figures(function_name text)
 returns jsonb
 language sql
@@ -177,6 +180,7 @@ as $$
       where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null))
   from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
 $$;
+comment on function keyframe_private.worker_figures is 'The figures of a worker: its last claim, how its kicks are acknowledged, what it last said.';
 
 -- The transaction that has held rows or tables of ours for longest. Null values: none is over 20 s, or this role may not see it.
 create function keyframe_private.transaction_figures()
@@ -202,6 +206,7 @@ as $$
     group by 1, 2, 3 order by 1 limit 1
   ) t on true
 $$;
+comment on function keyframe_private.transaction_figures is 'The transaction that has held rows or tables of ours for longest.';
 
 -- The recent runs of a pg_cron job. Reads the last 1,000 runs of all jobs, more than half an hour of ours: null means longer ago.
 create function keyframe_private.cron_figures(job_name text)
@@ -220,8 +225,8 @@ as $$
   ) r
   where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
 $$;
+comment on function keyframe_private.cron_figures is 'The recent runs of a pg_cron job, for health and metrics.';
 
--- What the submits of today and of this month cost all owners together, and what is left of the service's budgets.
 create function keyframe_private.cost_figures()
 returns jsonb
 language sql
@@ -249,6 +254,7 @@ as $$
       from keyframe_private.costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
   ) f
 $$;
+comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
 
 -- Definer: only the secret key may call it, and it needs no right on the tables.
 create function keyframe.service_figures()
