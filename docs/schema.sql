@@ -54,6 +54,9 @@ create table keyframe.projects (
   constraint one_shot_per_position_of_a_film EXCLUDE USING btree (film_id WITH =, owner_id WITH =, film_position WITH =) DEFERRABLE
 );
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
+comment on column keyframe.projects.id is 'Named by projectId in the API.';
+comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
+comment on column keyframe.projects.title is 'One line of at most 200 characters.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
@@ -61,6 +64,8 @@ comment on column keyframe.projects.aspect_ratio is 'Width to height of its fram
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.created_at is 'When it was created.';
+comment on column keyframe.projects.updated_at is 'The project''s version: moves with every change.';
 comment on column keyframe.projects.deleted_at is 'Since when it is being deleted in parts: its owner no longer sees it or its predictions. Null: it is not.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
@@ -115,6 +120,11 @@ create table keyframe.films (
   constraint title_is_one_line CHECK (keyframe_private.is_one_line(title))
 );
 comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on column keyframe.films.id is 'Named by filmId in the API.';
+comment on column keyframe.films.owner_id is 'The user whose film it is.';
+comment on column keyframe.films.title is 'One line of at most 200 characters.';
+comment on column keyframe.films.description is 'Free text.';
+comment on column keyframe.films.created_at is 'When it was created.';
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 CREATE INDEX films_owner_id_created_at_idx ON keyframe.films USING btree (owner_id, created_at DESC, id DESC);
 alter table keyframe.films enable row level security;
@@ -165,6 +175,7 @@ create table keyframe.models (
   constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
 );
 comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
+comment on column keyframe.models.step is 'The step that it serves; a model can have a row for each.';
 comment on column keyframe.models.model is 'owner/name at Replicate, or owner/name:version for a community model.';
 comment on column keyframe.models.label is 'The name that people choose the model by.';
 comment on column keyframe.models.vendor is 'Who makes the model.';
@@ -176,6 +187,7 @@ comment on column keyframe.models.accepts_faces is 'Whether the model takes imag
 comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 comment on column keyframe.models.output is 'Where the file is in what the model returns, for example video, images[0] or result.url. Null: found by itself, which fails for an object of several files of the right kind.';
+comment on column keyframe.models.notes is 'For administrators: sources, and what to know.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
 alter table keyframe.models enable row level security;
@@ -199,6 +211,8 @@ create table keyframe.step_defaults (
   constraint step_defaults_step_model_fkey FOREIGN KEY (step, model) REFERENCES keyframe.models(step, model) ON UPDATE CASCADE
 );
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
+comment on column keyframe.step_defaults.step is 'first-frame, last-frame or video.';
+comment on column keyframe.step_defaults.model is 'An enabled model of this step.';
 alter table keyframe.step_defaults enable row level security;
 create policy step_defaults_all_client on keyframe.step_defaults as restrictive for all to authenticated
   using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
@@ -290,6 +304,11 @@ END)),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
+comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
+comment on column keyframe.predictions.project_id is 'The project that it is for.';
+comment on column keyframe.predictions.owner_id is 'The user who pays: always the project''s owner, whatever an insert says.';
+comment on column keyframe.predictions.step is 'What it makes: first-frame, last-frame or video.';
+comment on column keyframe.predictions.status is 'Moves only as prediction_moves allows. Never change it by hand.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
@@ -301,14 +320,26 @@ comment on column keyframe.predictions.lease_token is 'The lease of the current 
 comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
 comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
 comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
+comment on column keyframe.predictions.progress is 'From 0 to 1, where the provider says it.';
 comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
+comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
+comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
 comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
 comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
+comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+comment on column keyframe.predictions.output_width is 'In pixels.';
+comment on column keyframe.predictions.output_height is 'In pixels.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
+comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
+comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
 comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
+comment on column keyframe.predictions.updated_at is 'When it last changed.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
@@ -375,11 +406,18 @@ create table keyframe.webhook_endpoints (
   constraint url_is_https_or_local_http CHECK (((url ~ '^https?://[^\s#@]+$'::text) AND (char_length(url) <= 2048)))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
+comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column keyframe.webhook_endpoints.url is 'Where events are sent: https, or http on a local stack.';
+comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
+comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
 comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
+comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
+comment on column keyframe.webhook_endpoints.updated_at is 'When it last changed.';
 CREATE INDEX webhook_endpoints_owner_id_idx ON keyframe.webhook_endpoints USING btree (owner_id, created_at DESC);
 CREATE INDEX webhook_endpoints_lane_idx ON keyframe.webhook_endpoints USING btree (COALESCE(owner_id, id));
 CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING btree (failing_since) WHERE ((failing_since IS NOT NULL) AND enabled);
@@ -412,7 +450,14 @@ create table keyframe.webhook_events (
   constraint type_is_known CHECK ((type = ANY (keyframe_private.event_types())))
 ) with (autovacuum_vacuum_scale_factor=0.05);
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
+comment on column keyframe.webhook_events.id is 'The webhook-id of every delivery.';
+comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted or webhook.test.';
+comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns; null: all, or an endpoint without an owner.';
+comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
+comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
+comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
+comment on column keyframe.webhook_events.created_at is 'When it happened.';
 CREATE UNIQUE INDEX webhook_events_one_terminal_event_per_prediction ON keyframe.webhook_events USING btree (prediction_id) WHERE (type = ANY (ARRAY['generation.succeeded'::text, 'generation.failed'::text]));
 CREATE UNIQUE INDEX webhook_events_one_creation_per_project ON keyframe.webhook_events USING btree (project_id) WHERE (type = 'project.created'::text);
 CREATE INDEX webhook_events_created_at_idx ON keyframe.webhook_events USING btree (created_at);
@@ -450,12 +495,20 @@ create table keyframe.webhook_deliveries (
   constraint times_are_in_years_of_four_digits CHECK (((LEAST(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (GREATEST(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00:00+00'::timestamp with time zone)))
 ) with (autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
+comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
+comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
 comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
+comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
+comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
+comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
+comment on column keyframe.webhook_deliveries.created_at is 'When it was inserted.';
+comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
 CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at, id) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
 CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, event_type, created_at, id);
 CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
@@ -488,6 +541,14 @@ create table keyframe.webhook_attempts (
   constraint times_are_in_years_of_four_digits CHECK (((started_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (started_at < '9999-01-01 00:00:00+00'::timestamp with time zone)))
 ) with (autovacuum_vacuum_scale_factor=0.05);
 comment on table keyframe.webhook_attempts is 'One request of a delivery.';
+comment on column keyframe.webhook_attempts.id is 'In the order of their recording.';
+comment on column keyframe.webhook_attempts.delivery_id is 'The delivery that was tried.';
+comment on column keyframe.webhook_attempts.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_attempts.attempt is '1 for the first request of the delivery.';
+comment on column keyframe.webhook_attempts.started_at is 'When the request began.';
+comment on column keyframe.webhook_attempts.duration_ms is 'Until the answer, or the failure.';
+comment on column keyframe.webhook_attempts.status_code is 'HTTP status of the answer; null without one.';
+comment on column keyframe.webhook_attempts.error is 'Why it failed; null after a 2xx.';
 comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
 CREATE UNIQUE INDEX webhook_attempts_delivery_id_attempt_idx ON keyframe.webhook_attempts USING btree (delivery_id, attempt);
 CREATE INDEX webhook_attempts_owner_id_idx ON keyframe.webhook_attempts USING btree (owner_id) WHERE (owner_id IS NOT NULL);
@@ -2255,6 +2316,7 @@ CASE
 END)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
+comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
 comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
@@ -2284,6 +2346,7 @@ create table keyframe_private.installation (
   constraint version_is_three_numbers CHECK ((version ~ '^\d+\.\d+\.\d+$'::text))
 );
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
+comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 comment on column keyframe_private.installation.migrations is 'Name of each migration up to this version → SHA-256 of its statements.';
 comment on column keyframe_private.installation.installed_at is 'When the version''s last migration was applied.';
 alter table keyframe_private.installation enable row level security;
@@ -2312,6 +2375,8 @@ create table keyframe_private.rate_limits (
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 alter table keyframe_private.rate_limits enable row level security;
 
 create table keyframe_private.rate_buckets (
@@ -2322,6 +2387,10 @@ create table keyframe_private.rate_buckets (
   constraint rate_buckets_pkey PRIMARY KEY (owner_id, route_class)
 ) with (fillfactor=50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is.';
+comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
+comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
+comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
 alter table keyframe_private.rate_buckets enable row level security;
 
 create table keyframe_private.idempotency_keys (
@@ -2340,8 +2409,10 @@ create table keyframe_private.idempotency_keys (
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
+comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
+comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
 CREATE INDEX idempotency_keys_created_at_idx ON keyframe_private.idempotency_keys USING btree (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
 
@@ -2361,8 +2432,11 @@ create table keyframe_private.model_prices (
   constraint source_is_not_empty CHECK ((btrim(source) <> ''::text))
 );
 comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';
+comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
+comment on column keyframe_private.model_prices.model is 'A model of keyframe.models.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it holds, for example {"resolution": "1080p", "audio": true}. Of the rows that fit, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
+comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
 comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
 comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
@@ -2385,6 +2459,9 @@ create table keyframe_private.prediction_images (
   constraint uploaded_or_generated CHECK ((num_nonnulls(path, source_prediction_id) <= 1))
 );
 comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
+comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
+comment on column keyframe_private.prediction_images."position" is 'Its place among the references, from 1.';
 comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
 comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
 CREATE INDEX prediction_images_path_idx ON keyframe_private.prediction_images USING btree (path) WHERE (path IS NOT NULL);
@@ -2397,6 +2474,8 @@ create table keyframe_private.prediction_moves (
   constraint prediction_moves_pkey PRIMARY KEY (from_status, to_status)
 );
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
+comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
+comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
 alter table keyframe_private.prediction_moves enable row level security;
 
 create table keyframe_private.provider_submits (
@@ -2439,8 +2518,13 @@ create table keyframe_private.provider_submits (
   constraint search_only_while_unanswered CHECK (((search_due_at IS NULL) OR ((submitted_at IS NOT NULL) AND (answered_at IS NULL) AND (ended_at IS NULL))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
+comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
+comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
+comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
+comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
 comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
+comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
 comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
@@ -2489,7 +2573,11 @@ create table keyframe_private.daily_costs (
   constraint daily_costs_pkey PRIMARY KEY (id)
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.id is 'Names the row alone.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
 comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
 comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
@@ -2528,6 +2616,10 @@ create table keyframe_private.owner_budgets (
   constraint owner_budgets_month_micros_check CHECK (((month_micros >= 0) AND (month_micros <= '9007199254740991'::bigint)))
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
+comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 alter table keyframe_private.owner_budgets enable row level security;
 
 create table keyframe_private.exhausted_budgets (
@@ -2541,6 +2633,11 @@ create table keyframe_private.exhausted_budgets (
   constraint once_in_a_period UNIQUE NULLS NOT DISTINCT (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
+comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
+comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
+comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 CREATE TRIGGER _700_emit_exhausted AFTER INSERT ON keyframe_private.exhausted_budgets FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_budget_exhausted();
 
@@ -2555,6 +2652,8 @@ create table keyframe_private.kicks (
   constraint kick_is_made_or_failed CHECK (((request_id IS NULL) = (error IS NOT NULL)))
 );
 comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.kicks.id is 'In the order of the kicks.';
+comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
 comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
 comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
 comment on column keyframe_private.kicks.error is 'Why it could not be made.';
@@ -2571,6 +2670,7 @@ create table keyframe_private.worker_heartbeats (
   constraint worker_heartbeats_pkey PRIMARY KEY (function_name)
 ) with (fillfactor=50);
 comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
+comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds.';
@@ -2585,6 +2685,8 @@ create table keyframe_private.file_removals (
   constraint file_removals_pkey PRIMARY KEY (bucket, name)
 ) with (autovacuum_vacuum_scale_factor=0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
+comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
+comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
@@ -2624,6 +2726,11 @@ create table keyframe_private.webhook_secrets (
   constraint webhook_secrets_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES keyframe.webhook_endpoints(id) ON DELETE CASCADE
 );
 comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
+comment on column keyframe_private.webhook_secrets.id is 'Names the row alone.';
+comment on column keyframe_private.webhook_secrets.endpoint_id is 'The endpoint that it signs for.';
+comment on column keyframe_private.webhook_secrets.vault_secret_id is 'Its id in vault.secrets.';
+comment on column keyframe_private.webhook_secrets.created_at is 'When it became the current one.';
+comment on column keyframe_private.webhook_secrets.expires_at is 'Until when it still signs; null: it is the current one.';
 CREATE UNIQUE INDEX webhook_secrets_one_current ON keyframe_private.webhook_secrets USING btree (endpoint_id) WHERE (expires_at IS NULL);
 CREATE INDEX webhook_secrets_endpoint_id_idx ON keyframe_private.webhook_secrets USING btree (endpoint_id, created_at);
 CREATE INDEX webhook_secrets_expires_at_idx ON keyframe_private.webhook_secrets USING btree (expires_at) WHERE (expires_at IS NOT NULL);
@@ -2636,6 +2743,8 @@ create table keyframe_private.deleted_endpoints (
   constraint deleted_endpoints_pkey PRIMARY KEY (endpoint_id)
 );
 comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
+comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
+comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
 alter table keyframe_private.deleted_endpoints enable row level security;
 
 create table keyframe_private.webhook_hours (
@@ -2649,6 +2758,8 @@ create table keyframe_private.webhook_hours (
   constraint webhook_hours_pkey PRIMARY KEY (endpoint_id, hour)
 ) with (fillfactor=50);
 comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
+comment on column keyframe_private.webhook_hours.endpoint_id is 'Its id in webhook_endpoints.';
+comment on column keyframe_private.webhook_hours.hour is 'When the hour began (UTC).';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
 comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
@@ -2678,6 +2789,8 @@ create table keyframe_private.lane_arrivals (
   constraint lane_arrivals_pkey PRIMARY KEY (id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
 comment on table keyframe_private.lane_arrivals is 'Lanes that have got something to send, until the next claim reads them.';
+comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
+comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
 alter table keyframe_private.lane_arrivals enable row level security;
 
 create view keyframe_private.costs with (security_invoker=true) as
@@ -2764,8 +2877,14 @@ UNION ALL
    FROM keyframe.predictions p
   WHERE p.admitted_at IS NULL AND p.status = 'queued'::keyframe.prediction_status;
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
+comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
+comment on column keyframe_private.admin_queue.owner_id is 'Its user.';
+comment on column keyframe_private.admin_queue.project_id is 'Its project.';
 comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
+comment on column keyframe_private.admin_queue.model is 'The model that makes it.';
+comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
+comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
 comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
 comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
 comment on column keyframe_private.admin_queue.attempt is 'How often it was submitted to the provider.';
@@ -2774,6 +2893,7 @@ comment on column keyframe_private.admin_queue.retry_reason is 'The code of the 
 comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
 comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
 comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
+comment on column keyframe_private.admin_queue.provider_prediction_id is 'Its provider run.';
 
 create view keyframe_private.admin_webhook_health with (security_invoker=true) as
  SELECT e.id AS endpoint_id,
@@ -2810,8 +2930,12 @@ create view keyframe_private.admin_webhook_health with (security_invoker=true) a
                   ORDER BY d.next_attempt_at
                  LIMIT 10000) o) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
+comment on column keyframe_private.admin_webhook_health.endpoint_id is 'Its id in webhook_endpoints.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column keyframe_private.admin_webhook_health.url is 'Where its events are sent.';
+comment on column keyframe_private.admin_webhook_health.description is 'One line, for people.';
 comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe_private.admin_webhook_health.enabled is 'Whether events are sent to it.';
 comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
 comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets none.';
 comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
@@ -2843,6 +2967,12 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
 comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
+comment on column keyframe_private.admin_usage.owner_id is 'The user who started them.';
+comment on column keyframe_private.admin_usage.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.admin_usage.started is 'How many were started.';
+comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
+comment on column keyframe_private.admin_usage.failed is 'How many failed.';
+comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
 comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
 comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
 comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
@@ -2863,6 +2993,9 @@ create view keyframe_private.admin_costs with (security_invoker=true) as
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
 comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
+comment on column keyframe_private.admin_costs.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.admin_costs.model is 'The model that was submitted.';
+comment on column keyframe_private.admin_costs.predictions is 'How many were started.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What those that have ended have cost.';
 comment on column keyframe_private.admin_costs.held_usd is 'The most that the others can cost.';
 comment on column keyframe_private.admin_costs.unknown_usd is 'The most that those have cost of which nobody knows it.';
@@ -2896,6 +3029,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.revoke_all_rights() is 'Takes all rights on our schemas from every role that the defaults of this database can have given them to.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.hmac_sha256(message bytea, key bytea)
  RETURNS bytea
@@ -2915,6 +3049,7 @@ begin
   return sha256(outer_key || sha256(inner_key || message));
 end
 $function$;
+comment on function keyframe_private.hmac_sha256(bytea,bytea) is 'HMAC with SHA-256 (RFC 2104).';
 
 CREATE OR REPLACE FUNCTION keyframe_private.random_secret()
  RETURNS text
@@ -2924,6 +3059,7 @@ AS $function$
   select 'whsec_' || encode(sha256(
     uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
 $function$;
+comment on function keyframe_private.random_secret() is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.raise_error(code text, sentence text, hint text DEFAULT ''::text)
  RETURNS void
@@ -2934,6 +3070,7 @@ begin
   raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
 end
 $function$;
+comment on function keyframe_private.raise_error(text,text,text) is 'Raises an API error.';
 grant execute on function keyframe_private.raise_error(text,text,text) to authenticated;
 grant execute on function keyframe_private.raise_error(text,text,text) to service_role;
 
@@ -2952,6 +3089,7 @@ begin
   return pg_try_advisory_xact_lock(key);
 end
 $function$;
+comment on function keyframe_private.take_lock(text,uuid,boolean) is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.wire_time(at timestamp with time zone)
  RETURNS text
@@ -2963,6 +3101,7 @@ begin
   return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end
 $function$;
+comment on function keyframe_private.wire_time(timestamp with time zone) is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.has_visible_character(value text)
  RETURNS boolean
@@ -2974,6 +3113,7 @@ begin
   return value ~ '[^\u0001-\u0020\u007F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F\u2800\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]';
 end
 $function$;
+comment on function keyframe_private.has_visible_character(text) is 'Whether a text has a character that can be seen.';
 grant execute on function keyframe_private.has_visible_character(text) to authenticated;
 grant execute on function keyframe_private.has_visible_character(text) to service_role;
 
@@ -2987,6 +3127,7 @@ begin
   return value !~ '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]';
 end
 $function$;
+comment on function keyframe_private.is_plain_text(text) is 'Refuses control characters, which form terminal escapes, except tabs and line breaks.';
 grant execute on function keyframe_private.is_plain_text(text) to authenticated;
 grant execute on function keyframe_private.is_plain_text(text) to service_role;
 
@@ -3000,6 +3141,7 @@ begin
   return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
 end
 $function$;
+comment on function keyframe_private.is_one_line(text) is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';
 grant execute on function keyframe_private.is_one_line(text) to authenticated;
 grant execute on function keyframe_private.is_one_line(text) to service_role;
 
@@ -3136,6 +3278,7 @@ begin
   return keyframe_private.rate_state(take_token.route_class);
 end
 $function$;
+comment on function keyframe_private.take_token(text,integer,keyframe_private.client_right) is 'Takes one token from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 grant execute on function keyframe_private.take_token(text,integer,keyframe_private.client_right) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.refuse(refused keyframe_private.refusal, route_class text DEFAULT NULL::text)
@@ -3176,6 +3319,7 @@ begin
     where l.route_class = rate_state.route_class and caller is not null);
 end
 $function$;
+comment on function keyframe_private.rate_state(text) is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 grant execute on function keyframe_private.rate_state(text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.reserve_idempotency_key(key text, request_hash text, route_class text DEFAULT NULL::text, OUT resource_id uuid, OUT replayed boolean, OUT answer jsonb, OUT rate jsonb)
@@ -3228,6 +3372,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.reserve_idempotency_key(text,text,text) is 'Reserves a key for the caller, or returns the resource that it created before.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_reference_path(path text)
  RETURNS boolean
@@ -3239,6 +3384,7 @@ begin
   return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
 end
 $function$;
+comment on function keyframe_private.is_reference_path(text) is 'Whether a path names a reference image: projects/<file_name>.';
 grant execute on function keyframe_private.is_reference_path(text) to authenticated;
 grant execute on function keyframe_private.is_reference_path(text) to service_role;
 
@@ -3320,6 +3466,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.max_shots()
 AS $function$
   select 500
 $function$;
+comment on function keyframe_private.max_shots() is 'The most shots that a film can have.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.enter_film()
  RETURNS trigger
@@ -3376,6 +3523,7 @@ begin
     from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
 end
 $function$;
+comment on function keyframe_private.json_entries(jsonb) is 'What a JSON value contains: of an object each key, of a list each place, of anything else nothing.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.has_shape(value jsonb, shape text)
  RETURNS boolean
@@ -3399,6 +3547,7 @@ begin
   end;
 end
 $function$;
+comment on function keyframe_private.has_shape(jsonb,text) is 'Whether a JSON value is what a sentence of model_mistakes says that it must be.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.known_controls()
  RETURNS TABLE(name text, kind text, shape text, steps keyframe.generation_step[])
@@ -3418,6 +3567,7 @@ AS $function$
     ('audio', 'choice', 'true or false', '{video}'),
     ('seed', 'choice', 'an integer', enum_range(null::keyframe.generation_step))
 $function$;
+comment on function keyframe_private.known_controls() is 'The controls that a row of models can have: images, texts, and choices among values, each of a shape.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.control_values(control jsonb)
  RETURNS jsonb
@@ -3432,6 +3582,7 @@ begin
   end;
 end
 $function$;
+comment on function keyframe_private.control_values(jsonb) is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.control_takes(control jsonb, value jsonb)
  RETURNS boolean
@@ -3451,6 +3602,7 @@ begin
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end
 $function$;
+comment on function keyframe_private.control_takes(jsonb,jsonb) is 'Whether a control of a model takes a value.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.known_keys()
  RETURNS TABLE(key text, kinds text[], shape text)
@@ -3475,6 +3627,7 @@ AS $function$
     ('forces', '{image,images,choice}', 'an object'),
     ('forcesByValue', '{choice}', 'an object')
 $function$;
+comment on function keyframe_private.known_keys() is 'The keys that a control can have, by the control''s kind, each of a shape.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.element_mistake(key text, ours text, element jsonb, value_shape text)
  RETURNS text
@@ -3494,6 +3647,7 @@ begin
   end;
 end
 $function$;
+comment on function keyframe_private.element_mistake(text,text,jsonb,text) is 'What is wrong with one element of a list or an object under a key of a control; null: nothing.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.shape_mistakes(step keyframe.generation_step, name text, control jsonb)
  RETURNS SETOF text
@@ -3556,6 +3710,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.shape_mistakes(keyframe.generation_step,text,jsonb) is 'What is wrong with the shape of a control.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.meaning_mistakes(name text, controls jsonb)
  RETURNS SETOF text
@@ -3614,6 +3769,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.meaning_mistakes(text,jsonb) is 'What is wrong with a control of right shape beside the others of its model.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
  RETURNS text
@@ -3643,6 +3799,7 @@ begin
   return (select string_agg(m, ' ' order by m collate "C") from unnest(mistakes) m);
 end
 $function$;
+comment on function keyframe_private.model_mistakes(keyframe.generation_step,jsonb,jsonb) is 'The mistakes in a row of models, each a sentence with its path; null when there is none.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_well_formed_model()
  RETURNS trigger
@@ -3710,6 +3867,7 @@ begin
   return candidate.enabled and candidate.refused_at is null and coalesce(candidate.shutdown_at > at, true);
 end
 $function$;
+comment on function keyframe_private.is_available(keyframe.models,timestamp with time zone) is 'Whether a start can use a model at a time.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.clear_refusal()
  RETURNS trigger
@@ -3735,6 +3893,7 @@ begin
     order by m.position, m.model;
 end
 $function$;
+comment on function keyframe_private.successors_of(keyframe.models,timestamp with time zone) is 'The models that can take over from one, in the order in which a start tries them.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_well_formed_price()
  RETURNS trigger
@@ -3866,6 +4025,7 @@ begin
     from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
 end
 $function$;
+comment on function keyframe_private.images_of(jsonb) is 'The images that an input names.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.has_images(input jsonb)
  RETURNS boolean
@@ -3877,6 +4037,7 @@ begin
   return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end
 $function$;
+comment on function keyframe_private.has_images(jsonb) is 'Whether an input has an image.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.guard_prediction_move()
  RETURNS trigger
@@ -4011,6 +4172,7 @@ begin
   );
 end
 $function$;
+comment on function keyframe_private.free_slots(uuid) is 'How many more predictions of this owner may start.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.deadline_of(step keyframe.generation_step)
  RETURNS interval
@@ -4022,6 +4184,7 @@ begin
   return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
 end
 $function$;
+comment on function keyframe_private.deadline_of(keyframe.generation_step) is 'How long a prediction of this step may take once admitted.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.admit_waiting(owner uuid)
  RETURNS integer
@@ -4054,6 +4217,7 @@ begin
   return admitted;
 end
 $function$;
+comment on function keyframe_private.admit_waiting(uuid) is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.admit_next()
  RETURNS trigger
@@ -4089,6 +4253,7 @@ begin
   );
 end
 $function$;
+comment on function keyframe_private.queue_position(keyframe.predictions) is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run.';
 grant execute on function keyframe_private.queue_position(keyframe.predictions) to authenticated;
 grant execute on function keyframe_private.queue_position(keyframe.predictions) to service_role;
 
@@ -4105,6 +4270,7 @@ begin
     and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
 end
 $function$;
+comment on function keyframe_private.upload_size(text) is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.read_figure(figures jsonb, name text)
  RETURNS numeric
@@ -4119,6 +4285,7 @@ begin
   return null;
 end
 $function$;
+comment on function keyframe_private.read_figure(jsonb,text) is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.input_megapixels(input jsonb)
  RETURNS numeric
@@ -4135,6 +4302,7 @@ begin
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end
 $function$;
+comment on function keyframe_private.input_megapixels(jsonb) is 'The megapixels of the images in an input.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.most_quantity(metric text, input jsonb)
  RETURNS numeric
@@ -4152,6 +4320,7 @@ begin
   end; -- hardware_second: only the run shows it
 end
 $function$;
+comment on function keyframe_private.most_quantity(text,jsonb) is 'How many units of a metric a run with a resolved input has at most; null when nobody can say.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
  RETURNS numeric
@@ -4173,6 +4342,7 @@ begin
   end;
 end
 $function$;
+comment on function keyframe_private.settled_quantity(text,jsonb,jsonb) is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.most_cost(model text, input jsonb, at timestamp with time zone, OUT price_ids bigint[], OUT most_micros bigint, OUT estimate_micros bigint)
  RETURNS record
@@ -4199,6 +4369,7 @@ begin
   most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
 end
 $function$;
+comment on function keyframe_private.most_cost(text,jsonb,timestamp with time zone) is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
  RETURNS bigint
@@ -4216,6 +4387,7 @@ begin
     ) p (amount));
 end
 $function$;
+comment on function keyframe_private.settled_cost(bigint[],jsonb,jsonb) is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
  RETURNS boolean
@@ -4227,6 +4399,7 @@ begin
   return asked_micros is null or coalesce(micros <= asked_micros, false);
 end
 $function$;
+comment on function keyframe_private.costs_no_more(bigint,bigint) is 'Whether a run takes the place of another, by the most that each can cost.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.default_cost(chosen keyframe.models, at timestamp with time zone)
  RETURNS bigint
@@ -4240,6 +4413,7 @@ begin
   ), at)).most_micros;
 end
 $function$;
+comment on function keyframe_private.default_cost(keyframe.models,timestamp with time zone) is 'The most that a run of a model with its defaults costs.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.default_successor(gone keyframe.models, at timestamp with time zone)
  RETURNS text
@@ -4254,6 +4428,7 @@ begin
     limit 1);
 end
 $function$;
+comment on function keyframe_private.default_successor(keyframe.models,timestamp with time zone) is 'The model that takes over from another for an input that asks for nothing; null without one.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.prices_json(model text)
  RETURNS json
@@ -4272,6 +4447,7 @@ begin
     ) p);
 end
 $function$;
+comment on function keyframe_private.prices_json(text) is 'The prices of a model that hold now, as in GET /api/models.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
  RETURNS uuid
@@ -4290,6 +4466,7 @@ begin
      limit 1));
 end
 $function$;
+comment on function keyframe_private.shown_take(keyframe.projects,keyframe.generation_step) is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.shown_takes(project uuid)
  RETURNS uuid[]
@@ -4303,6 +4480,7 @@ begin
     where p.id = project), null);
 end
 $function$;
+comment on function keyframe_private.shown_takes(uuid) is 'The takes that stand for the steps of a project.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_success(take keyframe.predictions)
  RETURNS void
@@ -4324,6 +4502,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.require_success(keyframe.predictions) is 'Raises unless a prediction has succeeded.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_selected_takes()
  RETURNS trigger
@@ -4394,6 +4573,7 @@ begin
   perform keyframe_private.require_success(candidate);
 end
 $function$;
+comment on function keyframe_private.require_frame(uuid,uuid) is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_upload(path text, owner uuid)
  RETURNS void
@@ -4419,6 +4599,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.require_upload(text,uuid) is 'Raises unless a path names an uploaded image of the owner.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.quote_value(value text)
  RETURNS text
@@ -4430,6 +4611,7 @@ begin
   return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 end
 $function$;
+comment on function keyframe_private.quote_value(text) is 'Quotes a caller''s value in an error message.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.describe_control(control jsonb)
  RETURNS text
@@ -4446,6 +4628,7 @@ begin
   end;
 end
 $function$;
+comment on function keyframe_private.describe_control(jsonb) is 'What a control takes, for a sentence: "5 or 10".';
 
 CREATE OR REPLACE FUNCTION keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb DEFAULT NULL::jsonb)
  RETURNS void
@@ -4465,6 +4648,7 @@ begin
     format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
 end
 $function$;
+comment on function keyframe_private.refuse_input(keyframe.models,text,text,jsonb) is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
  RETURNS void
@@ -4519,6 +4703,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.require_supported(jsonb,text[],keyframe.models) is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
  RETURNS jsonb
@@ -4557,6 +4742,7 @@ begin
   return complete;
 end
 $function$;
+comment on function keyframe_private.resolve_values(jsonb,text[],keyframe.models) is 'The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces, the model''s defaults.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_ratio(frame text, ratio text)
  RETURNS void
@@ -4581,6 +4767,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.require_ratio(text,text) is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
  RETURNS jsonb
@@ -4616,6 +4803,7 @@ begin
   return jsonb_build_object(id_field, frame);
 end
 $function$;
+comment on function keyframe_private.resolve_frame(jsonb,text,keyframe.projects) is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.input_fields()
  RETURNS text[]
@@ -4626,6 +4814,7 @@ AS $function$
   select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $function$;
+comment on function keyframe_private.input_fields() is 'The fields that an input can have.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
  RETURNS jsonb
@@ -4685,6 +4874,7 @@ begin
   return asked;
 end
 $function$;
+comment on function keyframe_private.read_input(jsonb,keyframe.generation_step,keyframe.projects) is 'What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
  RETURNS jsonb
@@ -4726,6 +4916,7 @@ begin
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end
 $function$;
+comment on function keyframe_private.resolve_input(jsonb,keyframe.projects,keyframe.models) is 'The complete input for a model, from what read_input returned.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.choose_model(wanted keyframe.generation_step, named text)
  RETURNS keyframe.models
@@ -4749,6 +4940,7 @@ begin
   return chosen;
 end
 $function$;
+comment on function keyframe_private.choose_model(keyframe.generation_step,text) is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
  RETURNS keyframe.models
@@ -4779,6 +4971,7 @@ begin
   return null;
 end
 $function$;
+comment on function keyframe_private.find_successor(keyframe.models,jsonb,keyframe.projects) is 'The first available model that takes the same input as another and costs no more, or null.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.resolve_start(INOUT wanted keyframe.predictions)
  RETURNS keyframe.predictions
@@ -4816,6 +5009,7 @@ begin
   wanted.input := keyframe_private.resolve_input(asked, project, chosen);
 end
 $function$;
+comment on function keyframe_private.resolve_start(keyframe.predictions) is 'Completes and checks what is to be started: owner, model, input.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.resolve_prediction()
  RETURNS trigger
@@ -4862,6 +5056,7 @@ begin
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end
 $function$;
+comment on function keyframe_private.end_submit(bigint,text,jsonb) is 'Ends a submit: the only place where one ends.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
  RETURNS void
@@ -4876,6 +5071,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.end_without_run(uuid,integer) is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
  RETURNS bigint
@@ -4913,6 +5109,7 @@ exception when unique_violation then
   return null; -- recorded for another prediction at the same moment
 end
 $function$;
+comment on function keyframe_private.record_run(text,uuid,integer,boolean) is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.abandon_submits()
  RETURNS trigger
@@ -4957,6 +5154,7 @@ begin
   );
 end
 $function$;
+comment on function keyframe_private.is_only_submit_of_its_text(uuid,integer) is 'Whether no other prediction in this database can have made a run with the text of this submit.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.exact_sum(amount numeric)
  RETURNS bigint
@@ -5055,6 +5253,7 @@ begin
   where b.limit_micros is not null;
 end
 $function$;
+comment on function keyframe_private.budgets_of(uuid,timestamp with time zone) is 'The budgets that a start of this owner must fit into, with what is used of each.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamp with time zone)
  RETURNS void
@@ -5083,6 +5282,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.require_budget(uuid,bigint,timestamp with time zone) is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.note_exhausted(owner uuid, most_micros bigint)
  RETURNS void
@@ -5104,6 +5304,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.note_exhausted(uuid,bigint) is 'Notes that these budgets have refused a start.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.add_submit(p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits DEFAULT NULL::keyframe_private.provider_submits)
  RETURNS void
@@ -5123,6 +5324,7 @@ begin
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end
 $function$;
+comment on function keyframe_private.add_submit(keyframe.predictions,integer,keyframe_private.provider_submits) is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.add_first_submit()
  RETURNS trigger
@@ -5248,6 +5450,7 @@ begin
   return (select c.cost from keyframe_private.costs_json(array[prediction]) c);
 end
 $function$;
+comment on function keyframe_private.cost_json(uuid) is 'What a prediction costs, all its submits together, as in the API.';
 grant execute on function keyframe_private.cost_json(uuid) to authenticated;
 grant execute on function keyframe_private.cost_json(uuid) to service_role;
 
@@ -5266,6 +5469,7 @@ begin
   return found;
 end
 $function$;
+comment on function keyframe_private.mark_running(uuid,keyframe.prediction_status,text,interval,real,text) is 'queued → starting → processing → storing, as the provider run does.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, stage text DEFAULT NULL::text)
  RETURNS boolean
@@ -5280,6 +5484,7 @@ begin
   return found;
 end
 $function$;
+comment on function keyframe_private.mark_failed(uuid,text,text,boolean,text) is 'active → failed.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.retry_delay(failures integer)
  RETURNS interval
@@ -5292,6 +5497,7 @@ begin
     from keyframe_private.settings s);
 end
 $function$;
+comment on function keyframe_private.retry_delay(integer) is 'The back-off after so many failures.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.add_next_submit(prediction keyframe.predictions)
  RETURNS void
@@ -5319,6 +5525,7 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end
 $function$;
+comment on function keyframe_private.add_next_submit(keyframe.predictions) is 'Adds the next submit of a queued prediction.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
  RETURNS boolean
@@ -5345,6 +5552,7 @@ begin
   return true;
 end
 $function$;
+comment on function keyframe_private.mark_queued_again(uuid,text,integer) is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.mark_canceled(prediction uuid)
  RETURNS boolean
@@ -5358,6 +5566,7 @@ begin
   return found;
 end
 $function$;
+comment on function keyframe_private.mark_canceled(uuid) is 'active → canceled.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
  RETURNS boolean
@@ -5384,6 +5593,7 @@ exception when others then
   return false;
 end
 $function$;
+comment on function keyframe_private.try_mark_failed(keyframe.predictions,text,text) is 'active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner''s slots, its submits) or failing for what one row causes.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamp with time zone)
  RETURNS void
@@ -5396,6 +5606,7 @@ begin
     select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end
 $function$;
+comment on function keyframe_private.set_refused(keyframe.generation_step,text,timestamp with time zone) is 'Records since when the provider refuses a model as unknown; null when it has it again.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
  RETURNS boolean
@@ -5417,6 +5628,7 @@ begin
   );
 end
 $function$;
+comment on function keyframe_private.is_state_known(uuid,integer,text,text,real) is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
  RETURNS text
@@ -5503,6 +5715,7 @@ begin
   end case;
 end
 $function$;
+comment on function keyframe_private.apply_provider_state(keyframe.predictions,text,text,text,real,text,interval,text,text,jsonb) is 'Moves an active prediction to the state of its run.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
  RETURNS void
@@ -5530,6 +5743,7 @@ begin
     where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null and k.error is null limit 1000 for update skip locked));
 end
 $function$;
+comment on function keyframe_private.record_heartbeat(text,integer,jsonb) is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
 CREATE OR REPLACE FUNCTION keyframe_private.kick(function_name text)
  RETURNS boolean
@@ -5570,6 +5784,7 @@ exception when others then
   return false;
 end
 $function$;
+comment on function keyframe_private.kick(text) is 'Signs and posts a kick according to Standard Webhooks.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.kick_unless_running(function_name text)
  RETURNS void
@@ -5595,6 +5810,7 @@ begin
   perform keyframe_private.kick(function_name);
 end
 $function$;
+comment on function keyframe_private.kick_unless_running(text) is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.kick_generate()
  RETURNS trigger
@@ -5617,6 +5833,7 @@ AS $function$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
   from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
 $function$;
+comment on function keyframe_private.output_names(keyframe.predictions) is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_reference_used(path text)
  RETURNS boolean
@@ -5629,6 +5846,7 @@ begin
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path);
 end
 $function$;
+comment on function keyframe_private.is_reference_used(text) is 'Whether a prediction or a project uses a reference image.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.queue_partial_output(prediction keyframe.predictions)
  RETURNS void
@@ -5640,6 +5858,7 @@ AS $function$
   from keyframe_private.output_names(prediction) as name
   on conflict do nothing
 $function$;
+comment on function keyframe_private.queue_partial_output(keyframe.predictions) is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.remove_partial_output()
  RETURNS trigger
@@ -5718,6 +5937,7 @@ begin
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end
 $function$;
+comment on function keyframe_private.keep_reference(text,uuid) is 'Keeps an image that a new prediction or a project uses although its removal was queued.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.keep_reference_of_project()
  RETURNS trigger
@@ -5838,6 +6058,7 @@ begin
   return queued;
 end
 $function$;
+comment on function keyframe_private.queue_unused_references(integer) is 'Queues the removal of reference images that no prediction and no project uses: unused_references_after their upload, or when the owner''s account is deleted.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_set_aside(kind text, subject text, at timestamp with time zone)
  RETURNS boolean
@@ -5943,6 +6164,7 @@ begin
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $function$;
+comment on function keyframe_private.has_due_task(timestamp with time zone) is 'Whether a claim would get a task.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.failures_with_expired_lease(prediction keyframe.predictions)
  RETURNS integer
@@ -5955,6 +6177,7 @@ begin
     else prediction.failures + 1 end;
 end
 $function$;
+comment on function keyframe_private.failures_with_expired_lease(keyframe.predictions) is 'The failures of a prediction whose lease has expired.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_exhausted(prediction keyframe.predictions)
  RETURNS boolean
@@ -5968,6 +6191,7 @@ begin
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end
 $function$;
+comment on function keyframe_private.is_exhausted(keyframe.predictions) is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.images_json(prediction uuid)
  RETURNS jsonb
@@ -5988,6 +6212,7 @@ begin
   );
 end
 $function$;
+comment on function keyframe_private.images_json(uuid) is 'The images of a prediction, in the order in which the model gets them.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.add_submits_after_lost_leases(at timestamp with time zone, max_rows integer DEFAULT 100)
  RETURNS void
@@ -6020,6 +6245,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.add_submits_after_lost_leases(timestamp with time zone,integer) is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.lock_due(resource text, at timestamp with time zone, max_rows integer, full_owners uuid[], owner uuid DEFAULT NULL::uuid)
  RETURNS TABLE(subject text, owner_id uuid, due_at timestamp with time zone, bytes integer)
@@ -6108,6 +6334,8 @@ declare
   resources text[];
   of_resource jsonb;
   of_owners jsonb;
+  free integer;
+  others integer;
   most integer;
   new_left integer;
   full_owners uuid[];
@@ -6123,8 +6351,9 @@ begin
   for number in 1 .. coalesce(cardinality(resources), 0) loop
     of_resource := coalesce(room -> resources[number], room -> '', '{}');
     of_owners := coalesce(of_resource -> 'owners', '{}');
-    most := least((of_resource ->> 'all')::integer,
-      ceil((max_rows - cardinality(owners))::numeric / (cardinality(resources) - number + 1))::integer);
+    free := max_rows - cardinality(owners);
+    others := cardinality(resources) - number;
+    most := least((of_resource ->> 'all')::integer, greatest(ceil(free / (others + 1.0))::integer, free - 2 * others));
     continue when most <= 0;
     new_left := coalesce((of_resource ->> 'new')::integer, most);
     full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
@@ -6382,6 +6611,7 @@ begin
   return false;
 end
 $function$;
+comment on function keyframe_private.is_outdated(keyframe.predictions,uuid[]) is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[], cost json DEFAULT NULL::json)
  RETURNS json
@@ -6406,6 +6636,7 @@ begin
   );
 end
 $function$;
+comment on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) is 'A prediction as its owner sees it, with its queue position.';
 grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to authenticated;
 grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to service_role;
 
@@ -6421,6 +6652,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.require_user() is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
  RETURNS json
@@ -6446,6 +6678,7 @@ begin
       group by 1 order by 3 desc, 1 limit 1000) g);
 end
 $function$;
+comment on function keyframe_private.usage_by_project(uuid,date,date) is 'What the projects of an owner cost: the thousand dearest.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.projects_per_token()
  RETURNS integer
@@ -6489,6 +6722,7 @@ begin
     group by p.project_id;
 end
 $function$;
+comment on function keyframe_private.step_predictions(keyframe.projects[]) is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
 grant execute on function keyframe_private.step_predictions(keyframe.projects[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed(kind text, is_own boolean)
@@ -6504,6 +6738,7 @@ begin
   perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
 end
 $function$;
+comment on function keyframe_private.refuse_changed(text,boolean) is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
 grant execute on function keyframe_private.refuse_changed(text,boolean) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.shots_of(film uuid)
@@ -6516,6 +6751,7 @@ begin
   return array(select p.id from keyframe.projects p where p.film_id = film order by p.film_position);
 end
 $function$;
+comment on function keyframe_private.shots_of(uuid) is 'The shots of a film, in order.';
 grant execute on function keyframe_private.shots_of(uuid) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.film_json(film keyframe.films)
@@ -6530,6 +6766,7 @@ begin
     'created_at', film.created_at, 'updated_at', film.updated_at);
 end
 $function$;
+comment on function keyframe_private.film_json(keyframe.films) is 'A film as its owner sees it.';
 grant execute on function keyframe_private.film_json(keyframe.films) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
@@ -6564,6 +6801,7 @@ begin
   where p.id = w.id and p.film_position is distinct from w.position;
 end
 $function$;
+comment on function keyframe_private.order_shots(keyframe.films,uuid[]) is 'Makes these projects the shots of a film, in this order.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.event_types()
  RETURNS text[]
@@ -6575,6 +6813,7 @@ begin
   return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'webhook.test'];
 end
 $function$;
+comment on function keyframe_private.event_types() is 'Every type of event.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.record_deleted_endpoint()
  RETURNS trigger
@@ -6601,6 +6840,7 @@ begin
   values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
 end
 $function$;
+comment on function keyframe_private.add_webhook_secret(uuid,uuid) is 'Creates the current secret of an endpoint, stored only in the Vault.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.delete_vault_secret()
  RETURNS trigger
@@ -6696,6 +6936,7 @@ exception when others then
   return '{}';
 end
 $function$;
+comment on function keyframe_private.webhook_secrets_of(uuid,timestamp with time zone) is 'The live secrets of an endpoint, newest first, at most three.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.webhook_secret(endpoint uuid)
  RETURNS text
@@ -6705,6 +6946,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.webhook_secret(endpoint uuid)
 AS $function$
   select (keyframe_private.webhook_secrets_of(endpoint))[1]
 $function$;
+comment on function keyframe_private.webhook_secret(uuid) is 'For administrators: the secret that signs for an endpoint now.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid DEFAULT gen_random_uuid())
  RETURNS void
@@ -6728,6 +6970,7 @@ begin
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end
 $function$;
+comment on function keyframe_private.rotate_webhook_secret(uuid,interval,uuid) is 'Replaces the current secret by one with this id.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.uuid_v7()
  RETURNS uuid
@@ -6742,6 +6985,7 @@ begin
     placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
 end
 $function$;
+comment on function keyframe_private.uuid_v7() is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.emit_event(event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamp with time zone, data jsonb, error jsonb DEFAULT NULL::jsonb)
  RETURNS boolean
@@ -6769,6 +7013,7 @@ begin
   return true;
 end
 $function$;
+comment on function keyframe_private.emit_event(text,uuid,uuid,uuid,timestamp with time zone,jsonb,jsonb) is 'Writes an event and its deliveries.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.emit_project_created()
  RETURNS trigger
@@ -6928,6 +7173,7 @@ AS $function$
     (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
     (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $function$;
+comment on function keyframe_private.has_due_delivery(timestamp with time zone) is 'Whether a claim might get a lane.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone)
  RETURNS boolean
@@ -6962,6 +7208,7 @@ begin
   return coalesce(cardinality(arrived) = most, false);
 end
 $function$;
+comment on function keyframe_private.read_arrivals(timestamp with time zone) is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
@@ -7010,6 +7257,7 @@ begin
   group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
 end
 $function$;
+comment on function keyframe_private.fill_lanes(jsonb,integer,timestamp with time zone) is 'What lanes send next: a row for each endpoint that has something due.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamp with time zone)
  RETURNS json
@@ -7080,6 +7328,7 @@ begin
       where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
 end
 $function$;
+comment on function keyframe_private.claim_deliveries(jsonb,integer,integer,integer,interval,timestamp with time zone) is 'Claims deliveries for one worker.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.next_delivery_attempt(attempts integer, status_code integer, retry_after_seconds double precision, at timestamp with time zone)
  RETURNS timestamp with time zone
@@ -7092,6 +7341,7 @@ AS $function$
   from keyframe_private.settings s
   where attempts <= cardinality(s.webhook_retry_schedule)
 $function$;
+comment on function keyframe_private.next_delivery_attempt(integer,integer,double precision,timestamp with time zone) is 'When a failed delivery is retried; null when its attempts are used up.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.record_results(results jsonb, at timestamp with time zone)
  RETURNS integer
@@ -7149,6 +7399,7 @@ begin
   return recorded;
 end
 $function$;
+comment on function keyframe_private.record_results(jsonb,timestamp with time zone) is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone, OUT recorded integer, OUT unrecorded jsonb)
  RETURNS record
@@ -7179,6 +7430,7 @@ begin
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $function$;
+comment on function keyframe_private.record_attempts(jsonb,timestamp with time zone) is 'Records results.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wait_ms integer)
  RETURNS void
@@ -7203,6 +7455,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.wait_for_due(text,integer) is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows integer DEFAULT 10000)
  RETURNS void
@@ -7226,6 +7479,7 @@ begin
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end
 $function$;
+comment on function keyframe_private.prune_deleted_endpoints(integer) is 'Deletes a batch of what deleted endpoints left.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune_webhooks(max_rows integer DEFAULT 2000)
  RETURNS void
@@ -7248,6 +7502,7 @@ begin
   perform keyframe_private.prune_rows('keyframe_private.lanes', 'o.id', $w$o.due_at = 'infinity' and o.served_at < now() - interval '1 day'$w$, max_rows);
 end
 $function$;
+comment on function keyframe_private.prune_webhooks(integer) is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_managed(owner uuid)
  RETURNS boolean
@@ -7257,6 +7512,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_managed(owner uuid)
 AS $function$
   select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
 $function$;
+comment on function keyframe_private.is_managed(uuid) is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.managed_endpoint(endpoint uuid, lock boolean DEFAULT false)
  RETURNS keyframe.webhook_endpoints
@@ -7277,6 +7533,7 @@ begin
   return wanted;
 end
 $function$;
+comment on function keyframe_private.managed_endpoint(uuid,boolean) is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_max_in_flight(max_in_flight integer)
  RETURNS void
@@ -7290,6 +7547,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.require_max_in_flight(integer) is 'Raises unless a caller may set this max_in_flight.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
  RETURNS jsonb
@@ -7307,6 +7565,7 @@ begin
     where v.id = delivery.event_id);
 end
 $function$;
+comment on function keyframe_private.delivery_json(keyframe.webhook_deliveries) is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.managed_delivery(delivery uuid, lock boolean DEFAULT false)
  RETURNS keyframe.webhook_deliveries
@@ -7329,6 +7588,7 @@ begin
   return wanted;
 end
 $function$;
+comment on function keyframe_private.managed_delivery(uuid,boolean) is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.fail_overdue(max_rows integer DEFAULT 500)
  RETURNS integer
@@ -7363,6 +7623,7 @@ begin
     ) t);
 end
 $function$;
+comment on function keyframe_private.fail_overdue(integer) is 'Fails predictions past their deadline, and those whose leases expired too often: at most max_rows of each.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(start uuid, most integer)
  RETURNS SETOF uuid
@@ -7385,6 +7646,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.owners_waiting(uuid,integer) is 'Owners from an id downwards with a waiting prediction.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.admit_all_waiting(max_owners integer DEFAULT 500)
  RETURNS integer
@@ -7415,6 +7677,7 @@ begin
   return admitted;
 end
 $function$;
+comment on function keyframe_private.admit_all_waiting(integer) is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune(max_rows integer DEFAULT 5000)
  RETURNS void
@@ -7443,6 +7706,7 @@ begin
   perform keyframe_private.prune_webhooks();
 end
 $function$;
+comment on function keyframe_private.prune(integer) is 'Deletes what is kept for a limited time, in small batches.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer DEFAULT 20000)
  RETURNS void
@@ -7467,6 +7731,7 @@ begin
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end
 $function$;
+comment on function keyframe_private.prune_rate_buckets(integer) is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.sweep()
  RETURNS void
@@ -7486,6 +7751,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.sweep() is 'Runs every five seconds by pg_cron.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.seconds_since(moment timestamp with time zone)
  RETURNS numeric
@@ -7495,6 +7761,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.seconds_since(moment timestamp with 
 AS $function$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $function$;
+comment on function keyframe_private.seconds_since(timestamp with time zone) is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.prediction_figures()
  RETURNS jsonb
@@ -7520,6 +7787,7 @@ AS $function$
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
   ) w
 $function$;
+comment on function keyframe_private.prediction_figures() is 'The figures of active predictions, for health and metrics.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.lanes_to_serve()
  RETURNS TABLE(id uuid, waits_since timestamp with time zone)
@@ -7632,6 +7900,7 @@ AS $function$
       where w.failing_since is not null and w.enabled order by w.failing_since limit 10000) e
   ) f
 $function$;
+comment on function keyframe_private.delivery_figures() is 'The figures of pending deliveries, for health and metrics.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.event_figures()
  RETURNS jsonb
@@ -7703,6 +7972,7 @@ AS $function$
     where n.created > now() - interval '5 minutes'
   ) r
 $function$;
+comment on function keyframe_private.kick_figures() is 'The figures of kicks in pg_net, for health and metrics.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.last_kick_figures(function_name text)
  RETURNS jsonb
@@ -7736,6 +8006,7 @@ AS $function$
     limit 1
   ) a on true
 $function$;
+comment on function keyframe_private.last_kick_figures(text) is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.worker_figures(function_name text)
  RETURNS jsonb
@@ -7761,6 +8032,7 @@ AS $function$
       where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null))
   from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
 $function$;
+comment on function keyframe_private.worker_figures(text) is 'The figures of a worker: its last claim, how its kicks are acknowledged, what it last said.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.workers_figures()
  RETURNS jsonb
@@ -7859,6 +8131,7 @@ AS $function$
   ) r
   where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
 $function$;
+comment on function keyframe_private.cron_figures(text) is 'The recent runs of a pg_cron job, for health and metrics.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.cost_figures()
  RETURNS jsonb
@@ -7888,6 +8161,7 @@ AS $function$
       from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $function$;
+comment on function keyframe_private.cost_figures() is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.setting_figures()
  RETURNS jsonb
@@ -7933,6 +8207,7 @@ begin
   return claims;
 end
 $function$;
+comment on function keyframe_private.claims_for_server(uuid) is 'The claims of a session of the user.';
 grant execute on function keyframe_private.claims_for_server(uuid) to service_role;
 
 -- Outside our schemas

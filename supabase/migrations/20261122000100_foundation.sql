@@ -76,6 +76,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.revoke_all_rights is 'Takes all rights on our schemas from every role that the defaults of this database can have given them to.';
 
 -- HMAC with SHA-256 (RFC 2104). Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
 create function keyframe_private.hmac_sha256(message bytea, key bytea)
@@ -97,6 +98,7 @@ begin
   return sha256(outer_key || sha256(inner_key || message));
 end
 $$;
+comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
 
 -- A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. Each identifier has 122 bits of the operating
 -- system's secure random numbers.
@@ -109,6 +111,7 @@ as $$
   select 'whsec_' || encode(sha256(
     uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
 $$;
+comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes.';
 
 -- Raises an API error. The SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail is a sentence for people.
 -- Volatile: `supabase db lint` runs immutable functions while it plans their callers, and would report each raise as an error.
@@ -122,6 +125,7 @@ begin
   raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
 end
 $$;
+comment on function keyframe_private.raise_error is 'Raises an API error.';
 grant execute on function keyframe_private.raise_error(text, text, text) to authenticated, service_role;
 
 -- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. False: without waiting, somebody else holds it.
@@ -141,8 +145,8 @@ begin
   return pg_try_advisory_xact_lock(key);
 end
 $$;
+comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
 
--- The format of times in events and errors: ISO 8601 in UTC with milliseconds.
 create function keyframe_private.wire_time(at timestamptz)
 returns text
 language plpgsql
@@ -153,6 +157,7 @@ begin
   return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end
 $$;
+comment on function keyframe_private.wire_time is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
 
 -- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both
 -- for every character. Ranges of code points do not depend on the collation.
@@ -170,8 +175,8 @@ begin
   return value ~ '[^\u0001-\u0020\u007F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F\u2800\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]';
 end
 $$;
+comment on function keyframe_private.has_visible_character is 'Whether a text has a character that can be seen.';
 
--- Refuses control characters, which form terminal escapes, except tabs and line breaks.
 create function keyframe_private.is_plain_text(value text)
 returns boolean
 language plpgsql
@@ -183,8 +188,8 @@ begin
   return value !~ '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]';
 end
 $$;
+comment on function keyframe_private.is_plain_text is 'Refuses control characters, which form terminal escapes, except tabs and line breaks.';
 
--- Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.
 create function keyframe_private.is_one_line(value text)
 returns boolean
 language plpgsql
@@ -196,6 +201,7 @@ begin
   return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
 end
 $$;
+comment on function keyframe_private.is_one_line is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';
 
 -- Checks run with the rights of the role that writes the row.
 grant execute on function
@@ -216,6 +222,7 @@ create table keyframe_private.settings (
   unused_references_after interval not null default interval '30 days' check (unused_references_after between interval '1 hour' and interval '10 years')
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
+comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
 comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
@@ -252,6 +259,7 @@ create table keyframe_private.installation (
   installed_at timestamptz not null default now()
 );
 comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
+comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
 comment on column keyframe_private.installation.migrations is 'Name of each migration up to this version → SHA-256 of its statements.';
 comment on column keyframe_private.installation.installed_at is 'When the version''s last migration was applied.';
 alter table keyframe_private.installation enable row level security;

@@ -7,6 +7,8 @@ create table keyframe_private.rate_limits (
 );
 comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
 comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
@@ -26,6 +28,10 @@ create unlogged table keyframe_private.rate_buckets (
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is.';
+comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
+comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
+comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
 alter table keyframe_private.rate_buckets enable row level security;
 
 -- Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends. Without a free one it raises
@@ -161,6 +167,7 @@ begin
 end
 $$;
 grant execute on function keyframe_private.refuse(keyframe_private.refusal, text) to authenticated, service_role;
+comment on function keyframe_private.take_token is 'Takes one token from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 
 -- The values of the RateLimit headers: class, limit, remaining, seconds until full. Null without a caller. Functions on a user's
 -- request path are plpgsql: a session keeps their plans. A SQL function with a search_path cannot be inlined and is planned at
@@ -188,4 +195,5 @@ begin
     where l.route_class = rate_state.route_class and caller is not null);
 end
 $$;
+comment on function keyframe_private.rate_state is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
 grant execute on function keyframe_private.rate_state(text) to authenticated;

@@ -10,6 +10,8 @@ create table keyframe_private.idempotency_keys (
   constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
 );
 comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
+comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
+comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
 comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
 comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
 comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
@@ -75,3 +77,4 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';

@@ -1,6 +1,5 @@
 -- A project: a title and the prompt of one shot. Its frames and videos are predictions.
 
--- Whether a path names a reference image: projects/<file_name>.
 create function keyframe_private.is_reference_path(path text)
 returns boolean
 language plpgsql
@@ -12,6 +11,7 @@ begin
   return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
 end
 $$;
+comment on function keyframe_private.is_reference_path is 'Whether a path names a reference image: projects/<file_name>.';
 -- A check runs with the rights of the role that writes the row.
 grant execute on function keyframe_private.is_reference_path(text) to authenticated, service_role;
 
@@ -41,6 +41,11 @@ create table keyframe.projects (
   constraint projects_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
+comment on column keyframe.projects.id is 'Named by projectId in the API.';
+comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
+comment on column keyframe.projects.title is 'One line of at most 200 characters.';
+comment on column keyframe.projects.created_at is 'When it was created.';
+comment on column keyframe.projects.updated_at is 'The project''s version: moves with every change.';
 comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
 comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
 comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
@@ -59,12 +64,16 @@ create policy projects_all_client on keyframe.projects as restrictive to authent
   using ((select keyframe_private.client_may('read')));
 create policy projects_select_owner on keyframe.projects for select to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
+comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
 create policy projects_insert_owner on keyframe.projects for insert to authenticated
   with check (owner_id = (select auth.uid()));
+comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null) with check (owner_id = (select auth.uid()));
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null);
+comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
+comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 -- Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
 grant select, insert (title, text_prompt, description, aspect_ratio), delete,
   update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id,
@@ -87,6 +96,7 @@ end
 $$;
 create trigger _100_limit before insert on keyframe.projects
   for each row execute function keyframe_private.limit_creations();
+comment on trigger _100_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
 
 -- An administrator's insert may leave out the owner while there is exactly one user.
 create function keyframe_private.complete_owner()
@@ -105,6 +115,7 @@ end
 $$;
 create trigger _200_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
+comment on trigger _200_complete_owner on keyframe.projects is 'Fills in the only user, where an administrator leaves the owner out.';
 
 -- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token holds
 -- no lock. A request that changes a film and its projects counts once.
@@ -128,6 +139,7 @@ end
 $$;
 create trigger _100_limit_changes before update or delete on keyframe.projects
   for each statement execute function keyframe_private.limit_changes();
+comment on trigger _100_limit_changes on keyframe.projects is 'Counts an update or delete by a user against the rate limit.';
 
 create function keyframe_private.stamp_project()
 returns trigger
@@ -146,3 +158,4 @@ end
 $$;
 create trigger _200_stamp before update on keyframe.projects
   for each row execute function keyframe_private.stamp_project();
+comment on trigger _200_stamp on keyframe.projects is 'Moves the project''s version.';

@@ -15,6 +15,11 @@ create table keyframe.films (
   constraint films_id_owner_id_key unique (id, owner_id)
 );
 comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on column keyframe.films.id is 'Named by filmId in the API.';
+comment on column keyframe.films.owner_id is 'The user whose film it is.';
+comment on column keyframe.films.title is 'One line of at most 200 characters.';
+comment on column keyframe.films.description is 'Free text.';
+comment on column keyframe.films.created_at is 'When it was created.';
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
@@ -23,12 +28,16 @@ create policy films_all_client on keyframe.films as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
 create policy films_select_owner on keyframe.films for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
 create policy films_insert_owner on keyframe.films for insert to authenticated
   with check (owner_id = (select auth.uid()));
+comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
 create policy films_update_owner on keyframe.films for update to authenticated
   using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
+comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
 create policy films_delete_owner on keyframe.films for delete to authenticated
   using (owner_id = (select auth.uid()));
+comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
 grant select, insert (title, description), update (title, description), delete on keyframe.films to authenticated;
 grant select on keyframe.films to service_role;
 
@@ -48,10 +57,13 @@ grant insert (film_id), update (film_id) on keyframe.projects to authenticated;
 
 create trigger _100_limit before insert on keyframe.films
   for each row execute function keyframe_private.limit_creations();
+comment on trigger _100_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
 create trigger _200_complete_owner before insert on keyframe.films
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
+comment on trigger _200_complete_owner on keyframe.films is 'Fills in the only user, where an administrator leaves the owner out.';
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
+comment on trigger _100_limit_changes on keyframe.films is 'Counts an update or delete by a user against the rate limit.';
 
 create function keyframe_private.stamp_film()
 returns trigger
@@ -66,6 +78,7 @@ end
 $$;
 create trigger _200_stamp before update on keyframe.films
   for each row when (old is distinct from new) execute function keyframe_private.stamp_film();
+comment on trigger _200_stamp on keyframe.films is 'Moves the film''s version.';
 
 create function keyframe_private.max_shots()
 returns integer
@@ -75,6 +88,7 @@ set search_path = ''
 as $$
   select 500
 $$;
+comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
 
 -- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so no two shots get one place.
 create function keyframe_private.enter_film()
@@ -109,9 +123,11 @@ $$;
 -- Not where update_film has set the position.
 create trigger _250_enter_film before insert on keyframe.projects
   for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.enter_film();
+comment on trigger _250_enter_film on keyframe.projects is 'Makes a new project the last shot of its film.';
 create trigger _250_change_film before update of film_id on keyframe.projects
   for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
   execute function keyframe_private.enter_film();
+comment on trigger _250_change_film on keyframe.projects is 'Makes a project that enters a film its last shot.';
 
 -- A shot is deleted: the film's version moves.
 create function keyframe_private.stamp_film_of_deleted_shot()
@@ -128,3 +144,4 @@ end
 $$;
 create trigger _430_stamp_film after delete on keyframe.projects
   for each row when (old.film_id is not null) execute function keyframe_private.stamp_film_of_deleted_shot();
+comment on trigger _430_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';

@@ -26,6 +26,8 @@ create table keyframe.models (
     shutdown_at >= '1970-01-01 00:00Z' and (shutdown_at < '9999-01-01 00:00Z' or shutdown_at = 'infinity'))
 );
 comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
+comment on column keyframe.models.step is 'The step that it serves; a model can have a row for each.';
+comment on column keyframe.models.notes is 'For administrators: sources, and what to know.';
 comment on column keyframe.models.model is 'owner/name at Replicate, or owner/name:version for a community model.';
 comment on column keyframe.models.label is 'The name that people choose the model by.';
 comment on column keyframe.models.vendor is 'Who makes the model.';
@@ -42,6 +44,7 @@ alter table keyframe.models enable row level security;
 create policy models_all_client on keyframe.models as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
+comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
 grant select on keyframe.models to authenticated, service_role;
 
 create table keyframe.step_defaults (
@@ -50,11 +53,14 @@ create table keyframe.step_defaults (
   foreign key (step, model) references keyframe.models (step, model) on update cascade
 );
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
+comment on column keyframe.step_defaults.step is 'first-frame, last-frame or video.';
+comment on column keyframe.step_defaults.model is 'An enabled model of this step.';
 
 alter table keyframe.step_defaults enable row level security;
 create policy step_defaults_all_client on keyframe.step_defaults as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
+comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
 grant select on keyframe.step_defaults to authenticated, service_role;
 
 -- What a JSON value contains: of an object each key, of a list each place, of anything else nothing. `at` continues a path.
@@ -72,8 +78,8 @@ begin
     from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
 end
 $$;
+comment on function keyframe_private.json_entries is 'What a JSON value contains: of an object each key, of a list each place, of anything else nothing.';
 
--- Whether a JSON value is what a sentence of model_mistakes says that it must be.
 create function keyframe_private.has_shape(value jsonb, shape text)
 returns boolean
 language plpgsql
@@ -96,8 +102,8 @@ begin
   end;
 end
 $$;
+comment on function keyframe_private.has_shape is 'Whether a JSON value is what a sentence of model_mistakes says that it must be.';
 
--- The controls that a row of models can have: images, texts, and choices among values, each of a shape.
 create function keyframe_private.known_controls()
 returns table (name text, kind text, shape text, steps keyframe.generation_step[])
 language sql
@@ -116,8 +122,8 @@ as $$
     ('audio', 'choice', 'true or false', '{video}'),
     ('seed', 'choice', 'an integer', enum_range(null::keyframe.generation_step))
 $$;
+comment on function keyframe_private.known_controls is 'The controls that a row of models can have: images, texts, and choices among values, each of a shape.';
 
--- The values that a control of a model takes, as a list of ours; null for a range and for a text.
 create function keyframe_private.control_values(control jsonb)
 returns jsonb
 language plpgsql
@@ -131,6 +137,7 @@ begin
   end;
 end
 $$;
+comment on function keyframe_private.control_values is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
 
 -- Whether a control of a model takes a value. Null, for a model without the control: no.
 create function keyframe_private.control_takes(control jsonb, value jsonb)
@@ -151,8 +158,8 @@ begin
   return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
 end
 $$;
+comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value.';
 
--- The keys that a control can have, by the control's kind, each of a shape.
 create function keyframe_private.known_keys()
 returns table (key text, kinds text[], shape text)
 language sql
@@ -176,6 +183,7 @@ as $$
     ('forces', '{image,images,choice}', 'an object'),
     ('forcesByValue', '{choice}', 'an object')
 $$;
+comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind, each of a shape.';
 
 -- What is wrong with one element of a list or an object under a key of a control; null: nothing. `ours` is its name in an object.
 create function keyframe_private.element_mistake(key text, ours text, element jsonb, value_shape text)
@@ -196,8 +204,8 @@ begin
   end;
 end
 $$;
+comment on function keyframe_private.element_mistake is 'What is wrong with one element of a list or an object under a key of a control; null: nothing.';
 
--- What is wrong with the shape of a control.
 create function keyframe_private.shape_mistakes(step keyframe.generation_step, name text, control jsonb)
 returns setof text
 language plpgsql
@@ -259,8 +267,8 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.shape_mistakes is 'What is wrong with the shape of a control.';
 
--- What is wrong with a control of right shape beside the others of its model.
 create function keyframe_private.meaning_mistakes(name text, controls jsonb)
 returns setof text
 language plpgsql
@@ -318,6 +326,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.meaning_mistakes is 'What is wrong with a control of right shape beside the others of its model.';
 
 -- The mistakes in a row of models, each a sentence with its path; null when there is none. First those of shape; what the keys mean is
 -- looked at when their shapes are right.
@@ -349,6 +358,7 @@ begin
   return (select string_agg(m, ' ' order by m collate "C") from unnest(mistakes) m);
 end
 $$;
+comment on function keyframe_private.model_mistakes is 'The mistakes in a row of models, each a sentence with its path; null when there is none.';
 
 -- Refuses a row that would send an input which the model ignores or refuses.
 create function keyframe_private.require_well_formed_model()
@@ -369,6 +379,7 @@ end
 $$;
 create trigger _100_require_well_formed before insert or update on keyframe.models
   for each row execute function keyframe_private.require_well_formed_model();
+comment on trigger _100_require_well_formed on keyframe.models is 'Refuses a row with a mistake, with its path.';
 
 -- A default can be chosen only among enabled models, and stays one until another is chosen.
 create function keyframe_private.require_enabled_default()
@@ -388,6 +399,7 @@ end
 $$;
 create trigger _100_require_enabled before insert or update on keyframe.step_defaults
   for each row execute function keyframe_private.require_enabled_default();
+comment on trigger _100_require_enabled on keyframe.step_defaults is 'Refuses a model that is not enabled.';
 
 -- A step is never without a default: a start that names no model would have none.
 create function keyframe_private.keep_default()
@@ -403,9 +415,11 @@ end
 $$;
 create trigger _100_keep_deleted before delete on keyframe.step_defaults
   for each row execute function keyframe_private.keep_default();
+comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the default of a step.';
 -- Not `update of step`: a model that gets another name updates both columns.
 create trigger _100_keep_moved before update on keyframe.step_defaults
   for each row when (old.step <> new.step) execute function keyframe_private.keep_default();
+comment on trigger _100_keep_moved on keyframe.step_defaults is 'Refuses to give a default to another step.';
 
 create function keyframe_private.refuse_disabled_default()
 returns trigger
@@ -423,8 +437,8 @@ end
 $$;
 create trigger _200_refuse_disabled_default before update of enabled on keyframe.models
   for each row when (old.enabled and not new.enabled) execute function keyframe_private.refuse_disabled_default();
+comment on trigger _200_refuse_disabled_default on keyframe.models is 'Refuses to disable the default of a step.';
 
--- Whether a start can use a model at a time.
 create function keyframe_private.is_available(candidate keyframe.models, at timestamptz)
 returns boolean
 language plpgsql
@@ -435,6 +449,7 @@ begin
   return candidate.enabled and candidate.refused_at is null and coalesce(candidate.shutdown_at > at, true);
 end
 $$;
+comment on function keyframe_private.is_available is 'Whether a start can use a model at a time.';
 
 -- Who changes the row of a refused model wants it tried again.
 create function keyframe_private.clear_refusal()
@@ -450,8 +465,8 @@ end
 $$;
 create trigger _300_clear_refusal before update on keyframe.models
   for each row when (old.refused_at is not null and new.refused_at = old.refused_at) execute function keyframe_private.clear_refusal();
+comment on trigger _300_clear_refusal on keyframe.models is 'Makes a model that the provider refused available again.';
 
--- The models that can take over from one, in the order in which a start tries them.
 create function keyframe_private.successors_of(model keyframe.models, at timestamptz)
 returns setof keyframe.models
 language plpgsql
@@ -465,6 +480,7 @@ begin
     order by m.position, m.model;
 end
 $$;
+comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
 
 -- Image models. A last frame gets its first frame as the first of its reference images. Sources and dates: docs/models.md.
 insert into keyframe.models (step, position, model, label, vendor, shutdown_at, controls, fixed, notes)

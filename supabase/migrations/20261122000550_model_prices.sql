@@ -22,6 +22,9 @@ create table keyframe_private.model_prices (
   constraint one_price_at_a_time unique (model, metric, applies_to, valid_from)
 );
 comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';
+comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
+comment on column keyframe_private.model_prices.model is 'A model of keyframe.models.';
+comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
 comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it holds, for example {"resolution": "1080p", "audio": true}. Of the rows that fit, the one with the most values counts.';
 comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
 comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
@@ -74,6 +77,7 @@ end
 $$;
 create trigger _100_require_well_formed before insert or update on keyframe_private.model_prices
   for each row execute function keyframe_private.require_well_formed_price();
+comment on trigger _100_require_well_formed on keyframe_private.model_prices is 'Refuses a row with a mistake, with its path.';
 
 -- A run keeps the price that it was started under.
 create function keyframe_private.keep_price()
@@ -91,8 +95,10 @@ create trigger _200_keep_changed before update on keyframe_private.model_prices
   for each row when (old.valid_from <= now()
     and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
   execute function keyframe_private.keep_price();
+comment on trigger _200_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
 create trigger _200_keep_deleted before delete on keyframe_private.model_prices
   for each row when (old.valid_from <= now()) execute function keyframe_private.keep_price();
+comment on trigger _200_keep_deleted on keyframe_private.model_prices is 'Refuses to delete a price that has been in force.';
 
 -- A model that gets another name at the provider keeps its prices, also while another step has it under the old name.
 create function keyframe_private.rename_prices()
@@ -119,6 +125,7 @@ end
 $$;
 create trigger _400_rename_prices after update of model on keyframe.models
   for each row when (new.model <> old.model) execute function keyframe_private.rename_prices();
+comment on trigger _400_rename_prices on keyframe.models is 'Gives the model''s new name to its prices.';
 
 -- Per second of video and per image, as public copies of Replicate's model pages of these days show them. docs/models.md has the same.
 insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, checked_at, valid_from, source)

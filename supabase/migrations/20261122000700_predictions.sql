@@ -84,6 +84,23 @@ create table keyframe.predictions (
 -- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
+comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
+comment on column keyframe.predictions.project_id is 'The project that it is for.';
+comment on column keyframe.predictions.owner_id is 'The user who pays: always the project''s owner, whatever an insert says.';
+comment on column keyframe.predictions.step is 'What it makes: first-frame, last-frame or video.';
+comment on column keyframe.predictions.status is 'Moves only as prediction_moves allows. Never change it by hand.';
+comment on column keyframe.predictions.progress is 'From 0 to 1, where the provider says it.';
+comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
+comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
+comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
+comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
+comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
+comment on column keyframe.predictions.output_width is 'In pixels.';
+comment on column keyframe.predictions.output_height is 'In pixels.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
+comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
+comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
+comment on column keyframe.predictions.updated_at is 'When it last changed.';
 comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
@@ -172,9 +189,11 @@ grant execute on function keyframe_private.deleted_projects() to authenticated;
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
     and (select keyframe_private.may_read()));
+comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
 -- A run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
+comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
 grant select on keyframe.predictions to authenticated, service_role;
 grant insert (project_id, step, model, input) on keyframe.predictions to authenticated;
 
@@ -191,6 +210,9 @@ create table keyframe_private.prediction_images (
   constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
 );
 comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
+comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
+comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
 comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
 comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
 create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
@@ -215,6 +237,7 @@ begin
     from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
 end
 $$;
+comment on function keyframe_private.images_of is 'The images that an input names.';
 
 -- A last frame comes only beside a first frame.
 create function keyframe_private.has_images(input jsonb)
@@ -227,6 +250,7 @@ begin
   return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
 end
 $$;
+comment on function keyframe_private.has_images is 'Whether an input has an image.';
 
 create table keyframe_private.prediction_moves (
   from_status keyframe.prediction_status not null,
@@ -234,6 +258,8 @@ create table keyframe_private.prediction_moves (
   primary key (from_status, to_status)
 );
 comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
+comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
+comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
 insert into keyframe_private.prediction_moves (from_status, to_status) values
   ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
   ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
@@ -259,6 +285,7 @@ end
 $$;
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
+comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
 
 -- What a prediction was made with, and what it made once it has ended, is history. Its input changes only while it is queued and moves to
 -- another model. An ended one follows the name of its model.
@@ -383,3 +410,4 @@ begin
   end loop;
 end
 $$;
+comment on trigger _200_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';

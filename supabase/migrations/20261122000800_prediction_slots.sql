@@ -17,8 +17,8 @@ begin
   );
 end
 $$;
+comment on function keyframe_private.free_slots is 'How many more predictions of this owner may start.';
 
--- How long a prediction of this step may take once admitted.
 create function keyframe_private.deadline_of(step keyframe.generation_step)
 returns interval
 language plpgsql
@@ -29,8 +29,8 @@ begin
   return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
 end
 $$;
+comment on function keyframe_private.deadline_of is 'How long a prediction of this step may take once admitted.';
 
--- Gives the free slots of an owner to the predictions that have waited longest.
 create function keyframe_private.admit_waiting(owner uuid)
 returns integer
 language plpgsql
@@ -63,6 +63,7 @@ begin
   return admitted;
 end
 $$;
+comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
 -- The end of one prediction frees a slot for the next.
 create function keyframe_private.admit_next()
@@ -81,6 +82,7 @@ create trigger _500_admit_next after update of status on keyframe.predictions
   for each row
   when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
   execute function keyframe_private.admit_next();
+comment on trigger _500_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
 
 -- The position in the owner's line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a
 -- provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
@@ -107,4 +109,5 @@ begin
   );
 end
 $$;
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run.';
 grant execute on function keyframe_private.queue_position(keyframe.predictions) to authenticated, service_role;

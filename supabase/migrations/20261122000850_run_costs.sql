@@ -14,8 +14,8 @@ begin
     and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
 end
 $$;
+comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
 
--- A figure of a provider or of a file; null when it is none, so that a strange one stops no result.
 create function keyframe_private.read_figure(figures jsonb, name text)
 returns numeric
 language plpgsql
@@ -29,6 +29,7 @@ begin
   return null;
 end
 $$;
+comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
 
 -- The megapixels of the images in an input. Providers count those of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the
 -- size of one is unknown.
@@ -47,6 +48,7 @@ begin
     cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
 end
 $$;
+comment on function keyframe_private.input_megapixels is 'The megapixels of the images in an input.';
 
 -- How many units of a metric a run with a resolved input has at most; null when nobody can say. A run makes one file.
 create function keyframe_private.most_quantity(metric text, input jsonb)
@@ -65,6 +67,7 @@ begin
   end; -- hardware_second: only the run shows it
 end
 $$;
+comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null when nobody can say.';
 
 -- How many units of a metric a finished run had: by the provider's metrics, otherwise by its file. Null when neither says it.
 create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
@@ -87,6 +90,7 @@ begin
   end;
 end
 $$;
+comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
 
 -- What a run with a resolved input costs, in micro-dollars rounded up: the expected amount, null when it is unknown; the most, which is
 -- the model's ceiling then; and the prices, by which the run is settled, null when one is missing. A price of 0 is known whatever the quantity. No run costs more than a million
@@ -117,8 +121,8 @@ begin
   most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
 end
 $$;
+comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
 
--- What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.
 create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
 returns bigint
 language plpgsql
@@ -135,6 +139,7 @@ begin
     ) p (amount));
 end
 $$;
+comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
 
 -- Whether a run takes the place of another, by the most that each can cost. Against an unknown cost every one does.
 create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
@@ -147,8 +152,8 @@ begin
   return asked_micros is null or coalesce(micros <= asked_micros, false);
 end
 $$;
+comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost.';
 
--- The most that a run of a model with its defaults costs.
 create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
 returns bigint
 language plpgsql
@@ -161,8 +166,8 @@ begin
   ), at)).most_micros;
 end
 $$;
+comment on function keyframe_private.default_cost is 'The most that a run of a model with its defaults costs.';
 
--- The model that takes over from another for an input that asks for nothing; null without one.
 create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
 returns text
 language plpgsql
@@ -176,8 +181,8 @@ begin
     limit 1);
 end
 $$;
+comment on function keyframe_private.default_successor is 'The model that takes over from another for an input that asks for nothing; null without one.';
 
--- The prices of a model that hold now, as in GET /api/models.
 create function keyframe_private.prices_json(model text)
 returns json
 language plpgsql
@@ -195,6 +200,7 @@ begin
     ) p);
 end
 $$;
+comment on function keyframe_private.prices_json is 'The prices of a model that hold now, as in GET /api/models.';
 
 -- GET /api/models.
 create function keyframe.list_models()

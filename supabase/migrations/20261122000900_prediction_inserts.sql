@@ -21,8 +21,8 @@ begin
      limit 1));
 end
 $$;
+comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
 
--- The takes that stand for the steps of a project.
 create function keyframe_private.shown_takes(project uuid)
 returns uuid[]
 language plpgsql
@@ -35,8 +35,8 @@ begin
     where p.id = project), null);
 end
 $$;
+comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
 
--- Raises unless a prediction has succeeded.
 create function keyframe_private.require_success(take keyframe.predictions)
 returns void
 language plpgsql
@@ -57,6 +57,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
 
 -- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
 create function keyframe_private.require_selected_takes()
@@ -92,6 +93,7 @@ $$;
 create trigger _300_require_selected_takes
   before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
   for each row execute function keyframe_private.require_selected_takes();
+comment on trigger _300_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
 
 -- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
 create function keyframe_private.unselect_deleted_take()
@@ -111,8 +113,8 @@ end
 $$;
 create trigger _420_unselect_deleted_take after delete on keyframe.predictions
   for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
+comment on trigger _420_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
 
--- Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner's projects.
 create function keyframe_private.require_frame(frame uuid, owner uuid)
 returns void
 language plpgsql
@@ -138,6 +140,7 @@ begin
   perform keyframe_private.require_success(candidate);
 end
 $$;
+comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
 -- Raises unless a path names an uploaded image of the owner, of at most the bucket's size: Storage lets a larger one pass that is sent to it
 -- in chunks.
@@ -165,6 +168,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner.';
 
 -- A value of a caller for a sentence. Postgres logs refusals, and a prompt may stand in any field, so only what looks like a number, a
 -- size or a ratio is shown.
@@ -179,8 +183,8 @@ begin
   return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
 end
 $$;
+comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
 
--- What a control takes, for a sentence: "5 or 10".
 create function keyframe_private.describe_control(control jsonb)
 returns text
 language plpgsql
@@ -196,9 +200,8 @@ begin
   end;
 end
 $$;
+comment on function keyframe_private.describe_control is 'What a control takes, for a sentence: "5 or 10".';
 
--- Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when
--- value is null.
 create function keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb default null)
 returns void
 language plpgsql
@@ -217,6 +220,7 @@ begin
     format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
 end
 $$;
+comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
 
 -- Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for. `used` names the image controls
 -- that are used.
@@ -273,6 +277,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for.';
 
 -- The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces,
 -- the model's defaults. Raises unsupported_input when the model does not take what was asked for.
@@ -313,6 +318,7 @@ begin
   return complete;
 end
 $$;
+comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces, the model''s defaults.';
 
 -- Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted. Models
 -- round the sides of an image to multiples of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
@@ -339,6 +345,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.require_ratio is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
 
 -- A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath. When it names none and does
 -- not refuse one with null, the take that stands for that step of the project.
@@ -377,6 +384,7 @@ begin
   return jsonb_build_object(id_field, frame);
 end
 $$;
+comment on function keyframe_private.resolve_frame is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
 
 -- The fields that an input can have. Immutable, so the plan of a session has the list: known_controls is planned at each call, which took
 -- half of the time of a start.
@@ -389,8 +397,8 @@ as $$
   select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
     || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
 $$;
+comment on function keyframe_private.input_fields is 'The fields that an input can have.';
 
--- What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.
 create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
 returns jsonb
 language plpgsql
@@ -450,6 +458,7 @@ begin
   return asked;
 end
 $$;
+comment on function keyframe_private.read_input is 'What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.';
 
 -- The complete input for a model, from what read_input returned. Raises unsupported_input.
 create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
@@ -492,8 +501,8 @@ begin
   return images || keyframe_private.resolve_values(values_asked, used, chosen);
 end
 $$;
+comment on function keyframe_private.resolve_input is 'The complete input for a model, from what read_input returned.';
 
--- The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.
 create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
 returns keyframe.models
 language plpgsql
@@ -516,8 +525,8 @@ begin
   return chosen;
 end
 $$;
+comment on function keyframe_private.choose_model is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
 
--- The first available model that takes the same input as another and costs no more, or null.
 create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
 returns keyframe.models
 language plpgsql
@@ -547,8 +556,8 @@ begin
   return null;
 end
 $$;
+comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
 
--- Completes and checks what is to be started: owner, model, input.
 create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
 language plpgsql
 volatile
@@ -585,6 +594,7 @@ begin
   wanted.input := keyframe_private.resolve_input(asked, project, chosen);
 end
 $$;
+comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
 
 create function keyframe_private.resolve_prediction()
 returns trigger
@@ -600,6 +610,7 @@ end
 $$;
 create trigger _200_resolve before insert on keyframe.predictions
   for each row execute function keyframe_private.resolve_prediction();
+comment on trigger _200_resolve on keyframe.predictions is 'Counts it against the rate limit, chooses the model, checks and completes the input.';
 
 -- Gives a new prediction one of its owner's slots, or leaves it in the line.
 create function keyframe_private.admit_or_queue()
@@ -625,3 +636,4 @@ end
 $$;
 create trigger _400_admit before insert on keyframe.predictions
   for each row execute function keyframe_private.admit_or_queue();
+comment on trigger _400_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';

@@ -42,6 +42,11 @@ create table keyframe_private.provider_submits (
   constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000 and cost_micros between 0 and 1000000000000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
+comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
+comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
+comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
+comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
+comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
 comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
@@ -85,6 +90,7 @@ begin
   where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
 end
 $$;
+comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
 
 -- Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent. That stays true when the
 -- lease of its prediction has gone. Locks the prediction first, as all that records results. Nothing without an attempt.
@@ -102,6 +108,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
 
 -- The submit that a provider run belongs to, or null: the run is recorded for another prediction. That of its attempt, unless it has
 -- another run or had none: then the run gets a row of its own, at the same prices and whatever the budget, because it exists. A run from
@@ -143,6 +150,7 @@ exception when unique_violation then
   return null; -- recorded for another prediction at the same moment
 end
 $$;
+comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
 
 -- A prediction leaves the queue, ends or is deleted. What is not submitted will not be. Provider runs of submits without an answer are
 -- searched for, once no worker can be submitting any more. When it ends or is deleted, its provider runs that go on are cancelled.
@@ -173,8 +181,10 @@ $$;
 create trigger _400_abandon_submits after update of status on keyframe.predictions
   for each row when (old.completed_at is null and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
   execute function keyframe_private.abandon_submits();
+comment on trigger _400_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
 create trigger _400_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
+comment on trigger _400_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
 
 -- Whether no other prediction in this database can have made a run with the text of this submit. The provider's list shows the input of
 -- a run, not its prediction. The addresses of files in an input name the prediction; a text alone does not. A claim commits before its
@@ -199,6 +209,7 @@ begin
   );
 end
 $$;
+comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
 
 -- Records that the search for the runs of these submits is complete; what it found has been recorded. No run exists then, unless one in the
 -- list may be theirs, or the submit is so old that the provider has deleted what its run was made of.

@@ -18,6 +18,10 @@ create table keyframe_private.daily_costs (
 );
 comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
 comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.daily_costs.id is 'Names the row alone.';
+comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
 comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
@@ -148,9 +152,12 @@ create table keyframe_private.owner_budgets (
   note text
 );
 comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
+comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.note is 'For administrators.';
 alter table keyframe_private.owner_budgets enable row level security;
 
--- The budgets that a start of this owner must fit into, with what is used of each.
 create function keyframe_private.budgets_of(owner uuid, at timestamptz)
 returns table (scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
 language plpgsql
@@ -189,6 +196,7 @@ begin
   where b.limit_micros is not null;
 end
 $$;
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
 
 -- Admits the cost of one submit, or raises budget_exceeded or price_unknown. Valid while the owner's slots are locked:
 -- the owner's budget is exact. The sums of everybody lack what open transactions hold, so that nobody waits for another owner.
@@ -220,6 +228,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
 
 create table keyframe_private.exhausted_budgets (
   id bigint generated always as identity primary key,
@@ -231,6 +240,11 @@ create table keyframe_private.exhausted_budgets (
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
+comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
+comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
+comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 
 -- Notes that these budgets have refused a start. Waits for nobody: who notes the same at the same moment notes it for both.
@@ -255,6 +269,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
 
 -- Adds the next submit of a prediction, which holds the most that it can cost at the prices of now. One in the place of another that was
 -- released counts on the day of that one, and needs budget only if it can cost more. Where a price counts the megapixels of the input, they
@@ -280,6 +295,7 @@ begin
      where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
 end
 $$;
+comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
 
 -- The first submit of a new prediction. The lock of _400_admit makes the budget exact.
 create function keyframe_private.add_first_submit()
@@ -299,3 +315,4 @@ end
 $$;
 create trigger _350_add_first_submit after insert on keyframe.predictions
   for each row execute function keyframe_private.add_first_submit();
+comment on trigger _350_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget.';

@@ -40,6 +40,9 @@ create trigger _300_count_changed
 -- Its sums are deleted with it when both are 13 months old.
 create trigger _300_count_removed after delete on keyframe_private.provider_submits
   for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
+comment on trigger _300_count_added on keyframe_private.provider_submits is 'Adds its cost to the sums of its day.';
+comment on trigger _300_count_changed on keyframe_private.provider_submits is 'Corrects the sums of its day.';
+comment on trigger _300_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
 
 -- The end of a submit releases what it holds: it is settled by what the provider counted, released where the provider does not bill it,
 -- or unknown. A success without figures of the provider holds until its prediction ends, because the file may tell them.
@@ -73,6 +76,7 @@ end
 $$;
 create trigger _200_settle before update of outcome on keyframe_private.provider_submits
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
+comment on trigger _200_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
 
 -- A prediction ends, with its file or without one, or is deleted.
 create function keyframe_private.settle_by_file()
@@ -96,8 +100,10 @@ end
 $$;
 create trigger _380_settle_by_file after update of status on keyframe.predictions
   for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
+comment on trigger _380_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
 create trigger _380_settle_deleted after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
+comment on trigger _380_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
 
 -- What predictions cost, all submits of one together, as in the API. state: held while one has not ended, then unknown if one is, then
 -- settled if one was billed, otherwise released. atMostMicros is null when nobody knows it. None of another user's.
@@ -136,4 +142,5 @@ begin
   return (select c.cost from keyframe_private.costs_json(array[prediction]) c);
 end
 $$;
+comment on function keyframe_private.cost_json is 'What a prediction costs, all its submits together, as in the API.';
 grant execute on function keyframe_private.cost_json(uuid) to authenticated, service_role;

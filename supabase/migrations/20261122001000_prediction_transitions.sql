@@ -23,8 +23,8 @@ begin
   return found;
 end
 $$;
+comment on function keyframe_private.mark_running is 'queued → starting → processing → storing, as the provider run does.';
 
--- active → failed.
 create function keyframe_private.mark_failed(
   prediction uuid, code text, sentence text, retryable boolean, stage text default null
 )
@@ -41,6 +41,7 @@ begin
   return found;
 end
 $$;
+comment on function keyframe_private.mark_failed is 'active → failed.';
 
 -- The back-off after so many failures: it doubles with each, ±20 %. power() is capped at 20 doublings: more would exceed the range of
 -- an interval.
@@ -56,6 +57,7 @@ begin
     from keyframe_private.settings s);
 end
 $$;
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures.';
 
 -- Adds the next submit of a queued prediction. After a submit that may be billed, or for a model that costs more, it needs budget: without
 -- that the prediction fails. Only what was released in this transaction (ended_at = now()) is still this prediction's: what an earlier one
@@ -87,6 +89,7 @@ exception when sqlstate 'KEYFR' then
   perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
 end
 $$;
+comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
 
 -- starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted),
 -- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had
@@ -117,6 +120,7 @@ begin
   return true;
 end
 $$;
+comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing.';
 
 -- active → canceled. A submit in progress finds out when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
@@ -132,6 +136,7 @@ begin
   return found;
 end
 $$;
+comment on function keyframe_private.mark_canceled is 'active → canceled.';
 
 -- active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner's slots,
 -- its submits). What raises is set aside. The caller tries the row again later.
@@ -161,6 +166,7 @@ exception when others then
   return false;
 end
 $$;
+comment on function keyframe_private.try_mark_failed is 'active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner''s slots, its submits) or failing for what one row causes.';
 
 -- Records since when the provider refuses a model as unknown; null when it has it again. An administrator who holds the row decides.
 create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
@@ -175,6 +181,7 @@ begin
     select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
 end
 $$;
+comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
 
 -- storing → succeeded, for the holder of the lease: the file is in Storage and has been checked.
 create function keyframe_worker.complete_prediction(

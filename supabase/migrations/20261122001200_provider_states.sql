@@ -24,6 +24,7 @@ begin
   );
 end
 $$;
+comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
 -- The address of the file among those in what a run returned, each with its path: the one that its model's row names, or the first of
 -- the only list (or field) with files of the step's kind. Null: unclear. What has another ending, or none, counts if nothing has the right one.
@@ -117,6 +118,7 @@ begin
   end case;
 end
 $$;
+comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
 -- Records the state of a provider run and returns: recorded, unchanged (nothing new), unknown (no such prediction, or the run of
 -- another), unproven (may be the run of another), ended (the prediction has ended or was deleted), stale (not the run that the prediction

@@ -12,6 +12,8 @@ create unlogged table keyframe_private.kicks (
   constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
 );
 comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.kicks.id is 'In the order of the kicks.';
+comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
 comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
 comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
 comment on column keyframe_private.kicks.error is 'Why it could not be made.';
@@ -29,6 +31,7 @@ create unlogged table keyframe_private.worker_heartbeats (
   report jsonb not null default '{}'
 ) with (fillfactor = 50);
 comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
+comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
 comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds.';
@@ -63,6 +66,7 @@ begin
     where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null and k.error is null limit 1000 for update skip locked));
 end
 $$;
+comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
 -- Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be
 -- made.
@@ -106,6 +110,7 @@ exception when others then
   return false;
 end
 $$;
+comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
 
 -- One kick per burst: none while the worker's heartbeat is live or just after a kick, and one per transaction. It takes no lock: while a
 -- transaction that has kicked stays open, others kick too. Times in the future are from before the clock was set back.
@@ -134,6 +139,7 @@ begin
   perform keyframe_private.kick(function_name);
 end
 $$;
+comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
 
 -- New work for generate: an admitted prediction, an output to store, a run to cancel.
 create function keyframe_private.kick_generate()
@@ -150,11 +156,15 @@ end
 $$;
 create trigger _900_kick_inserted after insert on keyframe.predictions
   for each row when (new.admitted_at is not null) execute function keyframe_private.kick_generate();
+comment on trigger _900_kick_inserted on keyframe.predictions is 'Kicks the worker generate.';
 create trigger _900_kick_admitted after update of admitted_at on keyframe.predictions
   for each row when (old.admitted_at is null and new.admitted_at is not null and new.status = 'queued')
   execute function keyframe_private.kick_generate();
+comment on trigger _900_kick_admitted on keyframe.predictions is 'Kicks the worker generate.';
 create trigger _900_kick_storing after update of status on keyframe.predictions
   for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.kick_generate();
+comment on trigger _900_kick_storing on keyframe.predictions is 'Kicks the worker generate.';
 create trigger _900_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
   for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
+comment on trigger _900_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
 

@@ -10,6 +10,8 @@ create table keyframe_private.file_removals (
   primary key (bucket, name)
 ) with (autovacuum_vacuum_scale_factor = 0.02);
 comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
+comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
+comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
 comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
 comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
 comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
@@ -17,7 +19,6 @@ create index file_removals_due_at_idx on keyframe_private.file_removals (due_at)
 create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
 alter table keyframe_private.file_removals enable row level security;
 
--- The possible names of a prediction's output in the bucket keyframe-outputs, before a worker has reported which one it wrote.
 create function keyframe_private.output_names(prediction keyframe.predictions)
 returns setof text
 language sql
@@ -27,8 +28,8 @@ as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
   from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
 $$;
+comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
--- Whether a prediction or a project uses a reference image.
 create function keyframe_private.is_reference_used(path text)
 returns boolean
 language plpgsql
@@ -40,9 +41,8 @@ begin
     or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path);
 end
 $$;
+comment on function keyframe_private.is_reference_used is 'Whether a prediction or a project uses a reference image.';
 
--- Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its
--- output.
 create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
 returns void
 language sql
@@ -54,6 +54,7 @@ as $$
   from keyframe_private.output_names(prediction) as name
   on conflict do nothing
 $$;
+comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
 
 -- A prediction ends while its output is being copied.
 create function keyframe_private.remove_partial_output()
@@ -71,6 +72,7 @@ $$;
 create trigger _450_remove_partial_output after update of status on keyframe.predictions
   for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
   execute function keyframe_private.remove_partial_output();
+comment on trigger _450_remove_partial_output on keyframe.predictions is 'Lists half-written files for removal.';
 
 -- Predictions are deleted, usually all of a project: removes their outputs, and the reference images that no other prediction
 -- and no project uses.
@@ -111,6 +113,7 @@ $$;
 create trigger _450_remove_deleted_files after delete on keyframe.predictions
   referencing old table as deleted
   for each statement execute function keyframe_private.remove_deleted_files();
+comment on trigger _450_remove_deleted_files on keyframe.predictions is 'Lists outputs and unused images for removal.';
 
 -- A project is deleted: removes its reference image, unless a prediction or another project uses it.
 create function keyframe_private.remove_deleted_reference()
@@ -131,6 +134,7 @@ end
 $$;
 create trigger _450_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
+comment on trigger _450_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
 
 -- Keeps an image that a new prediction or a project uses although its removal was queued. An image whose removal is under way is lost.
 -- Raises unless the image is in the bucket projects and belongs to the owner.
@@ -150,6 +154,7 @@ begin
   perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
 end
 $$;
+comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction or a project uses although its removal was queued.';
 
 create function keyframe_private.keep_reference_of_project()
 returns trigger
@@ -166,6 +171,7 @@ $$;
 create trigger _310_keep_reference before update on keyframe.projects
   for each row when (new.reference_image_path is distinct from old.reference_image_path and new.reference_image_path is not null)
   execute function keyframe_private.keep_reference_of_project();
+comment on trigger _310_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
 
 -- Writes prediction_images from the input of a new prediction.
 create function keyframe_private.write_prediction_images()
@@ -188,6 +194,7 @@ end
 $$;
 create trigger _300_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
+comment on trigger _300_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
 
 -- Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased. One task at a time is fast enough, and
 -- keeps a long list from crowding out predictions while Storage is down.
@@ -312,5 +319,6 @@ begin
   return queued;
 end
 $$;
+comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that no prediction and no project uses: unused_references_after their upload, or when the owner''s account is deleted.';
 
 grant execute on function keyframe_worker.record_files_removed(uuid, jsonb) to service_role;

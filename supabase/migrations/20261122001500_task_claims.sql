@@ -141,6 +141,7 @@ begin
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $$;
+comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
 
 -- The failures of a prediction whose lease has expired. An accepted run is paid for: only leases that expired in a row give it up, so
 -- recorded failures before them do not count.
@@ -155,6 +156,7 @@ begin
     else prediction.failures + 1 end;
 end
 $$;
+comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
 
 -- Whether a prediction is not tried again: so many of its leases expired that the task may be the cause, or it was submitted as often as
 -- attempt can count.
@@ -170,6 +172,7 @@ begin
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end
 $$;
+comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
 
 -- The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made one is deleted.
 create function keyframe_private.images_json(prediction uuid)
@@ -191,6 +194,7 @@ begin
   );
 end
 $$;
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
 
 -- Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later
 -- ones move up. What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
@@ -226,6 +230,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
 
 -- Locks due rows that need a resource without waiting, those due longest first. A submit is in the ledger before it is made: its waiting
 -- row, which is locked too. What somebody holds, what is set aside and what is exhausted is left out before the limit, so that many of

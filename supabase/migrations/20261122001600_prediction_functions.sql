@@ -27,6 +27,7 @@ begin
   return false;
 end
 $$;
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
 -- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
 -- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,
@@ -56,8 +57,8 @@ begin
 end
 $$;
 grant execute on function keyframe_private.prediction_json(keyframe.predictions, uuid[], json) to authenticated, service_role;
+comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
--- Refuses a session that names no user: the triggers treat an insert without a caller as an administrator's.
 create function keyframe_private.require_user()
 returns void
 language plpgsql
@@ -70,6 +71,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
 
 -- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
 create function keyframe.create_project(
@@ -399,6 +401,7 @@ begin
       group by 1 order by 3 desc, 1 limit 1000) g);
 end
 $$;
+comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the thousand dearest.';
 
 -- The caller's predictions and their costs from one day to another, both included. Costs a token for each day by project, otherwise one for
 -- each month begun.

@@ -48,6 +48,7 @@ begin
     group by p.project_id;
 end
 $$;
+comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
 grant execute on function keyframe_private.step_predictions(keyframe.projects[]) to authenticated;
 
 -- Newest first. The next page follows (before_created_at, before_id). A search looks at 5,000 projects, which takes about 10 ms; when
@@ -134,7 +135,6 @@ end
 $$;
 comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
 
--- Raises precondition_failed for a project or film of the caller, not_found for every other.
 create function keyframe_private.refuse_changed(kind text, is_own boolean)
 returns void
 language plpgsql
@@ -148,6 +148,7 @@ begin
   perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
 end
 $$;
+comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
 grant execute on function keyframe_private.refuse_changed(text, boolean) to authenticated;
 
 -- `changes` has columns and their values; an omitted column keeps its value. With `versions` (times of updated_at, in milliseconds)

@@ -1,6 +1,5 @@
 -- Functions that api calls for films, one call per request.
 
--- The shots of a film, in order.
 create function keyframe_private.shots_of(film uuid)
 returns uuid[]
 language plpgsql
@@ -11,6 +10,7 @@ begin
   return array(select p.id from keyframe.projects p where p.film_id = film order by p.film_position);
 end
 $$;
+comment on function keyframe_private.shots_of is 'The shots of a film, in order.';
 
 create function keyframe_private.film_json(film keyframe.films)
 returns json
@@ -24,6 +24,7 @@ begin
     'created_at', film.created_at, 'updated_at', film.updated_at);
 end
 $$;
+comment on function keyframe_private.film_json is 'A film as its owner sees it.';
 grant execute on function keyframe_private.shots_of(uuid), keyframe_private.film_json(keyframe.films) to authenticated;
 
 -- Definer, like create_project.
@@ -157,6 +158,7 @@ begin
   where p.id = w.id and p.film_position is distinct from w.position;
 end
 $$;
+comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order.';
 
 -- `changes` and `versions` as for update_project. With `project_ids`, these are the film's shots from now on, in this order. Definer:
 -- users may not write positions.

@@ -12,6 +12,7 @@ begin
   return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'webhook.test'];
 end
 $$;
+comment on function keyframe_private.event_types is 'Every type of event.';
 
 create table keyframe.webhook_endpoints (
   id uuid primary key default gen_random_uuid(),
@@ -38,6 +39,13 @@ create table keyframe.webhook_endpoints (
   constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
 );
 comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
+comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
+comment on column keyframe.webhook_endpoints.url is 'Where events are sent: https, or http on a local stack.';
+comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
+comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
+comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
+comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
+comment on column keyframe.webhook_endpoints.updated_at is 'When it last changed.';
 comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
@@ -50,6 +58,7 @@ create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as rest
   using ((select keyframe_private.client_may('manage')));
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
 grant select on keyframe.webhook_endpoints to authenticated, service_role;
 
 create table keyframe_private.webhook_secrets (
@@ -60,6 +69,11 @@ create table keyframe_private.webhook_secrets (
   expires_at timestamptz
 );
 comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
+comment on column keyframe_private.webhook_secrets.id is 'Names the row alone.';
+comment on column keyframe_private.webhook_secrets.endpoint_id is 'The endpoint that it signs for.';
+comment on column keyframe_private.webhook_secrets.vault_secret_id is 'Its id in vault.secrets.';
+comment on column keyframe_private.webhook_secrets.created_at is 'When it became the current one.';
+comment on column keyframe_private.webhook_secrets.expires_at is 'Until when it still signs; null: it is the current one.';
 create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
 create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
 create index webhook_secrets_expires_at_idx on keyframe_private.webhook_secrets (expires_at) where expires_at is not null;
@@ -73,6 +87,8 @@ create table keyframe_private.deleted_endpoints (
   deleted_at timestamptz not null default now()
 );
 comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
+comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
+comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
 alter table keyframe_private.deleted_endpoints enable row level security;
 
 -- Runs for every deletion: by the owner, by an administrator, or with the account.
@@ -90,8 +106,8 @@ end
 $$;
 create trigger _500_record_deleted after delete on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_deleted_endpoint();
+comment on trigger _500_record_deleted on keyframe.webhook_endpoints is 'Lists it, so that its deliveries are deleted.';
 
--- Creates the current secret of an endpoint, stored only in the Vault.
 create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
 returns void
 language plpgsql
@@ -106,6 +122,7 @@ begin
   values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
 end
 $$;
+comment on function keyframe_private.add_webhook_secret is 'Creates the current secret of an endpoint, stored only in the Vault.';
 
 -- Deletes a secret from the Vault with its row.
 create function keyframe_private.delete_vault_secret()
@@ -122,6 +139,7 @@ end
 $$;
 create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
   for each row execute function keyframe_private.delete_vault_secret();
+comment on trigger _500_delete_vault_secret on keyframe_private.webhook_secrets is 'Deletes the secret from the Vault.';
 
 -- Limits an owner to 20 endpoints.
 create function keyframe_private.limit_endpoints()
@@ -141,6 +159,7 @@ end
 $$;
 create trigger _200_limit before insert on keyframe.webhook_endpoints
   for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
+comment on trigger _200_limit on keyframe.webhook_endpoints is 'Refuses more than 20 endpoints of an owner.';
 
 -- Its deliveries belong to its owner and wait in his lane, which a worker may be sending.
 create function keyframe_private.refuse_changed_owner()
@@ -156,6 +175,7 @@ end
 $$;
 create trigger _200_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
   for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_changed_owner();
+comment on trigger _200_refuse_changed_owner on keyframe.webhook_endpoints is 'Refuses another owner: its deliveries belong to this one.';
 
 -- Creates the secret of a new endpoint. Refuses the identifier of an endpoint whose deliveries are still being deleted: the new
 -- one would inherit them.
@@ -176,6 +196,7 @@ end
 $$;
 create trigger _500_create_secret after insert on keyframe.webhook_endpoints
   for each row execute function keyframe_private.create_endpoint_secret();
+comment on trigger _500_create_secret on keyframe.webhook_endpoints is 'Creates its signing secret; refuses an id whose deliveries are still being deleted.';
 
 -- Keeps enabled, disabled_at and disabled_reason consistent, so that one tick in Studio is enough. Switching an endpoint off and
 -- on keeps failing_since: otherwise its owner could evade the limit of one request at a time and the disabling. An endpoint that
@@ -203,6 +224,7 @@ end
 $$;
 create trigger _300_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
   for each row execute function keyframe_private.record_endpoint_switch();
+comment on trigger _300_switch on keyframe.webhook_endpoints is 'Keeps enabled, disabled_at and disabled_reason consistent.';
 
 -- The live secrets of an endpoint, newest first, at most three. Empty when one cannot be decrypted, as after a restore under another key:
 -- then this endpoint alone is not sent to.
@@ -227,8 +249,8 @@ exception when others then
   return '{}';
 end
 $$;
+comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three.';
 
--- For administrators: the secret that signs for an endpoint now.
 create function keyframe_private.webhook_secret(endpoint uuid)
 returns text
 language sql
@@ -238,6 +260,7 @@ set search_path = ''
 as $$
   select (keyframe_private.webhook_secrets_of(endpoint))[1]
 $$;
+comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
 -- Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). At most
 -- three are live at a time.
@@ -264,4 +287,5 @@ begin
   perform keyframe_private.add_webhook_secret(endpoint, id);
 end
 $$;
+comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id.';
 

@@ -17,6 +17,7 @@ begin
     placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
 end
 $$;
+comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
 
 create table keyframe.webhook_events (
   id uuid primary key default keyframe_private.uuid_v7(),
@@ -32,6 +33,13 @@ create table keyframe.webhook_events (
 -- Pruned every minute: vacuum makes the space of a day reusable. At the default of 20 % it would run after six days.
 ) with (autovacuum_vacuum_scale_factor = 0.05);
 comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
+comment on column keyframe.webhook_events.id is 'The webhook-id of every delivery.';
+comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted or webhook.test.';
+comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns; null: all, or an endpoint without an owner.';
+comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
+comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
+comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
+comment on column keyframe.webhook_events.created_at is 'When it happened.';
 comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
 -- Exactly one of each, even under concurrency.
 create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
@@ -45,6 +53,7 @@ create policy webhook_events_all_client on keyframe.webhook_events as restrictiv
   using ((select keyframe_private.client_may('manage')));
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
 grant select on keyframe.webhook_events to authenticated, service_role;
 
@@ -76,6 +85,14 @@ create table keyframe.webhook_deliveries (
 -- them in three million rows. Plans depend on statistics of how few rows are pending.
 ) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
+comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
+comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
+comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
+comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
+comment on column keyframe.webhook_deliveries.created_at is 'When it was inserted.';
+comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
+comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
+comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
 comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
 comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
 comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
@@ -97,6 +114,7 @@ create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as re
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_deliveries to authenticated, service_role;
 
@@ -115,6 +133,14 @@ create table keyframe.webhook_attempts (
   constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
 ) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
 comment on table keyframe.webhook_attempts is 'One request of a delivery.';
+comment on column keyframe.webhook_attempts.id is 'In the order of their recording.';
+comment on column keyframe.webhook_attempts.delivery_id is 'The delivery that was tried.';
+comment on column keyframe.webhook_attempts.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_attempts.attempt is '1 for the first request of the delivery.';
+comment on column keyframe.webhook_attempts.started_at is 'When the request began.';
+comment on column keyframe.webhook_attempts.duration_ms is 'Until the answer, or the failure.';
+comment on column keyframe.webhook_attempts.status_code is 'HTTP status of the answer; null without one.';
+comment on column keyframe.webhook_attempts.error is 'Why it failed; null after a 2xx.';
 comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 
@@ -123,6 +149,7 @@ create policy webhook_attempts_all_client on keyframe.webhook_attempts as restri
   using ((select keyframe_private.client_may('manage')));
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_attempts to authenticated, service_role;
 
@@ -156,6 +183,7 @@ begin
   return true;
 end
 $$;
+comment on function keyframe_private.emit_event is 'Writes an event and its deliveries.';
 
 -- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
 create function keyframe_private.emit_project_created()
@@ -185,6 +213,7 @@ end
 $$;
 create trigger _700_emit_created after insert on keyframe.projects
   for each row execute function keyframe_private.emit_project_created();
+comment on trigger _700_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
 
 -- generation.succeeded and generation.failed.
 create function keyframe_private.emit_generation_ended()
@@ -222,6 +251,7 @@ $$;
 create trigger _700_emit_ended after update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
   execute function keyframe_private.emit_generation_ended();
+comment on trigger _700_emit_ended on keyframe.predictions is 'Writes the event generation.succeeded or generation.failed and its deliveries.';
 
 -- budget.exhausted.
 create function keyframe_private.emit_budget_exhausted()
@@ -242,3 +272,4 @@ end
 $$;
 create trigger _700_emit_exhausted after insert on keyframe_private.exhausted_budgets
   for each row execute function keyframe_private.emit_budget_exhausted();
+comment on trigger _700_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';

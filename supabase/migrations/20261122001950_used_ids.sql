@@ -25,3 +25,4 @@ end
 $$;
 create trigger _150_refuse_used_id after insert on keyframe.predictions
   for each row execute function keyframe_private.refuse_used_id();
+comment on trigger _150_refuse_used_id on keyframe.predictions is 'Refuses an id that left an event, a submit or a file.';

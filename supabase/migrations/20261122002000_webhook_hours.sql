@@ -15,6 +15,8 @@ create table keyframe_private.webhook_hours (
   primary key (endpoint_id, hour)
 ) with (fillfactor = 50);
 comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
+comment on column keyframe_private.webhook_hours.endpoint_id is 'Its id in webhook_endpoints.';
+comment on column keyframe_private.webhook_hours.hour is 'When the hour began (UTC).';
 comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
 comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
 comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
@@ -59,3 +61,4 @@ $$;
 create trigger _500_count_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.count_deliveries();
+comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';

@@ -23,6 +23,8 @@ create table keyframe_private.lane_arrivals (
   lane_id uuid not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 comment on table keyframe_private.lane_arrivals is 'Lanes that have got something to send, until the next claim reads them.';
+comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
+comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
 alter table keyframe_private.lane_arrivals enable row level security;
 
 -- Endpoints by lane. Not only the enabled ones: the planner does not use the statistics of a partial index on an expression.
@@ -55,11 +57,14 @@ $$;
 create trigger _600_record_inserted after insert on keyframe.webhook_deliveries
   referencing new table as changed_to
   for each statement execute function keyframe_private.record_arrivals();
+comment on trigger _600_record_inserted on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
 create trigger _600_record_changed after update on keyframe.webhook_deliveries
   referencing old table as changed_from new table as changed_to
   for each statement execute function keyframe_private.record_arrivals();
+comment on trigger _600_record_changed on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
 create trigger _600_record_enabled after update of enabled on keyframe.webhook_endpoints
   for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_arrivals();
+comment on trigger _600_record_enabled on keyframe.webhook_endpoints is 'Notes that its lane has something to send.';
 
 -- Whether a claim might get a lane. Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes
 -- over arrivals that somebody holds: a call that waits would come back without end while they are held.
@@ -73,6 +78,7 @@ as $$
     (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
     (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $$;
+comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
 
 -- Makes the lanes due for which something has arrived; returns whether there may be more. A lane comes in the order of its last turn: an
 -- owner who had none lately is before those who have one after another. A leased lane needs nothing: its holder looks for deliveries
@@ -111,6 +117,7 @@ begin
   return coalesce(cardinality(arrived) = most, false);
 end
 $$;
+comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
 
 -- What lanes send next: a row for each endpoint that has something due, the endpoints of a lane in turns. `lanes` has the form of
 -- claim_deliveries' `held`; one without room was just taken. The bodies have at most max_bytes: the first one of each lane comes first.
@@ -162,6 +169,7 @@ begin
   group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
 end
 $$;
+comment on function keyframe_private.fill_lanes is 'What lanes send next: a row for each endpoint that has something due.';
 
 -- Claims for one worker. `held` has the lanes that it holds, [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most,
 -- pause_ms}]: the deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given
@@ -239,3 +247,4 @@ begin
       where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
 end
 $$;
+comment on function keyframe_private.claim_deliveries is 'Claims deliveries for one worker.';

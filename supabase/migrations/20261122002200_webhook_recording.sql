@@ -26,6 +26,7 @@ as $$
   from keyframe_private.settings s
   where attempts <= cardinality(s.webhook_retry_schedule)
 $$;
+comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
 
 -- Records results, each {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds},
 -- where nobody else has the delivery locked; returns how many. Of an attempt that two workers made, the first result counts. Sets
@@ -88,6 +89,7 @@ begin
   return recorded;
 end
 $$;
+comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
 -- Records results. When that fails, each endpoint's apart: what is wrong with one, or locked for longer than lock_timeout, keeps back that
 -- endpoint alone. `unrecorded`: [{id, endpoint_id, reason}], what the worker gives again later, with the SQLSTATE or locked as the reason.
@@ -120,3 +122,4 @@ begin
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $$;
+comment on function keyframe_private.record_attempts is 'Records results.';

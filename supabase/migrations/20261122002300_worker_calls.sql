@@ -27,6 +27,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
 
 -- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
 -- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
@@ -140,6 +141,7 @@ begin
       and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
 end
 $$;
+comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
 
 -- Deletes events past their retention with their deliveries and attempts, a batch of what deleted endpoints left, counted hours
 -- after two days (an endpoint's last hour with its events), lanes unused for a day, and expired secrets.
@@ -165,6 +167,7 @@ begin
   perform keyframe_private.prune_rows('keyframe_private.lanes', 'o.id', $w$o.due_at = 'infinity' and o.served_at < now() - interval '1 day'$w$, max_rows);
 end
 $$;
+comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
 grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer, integer) to service_role;
 grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb, jsonb) to service_role;

@@ -1,7 +1,6 @@
 -- Functions that api calls for webhook endpoints: with the caller's token, or with the secret key for service-wide endpoints.
 -- Definer, because users may not write these tables; each function finds its rows through managed_endpoint or by owner.
 
--- Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.
 create function keyframe_private.is_managed(owner uuid)
 returns boolean
 language sql
@@ -10,6 +9,7 @@ set search_path = ''
 as $$
   select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
 $$;
+comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
 
 -- Returns the endpoint if the caller manages it; otherwise raises not_found. An OAuth client needs the right to manage. The lock does not block the foreign keys of new
 -- deliveries: creating a project does not wait for a change of an endpoint.
@@ -33,6 +33,7 @@ begin
   return wanted;
 end
 $$;
+comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
 
 -- Administrators may set up to 100 by hand.
 create function keyframe_private.require_max_in_flight(max_in_flight integer)
@@ -47,6 +48,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight.';
 
 create function keyframe.create_webhook_endpoint(
   url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,

@@ -1,6 +1,5 @@
 -- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
 
--- A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.
 create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
 returns jsonb
 language plpgsql
@@ -17,6 +16,7 @@ begin
     where v.id = delivery.event_id);
 end
 $$;
+comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
 
 -- Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found, as managed_endpoint. May lock it for a
 -- change.
@@ -42,6 +42,7 @@ begin
   return wanted;
 end
 $$;
+comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
 
 -- Sends webhook.test, even when the endpoint's event_types exclude it, but not when it is disabled.
 create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)

@@ -37,6 +37,7 @@ begin
     ) t);
 end
 $$;
+comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired too often: at most max_rows of each.';
 
 -- Owners from an id downwards with a waiting prediction. Walks the index from owner to owner: one probe each, however long the line.
 -- Descending, because recent admissions leave dead entries at the start of each owner's range.
@@ -61,6 +62,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
 -- Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the
 -- next in line was locked by a cancellation that failed. Looks at the waiting owners from a random id downwards, then from the top, at some
@@ -96,6 +98,7 @@ begin
   return admitted;
 end
 $$;
+comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
 -- Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).
 create function keyframe_private.prune(max_rows integer default 5000)
@@ -126,6 +129,7 @@ begin
   perform keyframe_private.prune_webhooks();
 end
 $$;
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches.';
 
 -- Merges the rows that submits have added since the last time.
 create function keyframe_private.merge_costs(max_rows integer default 20000)
@@ -155,6 +159,7 @@ begin
       from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end
 $$;
+comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
 -- Runs every five seconds by pg_cron. It waits for nobody, another sweep included: it leaves out what others hold, and what one row
 -- raises.
@@ -177,6 +182,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
 select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');

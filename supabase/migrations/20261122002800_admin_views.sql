@@ -29,6 +29,13 @@ select
 from keyframe.predictions p
 where p.admitted_at is null and p.status = 'queued';
 comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
+comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
+comment on column keyframe_private.admin_queue.owner_id is 'Its user.';
+comment on column keyframe_private.admin_queue.project_id is 'Its project.';
+comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
+comment on column keyframe_private.admin_queue.model is 'The model that makes it.';
+comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
+comment on column keyframe_private.admin_queue.provider_prediction_id is 'Its provider run.';
 comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
 comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
 comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
@@ -65,6 +72,10 @@ cross join lateral (
   ) o
 ) w;
 comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
+comment on column keyframe_private.admin_webhook_health.endpoint_id is 'Its id in webhook_endpoints.';
+comment on column keyframe_private.admin_webhook_health.url is 'Where its events are sent.';
+comment on column keyframe_private.admin_webhook_health.description is 'One line, for people.';
+comment on column keyframe_private.admin_webhook_health.enabled is 'Whether events are sent to it.';
 comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
 comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
 comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
@@ -99,6 +110,12 @@ select
 from keyframe.predictions p
 group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created_at at time zone 'UTC'))::date, p.owner_id, p.step;
 comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
+comment on column keyframe_private.admin_usage.owner_id is 'The user who started them.';
+comment on column keyframe_private.admin_usage.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.admin_usage.started is 'How many were started.';
+comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
+comment on column keyframe_private.admin_usage.failed is 'How many failed.';
+comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
 comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
 comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
 comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
@@ -113,6 +130,9 @@ from keyframe_private.costs c
 where c.owner_id is not null
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
+comment on column keyframe_private.admin_costs.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.admin_costs.model is 'The model that was submitted.';
+comment on column keyframe_private.admin_costs.predictions is 'How many were started.';
 comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
 comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
 comment on column keyframe_private.admin_costs.settled_usd is 'What those that have ended have cost.';

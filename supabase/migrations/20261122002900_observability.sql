@@ -1,7 +1,6 @@
 -- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
 -- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
 
--- Seconds from a moment until now; 0 for a future one, null for none.
 create function keyframe_private.seconds_since(moment timestamptz)
 returns numeric
 language sql
@@ -10,6 +9,7 @@ set search_path = ''
 as $$
   select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
 $$;
+comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
 
 -- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
 create function keyframe_private.prediction_figures()
@@ -36,6 +36,7 @@ as $$
     from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
   ) w
 $$;
+comment on function keyframe_private.prediction_figures is 'The figures of active predictions, for health and metrics.';
 
 -- Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.
 create function keyframe_private.lanes_to_serve()
@@ -156,6 +157,7 @@ as $$
       where w.failing_since is not null and w.enabled order by w.failing_since limit 10000) e
   ) f
 $$;
+comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
 
 -- Events of the last five minutes, counted up to 10,000.
 create function keyframe_private.event_figures()
@@ -232,6 +234,7 @@ as $$
     where n.created > now() - interval '5 minutes'
   ) r
 $$;
+comment on function keyframe_private.kick_figures is 'The figures of kicks in pg_net, for health and metrics.';
 
 -- The last kick of a function: when it was made, its outcome, and how long until the worker claimed. Its answer is searched for
 -- among five minutes of answers, because ids have no index there and pg_net keeps the answers of all senders for hours.
@@ -267,6 +270,7 @@ as $$
     limit 1
   ) a on true
 $$;
+comment on function keyframe_private.last_kick_figures is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
 
 -- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself. Its places: {of, open, slow: [{key, name,
 -- open}]}, slow first the cause with the most; null from a worker that does not say it.
@@ -294,6 +298,7 @@ as $$
       where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null))
   from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
 $$;
+comment on function keyframe_private.worker_figures is 'The figures of a worker: its last claim, how its kicks are acknowledged, what it last said.';
 
 create function keyframe_private.workers_figures()
 returns jsonb
@@ -398,8 +403,8 @@ as $$
   ) r
   where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
 $$;
+comment on function keyframe_private.cron_figures is 'The recent runs of a pg_cron job, for health and metrics.';
 
--- What the submits of today and of this month cost all owners together, and what is left of the service's budgets.
 create function keyframe_private.cost_figures()
 returns jsonb
 language sql
@@ -428,6 +433,7 @@ as $$
       from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $$;
+comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
 
 -- What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes
 -- forward. How far it went back is seen from times in the future.

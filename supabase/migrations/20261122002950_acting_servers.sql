@@ -26,6 +26,7 @@ begin
   return claims;
 end
 $$;
+comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
 
 -- Calls a function of keyframe as the user: only one that users may execute, with named arguments, as the Data API does. Role and claims
 -- are local to the transaction, which ends as the user's. Invoker, because a definer function cannot change its role.

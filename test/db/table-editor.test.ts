@@ -93,6 +93,16 @@ describe("Edit row", () => {
     expect(await updateByForm(db.sql, table, key, changed)).toMatchObject(changed);
   });
 
+  test("a time, to the second as the form shows it → another second is saved, the same one keeps its fraction", async () => {
+    const shutdown = (at: string) =>
+      updateByForm(db.sql, "keyframe.models", video, { label: "Kling", shutdown_at: at }).then(
+        (row) => row.shutdown_at,
+      );
+    await db.sql`update keyframe.models set shutdown_at = '2100-01-01T00:00:00.5Z' where model = ${video.model}`;
+    expect(await shutdown("2100-01-01T00:00:00+00:00")).toEqual(new Date("2100-01-01T00:00:00.5Z"));
+    expect(await shutdown("2100-01-01T00:00:01+00:00")).toEqual(new Date("2100-01-01T00:00:01Z"));
+  });
+
   test("a price that has not come into force → changed; one in force → refused with what to do", async () => {
     const [future] = await db.sql<{ id: string }[]>`
       insert into keyframe_private.model_prices (model, metric, price_usd, valid_from, source)

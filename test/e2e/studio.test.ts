@@ -28,6 +28,7 @@ const rowWith = (...texts: string[]) =>
 test("/studio → opens on our tables; a project and a prediction of two fields each → the prediction runs to its end", async () => {
   await page.goto("/studio");
   await page.getByRole("heading", { name: "keyframe.projects", exact: true }).waitFor();
+  await page.getByText("It has no filters (use SQL), manages no users and no files, and changes no tables.").waitFor();
   await follow("Insert row");
   await fill("title", "By hand");
   await fill("text_prompt", "A harbour at dawn");

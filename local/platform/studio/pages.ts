@@ -71,7 +71,7 @@ ${done === null ? "" : html`<p role="status">${done}</p>`}
 <tbody>
 ${rows.slice(0, PAGE_ROWS).map(
   (row) => html`<tr>${canEdit ? html`<td><a href="${rowPath(table, columns, row)}">Edit</a></td>` : ""}${columns.map(
-    ({ name }) => html`<td>${shorten(row[name] ?? null)}</td>`,
+    ({ name }) => cell(shorten(row[name] ?? null)),
   )}</tr>
 `,
 )}
@@ -82,13 +82,17 @@ ${pageNumber > 0 ? link(pageNumber - 1, "Previous") : ""}${rows.length > PAGE_RO
   return page(`${table.schema}.${table.name}`, relations, table, content);
 }
 
+/** A row of a page is a look: the form shows a value as a whole. */
 const LONGEST = 120;
+const WIDE = 40;
+
+function cell(value: string | null) {
+  if (value === null) return html`<td><i>NULL</i></td>`;
+  return value.length > WIDE ? html`<td class="long">${value}</td>` : html`<td>${value}</td>`;
+}
+
 const shorten = (value: string | null) =>
-  value === null
-    ? html`<i>NULL</i>`
-    : value.length > LONGEST
-      ? html`<span title="Edit shows all of it">${value.slice(0, LONGEST)}…</span>`
-      : value;
+  value !== null && value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value;
 
 /** The form of a new row (`row` is null), or of one that exists; after a refusal with what was typed. */
 export function rowPage(
@@ -161,7 +165,7 @@ function resultTable(result: StatementResult) {
   return html`<div class="wide" tabindex="0" role="region" aria-label="Rows"><table>
 <thead><tr>${result.columns.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
 <tbody>${result.rows.slice(0, MOST_RESULT_ROWS).map(
-    (row) => html`<tr>${result.columns.map((name) => html`<td>${cellOf(row[name])}</td>`)}</tr>
+    (row) => html`<tr>${result.columns.map((name) => cell(textOf(row[name])))}</tr>
 `,
   )}</tbody>
 </table></div>
@@ -170,8 +174,8 @@ function resultTable(result: StatementResult) {
 
 const MOST_RESULT_ROWS = 1_000;
 
-function cellOf(value: unknown) {
-  if (value === null || value === undefined) return html`<i>NULL</i>`;
+function textOf(value: unknown): string | null {
+  if (value === null || value === undefined) return null;
   if (value instanceof Date) return value.toISOString();
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
@@ -191,7 +195,8 @@ nav h2 { margin: 1rem 0 0; font-size: 0.9rem; }
 [aria-current] { font-weight: bold; }
 .wide { overflow-x: auto; max-height: 70vh; }
 table { border-collapse: collapse; font-size: 0.85rem; }
-th, td { padding: 0.25rem 0.5rem; border: 1px solid light-dark(#ddd, #444); text-align: left; vertical-align: top; max-width: 24rem; overflow-wrap: anywhere; }
+th, td { padding: 0.25rem 0.5rem; border: 1px solid light-dark(#ddd, #444); text-align: left; vertical-align: top; white-space: nowrap; }
+.long { min-width: 20rem; max-width: 30rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 th { position: sticky; top: 0; background: light-dark(#f3f3f3, #222); }
 a { color: light-dark(#3e2fad, #bdb5f1); }
 .field { margin: 1rem 0; max-width: 60rem; }

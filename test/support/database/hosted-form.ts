@@ -25,7 +25,7 @@ export const insertByForm = (sql: postgres.Sql, table: string, typed: Values): P
       returning *`;
   });
 
-/** Edit row → Save: what differs is sent, and every JSON field, changed or not. */
+/** Edit row → Save: what differs is sent, times compared to the second, and every JSON field, changed or not. */
 export const updateByForm = (sql: postgres.Sql, table: string, key: Record<string, string>, changed: Values) =>
   asPostgres(sql, async (transaction) => {
     const identity = Object.values(key);
@@ -34,7 +34,11 @@ export const updateByForm = (sql: postgres.Sql, table: string, key: Record<strin
       .join(" and ");
     const [row] = await transaction.unsafe<Row[]>(`select * from ${table} where ${where}`, identity);
     const json = (await columnsOf(transaction, table)).filter(({ type }) => type === "jsonb");
-    const values = { ...Object.fromEntries(json.map(({ name }) => [name, row?.[name]])), ...changed };
+    const differing = Object.entries(changed).filter(([name, value]) => !isSameSecond(row?.[name], value));
+    const values = {
+      ...Object.fromEntries(json.map(({ name }) => [name, row?.[name]])),
+      ...Object.fromEntries(differing),
+    };
     const columns = Object.keys(values).join(", ");
     return await transaction.unsafe<Row[]>(
       `update ${table} set (${columns}) = (select ${columns} from json_populate_record(null::${table}, $${identity.length + 1}::text::json))
@@ -42,6 +46,9 @@ export const updateByForm = (sql: postgres.Sql, table: string, key: Record<strin
       [...identity, JSON.stringify(values)],
     );
   });
+
+const isSameSecond = (before: unknown, now: unknown) =>
+  before instanceof Date && Math.floor(before.getTime() / 1000) === Math.floor(Date.parse(String(now)) / 1000);
 
 async function asPostgres(
   sql: postgres.Sql,
