@@ -73,8 +73,8 @@ function FilmView({ film }: { film: FilmWithShots }) {
   );
   const player = useRef<HTMLDivElement>(null);
   const [played, setPlayed] = useState<string | null>(null);
-  const videos = shots.flatMap((one, at) =>
-    one.takes.video?.output ? [videoOf(one, at, one.takes.video.output)] : [],
+  const videos = shots.flatMap(({ projectId, title, takes: { video } }, at) =>
+    video?.output ? [{ projectId, title, number: at + 1, video, output: video.output }] : [],
   );
   const shown = videos.find(({ projectId }) => projectId === played) ?? videos[0];
   const play = (projectId: string) => {
@@ -157,14 +157,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   );
 }
 
-const videoOf = ({ projectId, title, takes: { video } }: Shot, at: number, output: Output) => ({
-  projectId,
-  title,
-  number: at + 1,
-  video: video as Prediction, // it has this output
-  output,
-});
-type ShotVideo = ReturnType<typeof videoOf>;
+type ShotVideo = Pick<Shot, "projectId" | "title"> & { number: number; video: Prediction; output: Output };
 
 type FilmPlayerProps = {
   videos: ShotVideo[];

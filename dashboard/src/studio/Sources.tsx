@@ -71,7 +71,11 @@ export function Outdated({ project, prediction: { input, outdated } }: OutdatedP
     ...(input.firstFramePredictionId === null ? [] : [{ name: "first frame", frame: first }]),
     ...(input.lastFramePredictionId === null ? [] : [{ name: "last frame", frame: last }]),
   ];
-  return <Text size="sm">Outdated. {outdatedWords(project, frames)}</Text>;
+  return (
+    <Text size="sm" mt={6}>
+      Outdated. {outdatedWords(project, frames)}
+    </Text>
+  );
 }
 
 /** The frames that a prediction was made from. Nothing for a picture from text alone. */
