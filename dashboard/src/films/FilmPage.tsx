@@ -251,7 +251,7 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
           <ProjectMenu project={shot} onDeleted={() => document.querySelector("main")?.focus()} />
         </Group>
       </Group>
-      <Group gap="xs" pos="relative" className={screen.large}>
+      <Group gap={8} pos="relative" className={screen.large}>
         {first != null && <Frame key={first} project={known} frame={first} alt={`First frame of ${title}`} />}
         {first == null && video !== null && <Thumb prediction={video} alt={`Video of ${title}`} />}
         {last !== null && (

@@ -78,7 +78,7 @@ export function Outdated({ project, prediction: { input, outdated } }: OutdatedP
   );
 }
 
-/** The frames that a prediction was made from. Nothing for a picture from text alone. */
+/** The frames that a prediction was made from. Nothing for a picture from only a text. */
 export function MadeFrom({ label, ...take }: TakeProps & { label: string }) {
   const { step, input } = take.prediction;
   const first = frameOf(input, "firstFrame");
