@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { usage } from "../../shared/contract/costs.ts";
 import { webhookEvent } from "../../shared/contract/events.ts";
+import { modelList } from "../../shared/contract/controls.ts";
 import { prediction } from "../../shared/contract/predictions.ts";
 import { openDatabase } from "../support/api/database.ts";
 import { dataOf, type Reply } from "../support/api/envelope.ts";
@@ -102,6 +103,19 @@ test.each(["from=2026-03-02&to=2026-03-01", "from=2024-01-01&to=2026-01-01"])(
     expect(error?.message).toMatch(/at most 400 days/);
   },
 );
+
+test("the event that docs/receive-webhooks.md shows → costs what the prices of its model say", async () => {
+  const page = await Deno.readTextFile("docs/receive-webhooks.md");
+  const [event] = [...page.matchAll(/^```json\n(.*?)^```$/gms)].flatMap(([, block = ""]) => {
+    const shown = webhookEvent.parse(JSON.parse(block));
+    return shown.type === "generation.succeeded" ? [shown.data] : [];
+  });
+  const { steps } = modelList.parse(dataOf(await user.call("/api/models"), 200));
+  const model = steps.flatMap(({ models }) => models).find((one) => one.model === event?.model);
+  const price = model?.prices.find(({ appliesTo }) => appliesTo.resolution === `${event?.output.height}p`);
+  expect(price?.metric).toBe("output_second");
+  expect(event?.cost?.amountMicros).toBe((price?.priceUsd ?? 0) * 1_000_000 * (event?.output.durationSeconds ?? 0));
+});
 
 test("another user's costs → are in no usage, and no prediction that can be read", async () => {
   const other = await signUp();

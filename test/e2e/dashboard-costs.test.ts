@@ -128,15 +128,15 @@ test("settings are changed while the price is read → the old price is dimmed a
   const card = stepCard(page, "First frame");
   const price = card.getByText("about $0.067");
   await price.waitFor();
-  expect(await price.getAttribute("aria-busy")).toBe(null);
+  expect(await price.getAttribute("data-old")).toBe(null);
   await card.getByRole("button", { name: "Settings" }).click();
   const held = Promise.withResolvers<void>();
   await page.route("**/estimate", (route) => held.promise.then(() => route.continue()));
   await choose(page, "First frame", "Resolution", "2K");
-  await card.locator("[aria-busy=true]", { hasText: "about $0.067" }).waitFor();
+  await card.locator("[data-old]", { hasText: "about $0.067" }).waitFor();
   held.resolve();
   await card.getByText("about $0.101").waitFor();
-  expect(await card.locator("[aria-busy=true]").count()).toBe(0);
+  expect(await card.locator("[data-old]").count()).toBe(0);
 
   await page.setViewportSize({ width: 1280, height: 480 });
   await card.getByText("No earlier pictures yet.").scrollIntoViewIfNeeded();

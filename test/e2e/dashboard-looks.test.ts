@@ -183,6 +183,8 @@ test.each<[string, () => string, string, boolean]>([
   ["a project with its film", () => `/#/projects/${belongings.projectId}`, "Harbour", true],
   ["a film", () => `/#/films/${belongings.filmId}`, "The pier", true],
   ["an endpoint", () => `/#/webhooks/${belongings.webhookId}`, "The edit suite", true],
+  ["the list of films", () => "/#/films", "The pier", true],
+  ["a guide", () => "/#/docs/react", "First film in React", true],
   ["an operation of the API reference", () => "/#/docs?operation=startVideo", "Answers", true],
 ])(
   "%s → a first visit takes at most 25 requests and 250 kB of JavaScript, compressed by the server",

@@ -94,6 +94,8 @@ test("an earlier first frame is selected → it shows, marked as used, also afte
   expect(await video.locator("video").getAttribute("poster")).toContain(older.predictionId);
 
   await frame.getByRole("button", { name: "History of the first frame" }).click();
+  const sheet = await Promise.all([0, 1].map((at) => takeAt(page.getByRole("dialog"), at).boundingBox()));
+  expect(sheet[0]?.y).toBe(sheet[1]?.y); // beside each other
   await takeAt(page.getByRole("dialog"), 1).click();
   await page.getByRole("button", { name: "Use for the next video" }).click();
   await page.getByRole("button", { name: "Used for the next video", pressed: true }).waitFor();

@@ -29,7 +29,7 @@ export async function animate({ browser, url, session, path }: Options): Promise
     const frames: Buffer[] = [];
     for (const name of ["First frame", "Last frame", "Video"]) {
       const card = page.getByRole("article", { name, exact: true });
-      await card.getByRole("button", { name: "Generate", exact: true }).click();
+      await card.getByRole("button", { name: /^Generate:/ }).click();
       const isDone = () => card.getByText("Done").isVisible();
       for (let left = MAX_FRAMES; !(await isDone()); left--) {
         if (left === 0) throw new Error(`${name} did not succeed in time.`);

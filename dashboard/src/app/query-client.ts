@@ -20,7 +20,7 @@ export const IS_SHOWN = { readsAgain: "meanwhile" };
 /**
  * Queries repeat while the service is away; mutations fail once. `onUnauthorized` runs when a session is refused. After a change, and after
  * a refusal, all that is shown is read again: before a mutation ends that succeeded or was refused because of a change elsewhere. A read
- * under way starts anew, so none shows what was before.
+ * under way starts again, so none shows what was before.
  */
 export function createQueryClient(onUnauthorized: () => void): QueryClient {
   const watch = (error: unknown) => {

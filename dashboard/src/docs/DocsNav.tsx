@@ -1,6 +1,6 @@
-import { Anchor, Grid, Text, TextInput } from "@mantine/core";
-import { useDebouncedValue } from "@mantine/hooks";
-import { IconSearch } from "@tabler/icons-react";
+import { Anchor, Button, Grid, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { IconChevronDown, IconSearch } from "@tabler/icons-react";
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link } from "react-router";
@@ -27,6 +27,7 @@ const MOST_FOUND = 12;
 
 /** All guides and operations, or those that a search finds. `shown`: the name of the guide that is open. */
 export function DocsNav({ shown = "" }: { shown?: string }) {
+  const [isOpen, { toggle }] = useDisclosure(false);
   const [typed, setTyped] = useState("");
   const [asked] = useDebouncedValue(typed.trim().toLowerCase(), 150);
   const isAsked = asked !== "";
@@ -69,6 +70,8 @@ export function DocsNav({ shown = "" }: { shown?: string }) {
         ]),
         ["Reference", [{ to: "/docs", label: "API reference" }, ...LOOK_UP]],
       ];
+  /** Whether a list has operations, which the page of a phone has below. */
+  const isOfPage = (at: number) => at > 0 && at < lists.length - 1;
   return (
     <nav aria-label="Docs" className={classes.nav}>
       <TextInput
@@ -82,10 +85,20 @@ export function DocsNav({ shown = "" }: { shown?: string }) {
       <Text size="sm" role="status">
         {isNone && "Nothing found."}
       </Text>
+      <Button
+        hiddenFrom="md"
+        variant="subtle"
+        size="compact-sm"
+        aria-expanded={isOpen}
+        rightSection={<IconChevronDown size={16} aria-hidden />}
+        onClick={toggle}
+      >
+        All pages
+      </Button>
       {lists.map(
         ([title, places], at) =>
           places.length > 0 && (
-            <div key={title} className={!isAsked && at > 0 && at < lists.length - 1 ? classes.operations : undefined}>
+            <div key={title} className={isAsked || (isOpen && !isOfPage(at)) ? undefined : classes.wide}>
               <Text size="sm" fw={650} mt="sm">
                 {title}
               </Text>

@@ -73,8 +73,8 @@ function FilmView({ film }: { film: FilmWithShots }) {
   );
   const player = useRef<HTMLDivElement>(null);
   const [played, setPlayed] = useState<string | null>(null);
-  const videos = shots.flatMap((one, at) =>
-    one.takes.video?.output ? [videoOf(one, at, one.takes.video.output)] : [],
+  const videos = shots.flatMap(({ projectId, title, takes: { video } }, at) =>
+    video?.output ? [{ projectId, title, number: at + 1, video, output: video.output }] : [],
   );
   const shown = videos.find(({ projectId }) => projectId === played) ?? videos[0];
   const play = (projectId: string) => {
@@ -157,14 +157,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
   );
 }
 
-const videoOf = ({ projectId, title, takes: { video } }: Shot, at: number, output: Output) => ({
-  projectId,
-  title,
-  number: at + 1,
-  video: video as Prediction, // it has this output
-  output,
-});
-type ShotVideo = ReturnType<typeof videoOf>;
+type ShotVideo = Pick<Shot, "projectId" | "title"> & { number: number; video: Prediction; output: Output };
 
 type FilmPlayerProps = {
   videos: ShotVideo[];
@@ -258,7 +251,7 @@ function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: Sho
           <ProjectMenu project={shot} onDeleted={() => document.querySelector("main")?.focus()} />
         </Group>
       </Group>
-      <Group gap="xs" pos="relative" className={screen.large}>
+      <Group gap={8} pos="relative" className={screen.large}>
         {first != null && <Frame key={first} project={known} frame={first} alt={`First frame of ${title}`} />}
         {first == null && video !== null && <Thumb prediction={video} alt={`Video of ${title}`} />}
         {last !== null && (

@@ -71,10 +71,14 @@ export function Outdated({ project, prediction: { input, outdated } }: OutdatedP
     ...(input.firstFramePredictionId === null ? [] : [{ name: "first frame", frame: first }]),
     ...(input.lastFramePredictionId === null ? [] : [{ name: "last frame", frame: last }]),
   ];
-  return <Text size="sm">Outdated. {outdatedWords(project, frames)}</Text>;
+  return (
+    <Text size="sm" mt={6}>
+      Outdated. {outdatedWords(project, frames)}
+    </Text>
+  );
 }
 
-/** The frames that a prediction was made from. Nothing for a picture from text alone. */
+/** The frames that a prediction was made from. Nothing for a picture from only a text. */
 export function MadeFrom({ label, ...take }: TakeProps & { label: string }) {
   const { step, input } = take.prediction;
   const first = frameOf(input, "firstFrame");

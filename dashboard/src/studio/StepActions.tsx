@@ -45,7 +45,7 @@ export function StepActions({ project, step, choices, latest, notYet, canStart, 
   const again = latest === null ? (props.isOwn ? "Generate its own" : "Generate") : "Generate again";
   const words = props.isUnsaved ? "Save and generate" : again;
   const name = STEP_NAME[step].toLowerCase();
-  const ofEstimate = isOld ? { opacity: 0.4, "aria-busy": true } : {};
+  const ofEstimate = isOld ? { opacity: 0.4, "data-old": true } : {};
   return (
     <div className={classes.actions}>
       <Group gap="xs">

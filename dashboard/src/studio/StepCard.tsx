@@ -83,11 +83,11 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
         <StepScreen
           step={step}
           latest={latest}
-          shown={shown}
+          shown={standIn ?? shown}
           isSelected={take.isSelected}
           prompt={shown?.input.prompt ?? ""}
           poster={props.poster}
-          standIn={standIn}
+          isStandIn={standIn !== null}
         />
       </div>
       <Stack gap="xs" className={classes.body}>

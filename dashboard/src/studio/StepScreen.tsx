@@ -14,23 +14,22 @@ type Props = {
   isSelected?: boolean;
   prompt: string;
   poster?: string | undefined;
-  /** The frame of the shot before, in place of one that the step does not have. */
-  standIn?: Prediction | null;
-  /** Of a video its first picture alone. */
+  /** It is the frame of the shot before, in place of one that the step does not have. */
+  isStandIn?: boolean;
+  /** Of a video only its first picture. */
   isStill?: boolean;
 };
 
 /** The step's take in a box of fixed size, with the progress of the next one. */
 export function StepScreen({ step, latest, shown, isSelected = false, prompt, poster, ...props }: Props) {
-  const { standIn = null, isStill = false } = props;
-  const output = (standIn ?? shown)?.output ?? null;
+  const { isStandIn = false, isStill = false } = props;
+  const output = shown?.output ?? null;
   const running = isRunning(latest) ? latest : null;
-  const alt = `${STEP_NAME[step]}: ${prompt}`;
+  const alt = isStandIn ? FRAME_BEFORE : `${STEP_NAME[step]}: ${prompt}`;
   const Icon = step === "video" ? IconMovie : IconPhoto;
   return (
     <div className={classes.screen}>
       {shown !== null && <TakeMedia prediction={shown} label={alt} poster={poster} isStill={isStill} />}
-      {standIn !== null && <TakeMedia prediction={standIn} label={FRAME_BEFORE} />}
       {output === null && (
         <div className={classes.message} aria-hidden>
           <Icon size={32} stroke={1.2} />
@@ -40,9 +39,9 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
       {output !== null && (
         <div className={classes.chips}>
           {isSelected && <span>Used {USE[step]}</span>}
-          {standIn !== null && <span>From the shot before</span>}
+          {isStandIn && <span>From the shot before</span>}
           {running !== null && <span>Next: {statusWords(running)}</span>}
-          {running === null && !isSelected && standIn === null && isEarlier(latest, shown) && (
+          {running === null && !isSelected && !isStandIn && isEarlier(latest, shown) && (
             <span>Earlier {nounOf(step)}</span>
           )}
         </div>

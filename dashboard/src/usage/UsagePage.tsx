@@ -44,7 +44,8 @@ export function Component() {
           }
         >
           <Stack>
-            {month === "" && <Budgets of={usage.data.budgets} />}
+            {month === "" && usage.data.budgets.map((budget) => <Budget key={budget.period} {...budget} />)}
+            {month === "" && usage.data.budgets.length === 0 && <Text size="sm">You have no budget of your own.</Text>}
             {usage.data.groups.length === 0 ? (
               <Text c="dimmed">No runs in this month.</Text>
             ) : (
@@ -60,13 +61,6 @@ export function Component() {
     </>
   );
 }
-
-const Budgets = ({ of }: { of: Usage["budgets"] }) =>
-  of.length === 0 ? (
-    <Text size="sm">You have no budget of your own.</Text>
-  ) : (
-    of.map((budget) => <Budget key={budget.period} {...budget} />)
-  );
 
 function Budget({ period, limitMicros, availableMicros, resetsAt }: Usage["budgets"][number]) {
   const used = limitMicros === 0 ? 100 : 100 - (100 * availableMicros) / limitMicros;
