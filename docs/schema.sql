@@ -2923,7 +2923,7 @@ begin
   end loop;
   perform keyframe_private.raise_error(
     'rate_limited',
-    format('%s requests of yours are being answered at this moment, as many as may be. Wait the seconds named in Retry-After, then try again.', places),
+    'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end
 $function$;
@@ -2933,9 +2933,23 @@ CREATE OR REPLACE FUNCTION keyframe_private.may_read()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '2s'
 AS $function$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return coalesce(current_setting('request.method', true), '') = '' or keyframe_private.take_call();
+  if caller is null or coalesce(current_setting('request.method', true), '') = '' then
+    return true;
+  end if;
+  perform keyframe_private.take_call();
+  -- Not in a transaction that writes: it may hold a row that a reader waits for.
+  if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
+    if not keyframe_private.take_lock('read 0', caller, waits => false) and not keyframe_private.take_lock('read 1', caller, waits => false) then
+      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    end if;
+    perform set_config('keyframe.read_of', caller::text, true);
+  end if;
+  return true;
 end
 $function$;
 grant execute on function keyframe_private.may_read() to authenticated;

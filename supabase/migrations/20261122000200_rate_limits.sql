@@ -54,22 +54,37 @@ begin
   end loop;
   perform keyframe_private.raise_error(
     'rate_limited',
-    format('%s requests of yours are being answered at this moment, as many as may be. Wait the seconds named in Retry-After, then try again.', places),
+    'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end
 $$;
 
--- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Only in a request of the
--- Data API: Realtime reads the rows of many users in one transaction, which an error would end for all of them.
+-- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a time,
+-- the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime reads
+-- the rows of many users in one transaction, which an error would end for all of them.
 create function keyframe_private.may_read()
 returns boolean
 language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '2s'
 as $$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return coalesce(current_setting('request.method', true), '') = '' or keyframe_private.take_call();
+  if caller is null or coalesce(current_setting('request.method', true), '') = '' then
+    return true;
+  end if;
+  perform keyframe_private.take_call();
+  -- Not in a transaction that writes: it may hold a row that a reader waits for.
+  if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
+    if not keyframe_private.take_lock('read 0', caller, waits => false) and not keyframe_private.take_lock('read 1', caller, waits => false) then
+      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    end if;
+    perform set_config('keyframe.read_of', caller::text, true);
+  end if;
+  return true;
 end
 $$;
 grant execute on function keyframe_private.may_read() to authenticated;

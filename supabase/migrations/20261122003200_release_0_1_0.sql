@@ -1,7 +1,7 @@
 -- Made by `npm run schema` after all other migrations of this version; never edited by hand.
 insert into keyframe_private.installation (version, migrations) values ('0.1.0', '{
   "foundation": "f94041871ab422848e167632b582e2b194799e7f4d786c8aa7bde4a056ee0a82",
-  "rate_limits": "c3ed7f6c791554df1ad7e02cc8c62d8675c4128e96b718990e0394967e767537",
+  "rate_limits": "b15944b59fd1fda9aac4a616f81662e6b067fd616d2ef44b9d8f0194fe9004a6",
   "idempotency": "2c57ad74629c253f4c417675bbc137a941d88b0cc5159cd252c43074b48feab5",
   "projects": "390885649cb0bc2621d47a55ad1b4c9d49bbfa925e0a0b5c9435eebdd8ee283f",
   "films": "1296e33253a1b0a5198469e7e1240289d924e64ae7dc7f904f76b2dd321fe982",
