@@ -41,17 +41,22 @@ as $$
 declare
   caller constant uuid := auth.uid();
   places integer;
+  place integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  places := (select s.max_calls_per_owner from keyframe_private.settings s);
-  for place in 1 .. places loop
-    if keyframe_private.take_lock('call ' || place, caller, waits => false) then
-      perform set_config('keyframe.call_of', caller::text, true);
-      return true;
-    end if;
-  end loop;
+  if not keyframe_private.take_lock('call 1', caller, waits => false) then
+    places := (select s.max_calls_per_owner from keyframe_private.settings s);
+    place := 2;
+    while place <= places and not keyframe_private.take_lock('call ' || place, caller, waits => false) loop
+      place := place + 1;
+    end loop;
+  end if;
+  if places is null or place <= places then
+    perform set_config('keyframe.call_of', caller::text, true);
+    return true;
+  end if;
   perform keyframe_private.raise_error(
     'rate_limited',
     'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
@@ -149,7 +154,9 @@ begin
       )::text
     );
   end if;
-  perform set_config('keyframe.token_of', format('%s %s', take_token.route_class, caller), true);
+  if take_token.route_class = 'change' then
+    perform set_config('keyframe.change_of', caller::text, true);
+  end if;
   return keyframe_private.rate_state(take_token.route_class);
 end
 $$;

@@ -97,7 +97,7 @@ set search_path = ''
 as $$
 begin
   if pg_trigger_depth() = 1 -- the deletion of an account takes no token
-    and current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid())
+    and current_setting('keyframe.change_of', true) is distinct from auth.uid()::text
   then
     perform keyframe_private.take_token('change');
   end if;
