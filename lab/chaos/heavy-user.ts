@@ -1,6 +1,6 @@
 import { createClient } from "@supabase/supabase-js";
 import { pause } from "../../shared/platform/pause.ts";
-import type { Scenario } from "./scenarios.ts";
+import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
 // One signed-in user who asks for as much as the service gives, with more than almost anybody has.
