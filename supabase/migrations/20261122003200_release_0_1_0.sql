@@ -1,7 +1,7 @@
 -- Made by `npm run schema` after all other migrations of this version; never edited by hand.
 insert into keyframe_private.installation (version, migrations) values ('0.1.0', '{
   "foundation": "f94041871ab422848e167632b582e2b194799e7f4d786c8aa7bde4a056ee0a82",
-  "rate_limits": "266fbd0e94dd1c50de3403a94f57fa7a6e96d84feaf05c86b3e71a4cb5af3b0e",
+  "rate_limits": "9d11441bdddcacee39419985c7f8172e97daa6a6932a561d10d007441a147f8d",
   "idempotency": "2c57ad74629c253f4c417675bbc137a941d88b0cc5159cd252c43074b48feab5",
   "projects": "9f46bdc03290fed278466a996787ae9cbfb5e520329fc723b1d5ee6d585ef283",
   "films": "1296e33253a1b0a5198469e7e1240289d924e64ae7dc7f904f76b2dd321fe982",
