@@ -738,7 +738,8 @@ begin
   end if;
   -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
   -- owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or wanted.project_id = any (keyframe_private.deleted_projects()) then
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
+    select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
@@ -3195,20 +3196,25 @@ AS $function$
 declare
   caller constant uuid := auth.uid();
   places integer;
+  place integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  places := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
-  for place in 1 .. places loop
-    if keyframe_private.take_lock('call ' || place, caller, waits => false) then
-      perform set_config('keyframe.call_of', caller::text, true);
-      return true;
-    end if;
-  end loop;
+  if not keyframe_private.take_lock('call 1', caller, waits => false) then
+    places := (select s.max_calls_per_owner from keyframe_private.settings s);
+    place := 2;
+    while place <= places and not keyframe_private.take_lock('call ' || place, caller, waits => false) loop
+      place := place + 1;
+    end loop;
+  end if;
+  if places is null or place <= places then
+    perform set_config('keyframe.call_of', caller::text, true);
+    return true;
+  end if;
   perform keyframe_private.raise_error(
     'rate_limited',
-    format('%s requests of yours are being answered at this moment, as many as may be. Wait the seconds named in Retry-After, then try again.', places),
+    'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end
 $function$;
@@ -3218,9 +3224,23 @@ CREATE OR REPLACE FUNCTION keyframe_private.may_read()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET lock_timeout TO '2s'
 AS $function$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return coalesce(current_setting('request.method', true), '') = '' or keyframe_private.take_call();
+  if caller is null or coalesce(current_setting('request.method', true), '') = '' then
+    return true;
+  end if;
+  perform keyframe_private.take_call();
+  -- Not in a transaction that writes: it may hold a row that a reader waits for.
+  if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
+    if not keyframe_private.take_lock('read 0', caller, waits => false) and not keyframe_private.take_lock('read 1', caller, waits => false) then
+      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    end if;
+    perform set_config('keyframe.read_of', caller::text, true);
+  end if;
+  return true;
 end
 $function$;
 grant execute on function keyframe_private.may_read() to authenticated;
@@ -3242,7 +3262,7 @@ begin
     perform from auth.users u where u.id = caller for key share;
   end if;
   with limited as (
-    select l.*, least(take_token.cost, l.capacity) as taken from keyframe_private.rate_limits l
+    select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
     where l.route_class = take_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
@@ -3274,7 +3294,9 @@ begin
       )::text
     );
   end if;
-  perform set_config('keyframe.token_of', format('%s %s', take_token.route_class, caller), true);
+  if take_token.route_class = 'change' then
+    perform set_config('keyframe.change_of', caller::text, true);
+  end if;
   return keyframe_private.rate_state(take_token.route_class);
 end
 $function$;
@@ -3425,7 +3447,7 @@ begin
     return null;
   end if;
   perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
-  if current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid()) then
+  if current_setting('keyframe.change_of', true) is distinct from auth.uid()::text then
     perform keyframe_private.take_token('change');
   end if;
   return null;
@@ -5341,31 +5363,40 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  values (
+    s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id, times * s.is_first::integer,
+    case when s.cost_state = 'held' then times * coalesce(s.most_micros, 0) else 0 end, times * coalesce(s.cost_micros, 0),
+    case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
-declare
-  was keyframe_private.provider_submits := case when tg_op <> 'INSERT' then old end;
-  is_now keyframe_private.provider_submits := case when tg_op <> 'DELETE' then new end;
 begin
-  insert into keyframe_private.daily_costs (
-    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
-  select c.* from (
-    select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
-      sum(v.times * s.is_first::integer) as predictions,
-      sum(v.times * case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end) as held,
-      sum(v.times * coalesce(s.cost_micros, 0)) as settled,
-      sum(v.times * case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end) as unknown,
-      sum(v.times * (s.cost_state = 'unknown')::integer) as submits
-    from (values (-1, was), (1, is_now)) v (times, submit)
-    cross join lateral (select (v.submit).*) s
-    where s.id is not null
-    group by 1, 2, 3, 4, 5
-  ) c
-  where (c.predictions, c.held, c.settled, c.unknown, c.submits) <> (0, 0, 0, 0, 0);
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    is not distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    perform keyframe_private.add_cost(old, -1);
+  end if;
+  if tg_op <> 'DELETE' then
+    perform keyframe_private.add_cost(new, 1);
+  end if;
   return null;
 end
 $function$;
@@ -5417,29 +5448,6 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.costs_json(predictions uuid[])
- RETURNS TABLE(prediction_id uuid, cost json)
- LANGUAGE plpgsql
- STABLE SECURITY DEFINER
- SET search_path TO ''
-AS $function$
-declare
-  caller constant uuid := auth.uid();
-begin
-  return query
-    select s.prediction_id, json_build_object(
-      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
-      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
-      'currency', 'USD',
-      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
-        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
-    from keyframe_private.provider_submits s
-    where s.prediction_id = any (predictions) and (caller is null or s.owner_id = caller)
-    group by s.prediction_id;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
  RETURNS json
  LANGUAGE plpgsql
@@ -5447,7 +5455,17 @@ CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
  SET search_path TO ''
 AS $function$
 begin
-  return (select c.cost from keyframe_private.costs_json(array[prediction]) c);
+  return (
+    select json_build_object(
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
+      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
+      'currency', 'USD',
+      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
+        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+    from keyframe_private.provider_submits s
+    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
+    having count(*) > 0);
 end
 $function$;
 comment on function keyframe_private.cost_json(uuid) is 'What a prediction costs, all its submits together, as in the API.';
@@ -6613,7 +6631,7 @@ end
 $function$;
 comment on function keyframe_private.is_outdated(keyframe.predictions,uuid[]) is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[], cost json DEFAULT NULL::json)
+CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[])
  RETURNS json
  LANGUAGE plpgsql
  STABLE
@@ -6630,15 +6648,15 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', coalesce(prediction_json.cost, keyframe_private.cost_json(prediction.id)), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $function$;
-comment on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) is 'A prediction as its owner sees it, with its queue position.';
-grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to authenticated;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to service_role;
+comment on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) is 'A prediction as its owner sees it, with its queue position.';
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to authenticated;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_user()
  RETURNS void
@@ -6708,16 +6726,13 @@ begin
       cross join unnest(enum_range(null::keyframe.generation_step)) s (step)
     ), takes as (
       select (s.project).id, array_remove(array_agg(s.take_id), null) as shown from steps s group by 1
-    ), costs as materialized (
-      select c.* from keyframe_private.costs_json(array(select unnest(array[s.latest_id, s.take_id]) from steps s)) c
     )
     select p.project_id, json_agg(json_build_object(
       'is_latest', p.id = s.latest_id, 'is_take', s.take_id is not distinct from p.id,
-      'prediction', keyframe_private.prediction_json(p, t.shown, c.cost)))
+      'prediction', keyframe_private.prediction_json(p, t.shown)))
     from steps s
     join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
     join takes t on t.id = p.project_id
-    left join costs c on c.prediction_id = p.id
     where p.owner_id = caller
     group by p.project_id;
 end

@@ -1,6 +1,6 @@
 import { createClient } from "@supabase/supabase-js";
 import { pause } from "../../shared/platform/pause.ts";
-import type { Scenario } from "./scenarios.ts";
+import type { Scenario } from "./scenario.ts";
 import type { World } from "./world.ts";
 
 // One signed-in user who asks for as much as the service gives, with more than almost anybody has.
@@ -19,7 +19,7 @@ export const HEAVY_USER: Record<string, Scenario> = {
         const status = `/functions/v1/api/projects/generate/first-frame?projectId=${project}&predictionId=${waiting}`;
         await Promise.all([
           repeat(25, over, () => call("/functions/v1/api/usage?groupBy=project")),
-          repeat(25, over, () => call("/rest/v1/predictions?select=id,input&order=input->>prompt.desc,id")),
+          repeat(25, over, () => call("/rest/v1/predictions?select=id,input&order=input->>prompt.desc,id&limit=20")),
           repeat(30, over, () => call(`/functions/v1/api/films/${film}`)),
           repeat(100, over, () => call(status, { headers: { prefer: "wait=20" } })),
         ]);

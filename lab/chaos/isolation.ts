@@ -2,7 +2,8 @@ import { pause } from "../../shared/platform/pause.ts";
 import { quantile } from "../bench/measure.ts";
 import { learnSecrets } from "./endpoint-actions.ts";
 import type { ChaosResult } from "./report.ts";
-import { addOwners, createProjects, SCENARIOS, type Scenario, startFrame } from "./scenarios.ts";
+import type { Scenario } from "./scenario.ts";
+import { addOwners, createProjects, SCENARIOS, startFrame } from "./scenarios.ts";
 import type { World } from "./world.ts";
 
 /** How much later 95 of 100 events arrive than 95 of 100 just before a scenario, unless it has another bound. */

@@ -1,20 +1,9 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/pause.ts";
 import type { Behaviour } from "./receivers.ts";
+import type { Scenario } from "./scenario.ts";
 import { HEAVY_USER } from "./heavy-user.ts";
 import { retry, type World } from "./world.ts";
-
-export type Scenario = {
-  sentence: string;
-  /** The other users start frames, and their ends are measured; otherwise they create projects. */
-  startsFrames?: true;
-  /** How much later 95 of 100 events of the other users may arrive, when not LATER_MS of isolation.ts. */
-  laterMs?: number;
-  /** Before anything is measured. */
-  prepare?(world: World): Promise<unknown>;
-  /** Until the signal aborts. Returns what else went wrong. */
-  run(world: World, over: AbortSignal): Promise<string[]>;
-};
 
 /** How much later 95 of 100 frames of others may end. */
 const FRAME_LATER_MS = 1_000;

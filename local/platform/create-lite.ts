@@ -1,7 +1,7 @@
 import { within } from "../within.ts";
 import { log } from "./log.ts";
 import { type LiteOptions, openPool, type Pool } from "./open-pool.ts";
-import { DatabaseUnavailable } from "./platform-connection.ts";
+import { DatabaseUnavailable, requested } from "./platform-connection.ts";
 
 /** @supabase/lite on a pool that is replaced after a lost connection, as soon as Postgres answers again. */
 export type Lite = ReturnType<typeof createLite>;
@@ -52,7 +52,13 @@ export function createLite(options: LiteOptions) {
   return {
     async fetch(request: Request): Promise<Response> {
       const used = await usablePool();
-      const response = await withDeadline(used.app.fetch(request, { peerAddress: null }), request);
+      const { method, url } = request;
+      const service = /\/(rest|storage|auth)\/v1/.exec(url)?.[1];
+      const answer = requested.run(
+        { method, service },
+        async () => await used.app.fetch(request, { peerAddress: null }),
+      );
+      const response = await withDeadline(answer, request);
       if (response.status >= 500 && (used.lost.aborted || !(await answers(used)))) {
         await response.body?.cancel();
         throw new DatabaseUnavailable("Postgres went away");

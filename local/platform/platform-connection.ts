@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from "node:async_hooks";
 import { PostgresConnection } from "@supabase/lite/postgres";
 import { type Kysely, sql } from "kysely";
 
@@ -11,6 +12,9 @@ type Database = Kysely<any>;
 /** In milliseconds by role, as on the hosted platform. */
 const STATEMENT_TIMEOUT: Record<string, number> = { anon: 3_000, authenticated: 8_000, service_role: 8_000 };
 const ROLES = new Set(Object.keys(STATEMENT_TIMEOUT));
+
+/** The request that lite is answering. */
+export const requested = new AsyncLocalStorage<{ method: string; service: string | undefined }>();
 
 /** Thrown to roll a transaction back on request; has its result. */
 class RolledBack extends Error {
@@ -103,8 +107,10 @@ async function enter(transaction: Database, context: Context, options: Options |
     "storage.operation": storage?.operation ?? "",
   };
   const request = options?.rpc;
-  // lite names the method only of a call. PostgREST and Storage always do.
-  settings["request.method"] = request?.method ?? "GET";
+  // lite names the method only of a call, and reads tables in transactions that may write.
+  const { method = "", service } = requested.getStore() ?? {};
+  settings["request.method"] = request?.method ?? method;
+  if (service === "rest" && /^(GET|HEAD)$/.test(method)) settings.transaction_read_only = "on";
   if (request) {
     settings["request.path"] = request.path;
     settings["request.headers"] = JSON.stringify(request.requestHeaders ?? {});

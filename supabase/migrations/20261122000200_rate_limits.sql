@@ -46,35 +46,55 @@ as $$
 declare
   caller constant uuid := auth.uid();
   places integer;
+  place integer;
 begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  places := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
-  for place in 1 .. places loop
-    if keyframe_private.take_lock('call ' || place, caller, waits => false) then
-      perform set_config('keyframe.call_of', caller::text, true);
-      return true;
-    end if;
-  end loop;
+  if not keyframe_private.take_lock('call 1', caller, waits => false) then
+    places := (select s.max_calls_per_owner from keyframe_private.settings s);
+    place := 2;
+    while place <= places and not keyframe_private.take_lock('call ' || place, caller, waits => false) loop
+      place := place + 1;
+    end loop;
+  end if;
+  if places is null or place <= places then
+    perform set_config('keyframe.call_of', caller::text, true);
+    return true;
+  end if;
   perform keyframe_private.raise_error(
     'rate_limited',
-    format('%s requests of yours are being answered at this moment, as many as may be. Wait the seconds named in Retry-After, then try again.', places),
+    'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end
 $$;
 
--- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Only in a request of the
--- Data API: Realtime reads the rows of many users in one transaction, which an error would end for all of them.
+-- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a time,
+-- the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime reads
+-- the rows of many users in one transaction, which an error would end for all of them.
 create function keyframe_private.may_read()
 returns boolean
 language plpgsql
 volatile
 security definer
 set search_path = ''
+set lock_timeout = '2s'
 as $$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return coalesce(current_setting('request.method', true), '') = '' or keyframe_private.take_call();
+  if caller is null or coalesce(current_setting('request.method', true), '') = '' then
+    return true;
+  end if;
+  perform keyframe_private.take_call();
+  -- Not in a transaction that writes: it may hold a row that a reader waits for.
+  if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
+    if not keyframe_private.take_lock('read 0', caller, waits => false) and not keyframe_private.take_lock('read 1', caller, waits => false) then
+      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    end if;
+    perform set_config('keyframe.read_of', caller::text, true);
+  end if;
+  return true;
 end
 $$;
 grant execute on function keyframe_private.may_read() to authenticated;
@@ -109,7 +129,7 @@ begin
     perform from auth.users u where u.id = caller for key share;
   end if;
   with limited as (
-    select l.*, least(take_token.cost, l.capacity) as taken from keyframe_private.rate_limits l
+    select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
     where l.route_class = take_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
@@ -141,7 +161,9 @@ begin
       )::text
     );
   end if;
-  perform set_config('keyframe.token_of', format('%s %s', take_token.route_class, caller), true);
+  if take_token.route_class = 'change' then
+    perform set_config('keyframe.change_of', caller::text, true);
+  end if;
   return keyframe_private.rate_state(take_token.route_class);
 end
 $$;

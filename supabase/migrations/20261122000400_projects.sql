@@ -131,7 +131,7 @@ begin
     return null;
   end if;
   perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
-  if current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid()) then
+  if current_setting('keyframe.change_of', true) is distinct from auth.uid()::text then
     perform keyframe_private.take_token('change');
   end if;
   return null;

@@ -1,6 +1,6 @@
 -- What submits cost by day, and budgets. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- Each submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
+-- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
 -- each day, step and model, and one for each day and project in project_costs.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,

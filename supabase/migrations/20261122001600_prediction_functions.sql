@@ -31,8 +31,8 @@ comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded
 
 -- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
 -- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,
--- which took four fifths of the time of a page of projects. `shown` as for is_outdated; `cost` where the caller has read it.
-create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null, cost json default null)
+-- which took four fifths of the time of a page of projects.
+create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json
 language plpgsql
 stable
@@ -50,13 +50,13 @@ begin
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', coalesce(prediction_json.cost, keyframe_private.cost_json(prediction.id)), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
     'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $$;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions, uuid[], json) to authenticated, service_role;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions, uuid[]) to authenticated, service_role;
 comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
 
 create function keyframe_private.require_user()
@@ -221,7 +221,8 @@ begin
   end if;
   -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
   -- owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or wanted.project_id = any (keyframe_private.deleted_projects()) then
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
+    select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);

@@ -69,6 +69,10 @@ test("Retry-After waited out → the next request is admitted", async () => {
 
 test("a request that is refused for another reason → costs its token, through the Data API too", async () => {
   await fillBuckets(sql, scene.user.id);
+  // Full ones that nothing comes back to meanwhile.
+  await sql`
+    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at)
+    select ${scene.user.id}, route_class, capacity, now() + interval '50 seconds' from keyframe_private.rate_limits`;
   const nowhere = { ...scene, projectId: crypto.randomUUID(), webhookId: crypto.randomUUID() };
   for (const id of [
     "readProject",

@@ -5,6 +5,7 @@ import { addProject, seedSubmit, useWorld, type World } from "../support/databas
 import { codeOf, refusalOf } from "../support/database/refusal.ts";
 import { addScene, makeRequest, REQUESTS } from "../support/database/requests.ts";
 import { start } from "../support/database/user.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import { call } from "../support/database/webhooks.ts";
 
 // What one owner can take of the database: calls at once, processor time, tokens. Under load, with others who are measured: lab/chaos.
@@ -24,7 +25,7 @@ describe("two calls of an owner are being answered, as many as may be", () => {
         ? await work()
         : await asOwner(async (sql) => {
             await sql`select set_config('request.method', 'GET', true)`;
-            await sql`select from keyframe.films`;
+            await sql`select from keyframe.projects`;
             await next(left - 1);
           });
     await next(calls);
@@ -59,6 +60,29 @@ describe("two calls of an owner are being answered, as many as may be", () => {
       expect(await codeOf(write())).toBe("rate_limited");
       expect(await read("")).toHaveLength(1);
     });
+  });
+
+  test("three reads of tables at once → two go, the third waits for one of them; a transaction that writes does not wait", async () => {
+    await db.sql`update keyframe_private.settings set max_calls_per_owner = 10`;
+    const read = (mode: "read only" | "read write", then = async () => {}) =>
+      asOwner(async (sql) => {
+        await sql`select set_config('request.method', 'GET', true)`;
+        await sql.unsafe(`set local transaction_read_only = ${mode === "read only" ? "on" : "off"}`);
+        await sql`select from keyframe.projects`;
+        await then();
+      });
+    const { third } = await (async () => {
+      let third: Promise<void> | undefined;
+      await read("read only", () =>
+        read("read only", async () => {
+          await read("read write");
+          third = read("read only");
+          await untilSomebodyWaits(db.sql);
+        }),
+      );
+      return { third };
+    })();
+    await third;
   });
 
   test("a request that reads many tables → one call", async () => {
@@ -110,6 +134,7 @@ describe("what a request costs", () => {
     const read = () => call(db, world.owner, "read_film", { film_id: id });
     await read();
     expect(await codeOf(read())).toBe("rate_limited");
+    expect(await codeOf(asOwner((sql) => sql`select keyframe_private.take_token('read', -10)`))).toBe("rate_limited");
     await db.sql`update keyframe_private.rate_limits set capacity = 1000000, per_second = 20 where route_class = 'read'`;
   });
 

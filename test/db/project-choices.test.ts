@@ -231,7 +231,9 @@ test("keyframe_private.step_predictions of another user's project, or with anoth
   const found = (owner: string, of: object) =>
     db.as({ role: "authenticated", sub: owner }, async (sql) => {
       const [row] = await sql<{ found: { prediction: { id: string } }[] }[]>`
-        select keyframe_private.step_predictions(jsonb_populate_record(null::keyframe.projects, ${sql.json({ ...of })})) as found`;
+        select coalesce((
+          select s.predictions from keyframe_private.step_predictions(
+            array[jsonb_populate_record(null::keyframe.projects, ${sql.json({ ...of })})]) s), '[]') as found`;
       return row?.found.map(({ prediction }) => prediction.id);
     });
   expect(await found(world.owner, { id: world.project })).toEqual([taken]);

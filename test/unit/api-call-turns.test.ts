@@ -1,5 +1,8 @@
 import { expect, test } from "vitest";
-import { createCallTurns } from "../../supabase/functions/api/rows/call-turns.ts";
+import { createCallTurns, repeatRefused } from "../../supabase/functions/api/rows/call-turns.ts";
+
+const session = (sub: string) => `e30.${btoa(JSON.stringify({ sub }))}.signature`;
+const [anna, berta] = [session("anna"), session("berta")];
 
 /** A call of the database that ends when told to. */
 function createCalls() {
@@ -15,9 +18,10 @@ function createCalls() {
 test("ten calls of one caller at once → six go to the database, the others as those end; another caller's go at once", async () => {
   const { open, call, endOne } = createCalls();
   const takeTurn = createCallTurns();
-  const calls = Promise.all(Array.from({ length: 10 }, () => takeTurn("anna", call)));
+  const byServer = { secretKey: "sb_secret_1", userId: "anna" };
+  const calls = Promise.all(Array.from({ length: 10 }, (_, i) => takeTurn(i % 2 ? anna : byServer, call)));
   expect(open).toHaveLength(6);
-  const others = [takeTurn("berta", call), takeTurn({ secretKey: "sb_secret_1", userId: "carla" }, call)];
+  const others = [takeTurn(berta, call), takeTurn({ secretKey: "sb_secret_1", userId: "carla" }, call)];
   expect(open).toHaveLength(8);
   await endOne();
   expect(open).toHaveLength(8);
@@ -28,8 +32,8 @@ test("ten calls of one caller at once → six go to the database, the others as 
 test("more than 64 wait → rate_limited with Retry-After; the secret key and anonymous callers have no turns", async () => {
   const { open, call, endOne } = createCalls();
   const takeTurn = createCallTurns();
-  const calls = Array.from({ length: 70 }, () => takeTurn("anna", call));
-  await expect(takeTurn("anna", call)).rejects.toMatchObject({
+  const calls = Array.from({ length: 70 }, () => takeTurn(anna, call));
+  await expect(takeTurn(anna, call)).rejects.toMatchObject({
     code: "rate_limited",
     extra: { headers: { "Retry-After": "1" } },
   });
@@ -41,7 +45,18 @@ test("more than 64 wait → rate_limited with Retry-After; the secret key and an
 
 test("a call that fails → its turn goes on", async () => {
   const takeTurn = createCallTurns();
-  const calls = Array.from({ length: 20 }, () => takeTurn("anna", () => Promise.reject(new Error("away"))));
+  const calls = Array.from({ length: 20 }, () => takeTurn(anna, () => Promise.reject(new Error("away"))));
   expect(await Promise.allSettled(calls)).toHaveLength(20);
-  expect(await takeTurn("anna", async () => 1)).toBe(1);
+  expect(await takeTurn(anna, async () => 1)).toBe(1);
+});
+
+test("the database refuses for the owner's other calls → asked again after 50 ms, then twice as long each time, six times in all", async () => {
+  const pauses: number[] = [];
+  const wait = async (ms: number) => void pauses.push(ms);
+  let calls = 0;
+  const call = async () => ++calls;
+  expect(await repeatRefused(call, (answer) => answer < 3, wait)).toBe(3);
+  expect(pauses).toEqual([50, 100]);
+  expect(await repeatRefused(call, () => true, wait)).toBe(9);
+  expect(pauses.slice(2)).toEqual([50, 100, 200, 400, 800]);
 });

@@ -59,4 +59,27 @@ export const costInvariants = {
       ) t using (owner, day, step, model)
       where c.sums is distinct from t.sums`,
   },
+  project_sums_are_the_ledgers: {
+    sentence: "the sums of each project, merged or not, equal the ledger's",
+    broken: `
+      select format('project %s, %s: counted %s, the ledger has %s', project_id, day, c.sums, t.sums) as broken
+      from (
+        select project_id, day, row(sum(held_micros), sum(settled_micros), sum(unknown_micros))::text as sums
+        from (
+          select project_id, day, held_micros, settled_micros, unknown_micros from keyframe_private.project_costs
+          union all
+          select project_id, day, held_micros, settled_micros, unknown_micros from keyframe_private.daily_costs where not is_merged
+        ) all_sums
+        group by 1, 2
+      ) c
+      full join (
+        select s.project_id, (s.created_at at time zone 'UTC')::date as day, row(
+          coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0),
+          coalesce(sum(s.cost_micros), 0),
+          coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0))::text as sums
+        from keyframe_private.provider_submits s
+        group by 1, 2
+      ) t using (project_id, day)
+      where c.sums is distinct from t.sums`,
+  },
 } satisfies Record<string, Invariant>;

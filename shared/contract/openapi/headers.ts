@@ -126,7 +126,8 @@ const waitForEnd = z
   .string()
   .optional()
   .meta({
-    description: "wait=N: holds the answer until the prediction has ended, for at most N (up to 25) seconds.",
+    description:
+      "wait=N: holds the answer until the prediction has ended, for at most N (up to 25) seconds. With many waits of one user at once, further ones are answered at once.",
     param: { id: "PreferWaitForEnd" },
   });
 const waitForChange = z
@@ -134,7 +135,7 @@ const waitForChange = z
   .optional()
   .meta({
     description:
-      "wait=N: holds the answer until the status differs from that of If-None-Match (without it: from the current one), for at most N (up to 25) seconds.",
+      "wait=N: holds the answer until the status differs from that of If-None-Match (without it: from the current one), for at most N (up to 25) seconds. With many waits of one user at once, further ones are answered at once.",
     param: { id: "PreferWaitForChange" },
   });
 

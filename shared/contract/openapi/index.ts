@@ -7,8 +7,9 @@ const ABOUT = `Projects, frames and videos for AI film-making apps.
 Sign in with Supabase Auth and send the session's access token. Every answer is \`{ success, data, error }\`; the codes of
 \`error\` are stable. Identifiers are UUIDs, times ISO 8601 in UTC.
 
-Requests are limited per user and kind; \`RateLimit\` and \`RateLimit-Policy\` show what is left. A refused request does not count, except an upload. On \`rate_limited\` and
-\`unavailable\`, wait the seconds in \`Retry-After\`.`;
+Requests are limited per user and kind; \`RateLimit\` and \`RateLimit-Policy\` show what is left. A refused request counts too. A film counts
+once more for each ten shots, a page of projects with predictions for each ten projects, usage by project once for each day. Requests of
+one user at once are limited as well. On \`rate_limited\` and \`unavailable\`, wait the seconds in \`Retry-After\`.`;
 
 const TAGS = {
   Projects:

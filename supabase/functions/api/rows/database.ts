@@ -5,7 +5,7 @@ import { exceededBudget } from "../../../../shared/contract/costs.ts";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
 import { jsonText } from "../../../../shared/platform/environment.ts";
 import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
-import { createCallTurns } from "./call-turns.ts";
+import { createCallTurns, repeatRefused } from "./call-turns.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
 
@@ -43,10 +43,13 @@ export type Database = <Answer>(
 export function createDatabase({ database, reads }: PlatformClient, takeTurn = createCallTurns()): Database {
   return async (name, args, token, answer) => {
     const client = READS.test(name) ? reads : database;
-    const call = isServer(token)
-      ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
-      : client.rpc(name, args);
-    const { data, error, status } = await takeTurn(token, async () => await setCredential(call, token));
+    const call = async () => {
+      const called = isServer(token)
+        ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
+        : client.rpc(name, args);
+      return await setCredential(called, token);
+    };
+    const { data, error, status } = await takeTurn(token, () => repeatRefused(call, isRefusedForCalls));
     if (error) throw databaseError(name, { status, ...error });
     const parsed = answer.safeParse(data);
     if (parsed.success) return parsed.data;
@@ -100,6 +103,10 @@ function databaseError(name: string, failure: Failure): ApiError {
   if (status === 401) return unauthorized("The session token was refused.", cause);
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
+
+/** The owner has as many calls in the database as may be (keyframe_private.take_call). Nothing was done, and no token taken. */
+const isRefusedForCalls = ({ error }: { error: { message: string; hint: string | null } | null }): boolean =>
+  error?.message === "rate_limited" && jsonText.pipe(refusal).safeParse(error.hint).data?.policy === "calls";
 
 /** The hint of keyframe_private.take_token and take_call. */
 const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });

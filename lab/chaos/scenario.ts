@@ -1,0 +1,13 @@
+import type { World } from "./world.ts";
+
+export type Scenario = {
+  sentence: string;
+  /** The other users start frames, and their ends are measured; otherwise they create projects. */
+  startsFrames?: true;
+  /** How much later 95 of 100 events of the other users may arrive, when not LATER_MS of isolation.ts. */
+  laterMs?: number;
+  /** Before anything is measured. */
+  prepare?(world: World): Promise<unknown>;
+  /** Until the signal aborts. Returns what else went wrong. */
+  run(world: World, over: AbortSignal): Promise<string[]>;
+};
