@@ -42,7 +42,7 @@ export type PlacesSettings = {
 };
 
 /** What has not been quick, unproven and slow together, begins within this part of all places. */
-const NOT_QUICK_PART = 3 / 4;
+const NOT_QUICK_PART = 1 / 2;
 /** A shared thing is judged by the last outcome of each of its most recent owners: by most of them, and by several. */
 const RECENT_OWNERS = 16;
 const SEVERAL_OWNERS = 3;
@@ -61,6 +61,9 @@ type Target = { open: number; allowed: number; isSlow: boolean; quickAt: number 
 type Shared = {
   open: Set<Work>;
   slow: number;
+  /** Open at targets that have never been quick, and not slow yet. */
+  trials: number;
+  /** How many may be open at targets that have been quick, and how many trials beside them. */
   allowed: number;
   /** Of its recent owners: whether the last answer was slow. */
   outcomes: Map<string, boolean>;
@@ -80,9 +83,10 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free, an owner at most half of what they leave of `ownerPart`. An owner's
- *   first place may be any.
- * - What is unproven, and what is slow, each get at most half of what the other leaves of three quarters.
+ * - A shared thing gets at most half of what others leave free. An owner gets at most half of what others' quick work leaves of one half,
+ *   and in any case one.
+ * - What is unproven and what is slow share one half. What is unproven gets at most half of what is left there, and so does what is slow at
+ *   one shared thing.
  */
 export function createPlaces(settings: PlacesSettings) {
   const { places, slowMs, sharedFirst, targetFirst = 1, ownerTrials = 2, ownerPart = 1 / 2 } = settings;
@@ -96,7 +100,7 @@ export function createPlaces(settings: PlacesSettings) {
 
   const newTarget = (): Target => ({ open: 0, allowed: targetFirst, isSlow: false, quickAt: NEVER });
   const newShared = (): Shared => ({
-    ...{ open: new Set<Work>(), slow: 0, allowed: sharedFirst },
+    ...{ open: new Set<Work>(), slow: 0, trials: 0, allowed: sharedFirst },
     ...{ outcomes: new Map<string, boolean>(), isQuick: false, slowSince: NEVER },
   });
 
@@ -109,26 +113,31 @@ export function createPlaces(settings: PlacesSettings) {
   }
 
   const ownerHasRoom = (owner: Owner) =>
-    open.size < places && (owner.open === 0 || open.size + owner.open < places * ownerPart);
+    open.size < places && (owner.open === 0 || count.quick + owner.open < places * ownerPart);
 
-  /** A slow shared thing is tried by a few, and used by as many as others that are slow. */
-  function standings({ target, shared }: Parts): Standing[] {
-    if (target.isSlow) return ["slow"];
+  /** Where most are slow, whoever may be quick is tried, and may count as slow as well. */
+  function standings({ owner, target, shared }: Parts): Standing[] {
+    if (target.isSlow || (owner.isSlow && target.quickAt === NEVER)) return ["slow"];
     if (target.quickAt > shared.slowSince || shared.isQuick) return ["quick"];
     return shared.slowSince === NEVER ? ["unproven"] : ["unproven", "slow"];
   }
 
   function fits(standing: Standing, parts: Parts): boolean {
-    const { owner, shared } = parts;
+    const { owner, target, shared } = parts;
     if (isTrial(standing, parts) && owner.trials >= (owner.isSlow ? 1 : ownerTrials)) return false;
-    if (standing !== "slow" && shared.open.size - shared.slow >= shared.allowed) return false;
-    if (standing === "quick") return true;
+    if (sharedAreFew && shared.open.size === 0) return true;
     const { unproven, slow } = count;
     const part = places * NOT_QUICK_PART;
-    if (sharedAreFew && shared.open.size === 0) return true;
-    if (standing === "slow") return 2 * slow < part - unproven && slow + shared.slow < part / 2;
-    // Much that was quick may have become slow: then those who are new share an eighth of what is free.
-    return 2 * unproven < Math.max(part - slow, (places - open.size) / 4);
+    if (standing === "slow") return slow + Math.max(unproven, shared.slow) < part;
+    const isNew = target.quickAt === NEVER;
+    const isSlow = shared.slowSince !== NEVER;
+    // Where many are slow, those who were quick do not wait for the trials of others.
+    const isFull = isNew
+      ? shared.trials >= (isSlow ? sharedFirst : shared.allowed)
+      : shared.open.size - shared.slow - shared.trials >= shared.allowed;
+    if (isFull || standing === "quick") return !isFull;
+    // However many are slow: those who may well be quick have an eighth of what is free.
+    return 2 * unproven < Math.max(part - slow, isNew && isSlow ? 0 : (places - open.size) / 4);
   }
 
   function begin(parts: Parts): Work | null {
@@ -177,12 +186,14 @@ export function createPlaces(settings: PlacesSettings) {
     count[standing] += 1;
     if (work.isTrial) work.owner.trials += 1;
     if (standing === "slow") work.shared.slow += 1;
+    else if (work.isTrial) work.shared.trials += 1;
   }
 
   function leave({ standing, isTrial, owner, shared }: Work): void {
     count[standing] -= 1;
     if (isTrial) owner.trials -= 1;
     if (standing === "slow") shared.slow -= 1;
+    else if (isTrial) shared.trials -= 1;
   }
 
   /** Work that has become slow while it is open. */
@@ -280,7 +291,7 @@ export function createPlaces(settings: PlacesSettings) {
 }
 
 /** Whether its own target has not been quick. Others' quick answers do not lift what an owner may try. */
-const isTrial = (standing: Standing, { target }: Parts) => standing !== "quick" || target.quickAt === NEVER;
+const isTrial = (standing: Standing, { target }: Parts) => standing === "slow" || target.quickAt === NEVER;
 
 /** Whether most of the recent owners were slow, or quick, and several. */
 function isMostly({ outcomes }: Shared, slow: boolean): boolean {

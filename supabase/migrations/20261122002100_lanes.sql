@@ -155,7 +155,7 @@ begin
       order by p.next_attempt_at, p.id
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
   ), chosen as (
-    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.lane_id, d.id rows unbounded preceding) as bytes
+    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.token, d.id rows unbounded preceding) as bytes
     from due d
     cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
     where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end

@@ -530,6 +530,25 @@ describe("nobody's trouble stops anybody else", () => {
   );
 });
 
+test("claims take too long → what was sent is recorded first, by a call that claims nothing; then a quarter is claimed, and twice as much each time", async () => {
+  let failures = 0;
+  const deliver = makeDeliver({
+    fault: ({ max_lanes, results }) => {
+      if (results.length > 0 && max_lanes > 0 && failures++ < 2) throw new Error("took too long");
+      return undefined;
+    },
+  });
+  for (let i = 0; i < 20; i++) await deliver.add("", null, 20);
+  await deliver.runUntil(deliver.kick());
+  expect((await isRecorded()).size).toBe(400);
+  expect(isSentOnce(deliver.startedAt)).toBe(true);
+  const first = deliver.calls.findIndex(({ results, max_lanes }) => results.length > 0 && max_lanes > 0);
+  const [failed, recorded, quarter, half, whole] = deliver.calls.slice(first, first + 5);
+  expect([failed, quarter, half, whole].map((call) => call?.max_bytes)).toEqual([2e6, 5e5, 1e6, 2e6]);
+  expect(recorded).toMatchObject({ max_lanes: 0, results: failed?.results });
+  expect(recorded?.held.every(({ most }) => most === 0)).toBe(true);
+});
+
 test("the answer of a claim gets lost → the lanes it took expire; nothing is sent twice", async () => {
   let lost = 0;
   const deliver = makeDeliver({ fault: ({ at }) => (at > 10 && lost++ === 0 ? "lost" : undefined) });

@@ -118,6 +118,31 @@ describe("what a claim brings", () => {
   });
 });
 
+describe("max_bytes", () => {
+  const setBodies = (bytes: number) =>
+    db.sql`update keyframe.webhook_events set payload = jsonb_build_object('data', repeat('x', ${bytes}))`;
+
+  test("more is due than bodies of max_bytes → the first ones of each lane, then further ones; the rest is due at once", async () => {
+    const endpoints = await addEndpoints(3);
+    for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 5);
+    await setBodies(10_000);
+    const first = await exchange(db.sql, { maxBytes: 45_000 });
+    expect([...perEndpoint(first.deliveries).values()].toSorted()).toEqual([1, 1, 2]);
+    const rest = await goOn(first, first.deliveries);
+    expect([first.recorded, rest.recorded, rest.deliveries.length]).toEqual([0, 4, 11]);
+  });
+
+  test("a body is larger than max_bytes → one delivery comes; lanes without any are free and due", async () => {
+    const endpoints = await addEndpoints(3);
+    for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 2);
+    await setBodies(10_000);
+    const { deliveries } = await exchange(db.sql, { maxBytes: 5_000 });
+    expect(deliveries).toHaveLength(1);
+    const free = await db.sql`select from keyframe_private.lanes where token is null and due_at <= now()`;
+    expect(free.count).toBe(2);
+  });
+});
+
 describe("one worker has a lane", () => {
   test("while it is leased → nobody else gets a delivery of it; the holder gets more as it has room", async () => {
     const endpoint = await addEndpoint(db.sql, null);
@@ -337,6 +362,17 @@ describe("turns", () => {
     await exchange(db.sql, { at: fromNow(3600) });
     await seedDeliveries(db.sql, endpoint, 1);
     expect((await exchange(db.sql)).deliveries).toHaveLength(2);
+  });
+
+  test("a lane is given back for a pause → due when that ends, or at once when something arrives", async () => {
+    const [quiet = "", busy = ""] = await addEndpoints(2);
+    for (const endpoint of [quiet, busy]) await seedDeliveries(db.sql, endpoint, 1);
+    const held = heldLanes(await exchange(db.sql), { sending: () => false, more: false });
+    await exchange(db.sql, { held: held.map((lane) => ({ ...lane, pause_ms: 2_000 })), maxLanes: 0 });
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    await seedDeliveries(db.sql, busy, 1);
+    expect([...perEndpoint((await exchange(db.sql)).deliveries)]).toEqual([[busy, 2]]);
+    expect([...perEndpoint((await exchange(db.sql, { at: fromNow(2.1) })).deliveries)]).toEqual([[quiet, 1]]);
   });
 
   test("a lane is released → due when its next delivery is: now, in an hour, never", async () => {

@@ -1,7 +1,7 @@
 /** How much one call may claim. `bytes`: of bodies, as exchange_deliveries counts them. */
 export type CallSize = { lanes: number; deliveries: number; bytes: number };
 
-/** A body has up to 20 kB, so each lane that is taken gets at least one. A call must not bring more than its time allows. */
+/** A call must not bring more than its time allows: bodies have up to 33 kB. With 20 kB each lane that is taken gets one. */
 export const LARGEST_CALL: CallSize = { lanes: 100, deliveries: 800, bytes: 2_000_000 };
 
 /** Of the largest call; a lane then gets a body as before. */
