@@ -2295,7 +2295,7 @@ create table keyframe_private.worker_heartbeats (
 comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
 create table keyframe_private.file_removals (
@@ -7143,7 +7143,7 @@ AS $function$
       'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
       'slow', (
         select coalesce(jsonb_agg(jsonb_build_object(
-          'key', s.cause ->> 'key', 'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
+          'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
         from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k

@@ -46,8 +46,7 @@ const worker = z
         slow: z
           .array(
             z.object({
-              key: z.string().meta({ description: "What is slow: model, host or owner." }),
-              name: z.string().meta({ description: "Its name." }),
+              name: z.string().meta({ description: "A model, or a host." }),
               open: count("How much open work waits for it."),
             }),
           )

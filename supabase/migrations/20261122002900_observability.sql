@@ -268,8 +268,8 @@ as $$
   ) a on true
 $$;
 
--- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself. Its places: {of, open, slow: [{key, name,
--- open}]}, slow first the cause with the most; null from a worker that does not say it.
+-- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself. Its places: {of, open, slow: [{name, open}]};
+-- null from a worker that does not say it.
 create function keyframe_private.worker_figures(function_name text)
 returns jsonb
 language sql
@@ -284,7 +284,7 @@ as $$
       'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
       'slow', (
         select coalesce(jsonb_agg(jsonb_build_object(
-          'key', s.cause ->> 'key', 'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
+          'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
         from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
