@@ -7209,7 +7209,8 @@ AS $function$
     from ends e
     left join sessions s on s.pid = e.pid
     left join held h on h.pid = e.pid
-    where s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0
+    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
+      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- one that ends at once is a queue that moves
     group by e.pid, e.blocks, s.usename, s.xact_start, s.state
     order by e.blocks desc, s.xact_start limit 5
   )

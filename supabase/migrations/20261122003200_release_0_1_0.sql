@@ -36,7 +36,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "webhook_health": "b3f040b1bbc50c428beaeb412e2aa56da77007052d562a13ea885929b281c311",
   "sweep": "9b3aadef3fcdba4e6ea7535e305cb0667270c7d15519fed99c849899672cd003",
   "admin_views": "0a16d0e08caf3a3cbb04c0c377ee631944cb2416f32e62d280c013dd6adc590a",
-  "observability": "c44ea163a457a80d814f4c1c6cebe20a1181381cdd7402f67c2c64073b5c6c49",
+  "observability": "80933f11dcfc369a3d750dc69c2f38f519a0457c83652febde1e7dd7b0467eda",
   "acting_servers": "d884e5fdc003ddd4f11b99875067356535e5629e587e9d660691a7eda33612fc",
   "realtime": "05058dbac67f6b55ff731ab783a8cb5332d2d8bdf608db05768bda21858af7c8",
   "storage_policies": "2e05a2441b5e06391eabf67f5df4bcddb7a765f3f23c9952b6d856d2b88f39cd"

@@ -150,12 +150,12 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "a transaction that has locked a table, and others that wait behind one another",
     { blockers: [{ ...BLOCKER, locksTables: true, isIdle: true, blocks: 3 }] },
-    /^A transaction of app .* has locked keyframe\.projects: 3 sessions wait for it, and runs nothing now\. .*pg_terminate_backend\(7\)/,
+    /^A transaction of app \(idle\) has been open for 21 s and has locked keyframe\.projects: 3 sessions wait for it\. .*pg_terminate_backend\(7\)/,
   ],
   [
     "a transaction that holds what is not Keyframe's, and that others wait for",
     { blockers: [{ ...BLOCKER, tables: null, blocks: 1 }] },
-    /^A transaction of app has been open for 21 s: 1 sessions wait for it\. .*pg_terminate_backend\(7\)/,
+    /^A transaction of app has been open for 21 s: 1 session waits for it\. .*pg_terminate_backend\(7\)/,
   ],
   [
     "a prepared transaction",
