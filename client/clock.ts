@@ -19,10 +19,10 @@ export const systemClock: Clock = {
   },
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
+      throwIfAborted(signal);
       const abort = () => {
         cancel();
-        reject(signal?.reason);
+        reject(reasonOf(signal));
       };
       const cancel = systemClock.after(ms, () => {
         signal?.removeEventListener("abort", abort);
@@ -31,6 +31,14 @@ export const systemClock: Clock = {
       signal?.addEventListener("abort", abort, { once: true });
     }),
 };
+
+/** React Native's signals have no reason, and before 0.88 no throwIfAborted. */
+const reasonOf = (signal: AbortSignal | undefined): unknown =>
+  signal?.reason ?? Object.assign(new Error("The call was aborted."), { name: "AbortError" });
+
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw reasonOf(signal);
+}
 
 /**
  * Rejects as soon as the caller's signal aborts (with its reason) or the time is over (with `timeoutError`), even when the work ignores
@@ -41,16 +49,20 @@ export async function within<T>(
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { signal } = limit;
-  signal?.throwIfAborted();
+  throwIfAborted(signal);
   const end = new AbortController();
-  const abort = () => end.abort(signal?.reason);
-  signal?.addEventListener("abort", abort, { once: true });
-  const cancel = limit.clock.after(limit.ms, () => end.abort(limit.timeoutError()));
-  const cut = new Promise<never>((_, reject) => {
-    end.signal.addEventListener("abort", () => reject(end.signal.reason), { once: true });
+  let cut = (_reason: unknown): void => undefined;
+  const isCut = new Promise<never>((_, reject) => {
+    cut = (reason) => {
+      reject(reason); // before the work rejects with what it makes of the abort
+      end.abort(reason);
+    };
   });
+  const abort = () => cut(reasonOf(signal));
+  signal?.addEventListener("abort", abort, { once: true });
+  const cancel = limit.clock.after(limit.ms, () => cut(limit.timeoutError()));
   try {
-    return await Promise.race([work(end.signal), cut]);
+    return await Promise.race([work(end.signal), isCut]);
   } finally {
     cancel();
     signal?.removeEventListener("abort", abort);

@@ -5,6 +5,7 @@ const ERROR_CODES = [
   "budget_exceeded",
   "spending_stopped",
   "forbidden",
+  "client_not_allowed",
   "not_found",
   "user_not_found",
   "method_not_allowed",
@@ -48,7 +49,7 @@ export type ExceededBudget = {
 /**
  * The codes of the service, and those of the client:
  * - `network`: no complete answer arrived in time. The request may have been carried out.
- * - `no_token`: getToken failed. Nothing was sent.
+ * - `no_token`: getToken failed, or has not answered in time. Nothing was sent.
  * - `timeout`: waitFor's timeoutMs is over. The prediction continues.
  * - `not_an_envelope`: another server answered. The url is wrong, or a gateway sent its own page.
  * - `unknown`: the service sent a code that this client does not know.

@@ -1,5 +1,6 @@
 // mediabunny reads and writes MP4 itself, in streams, with no dependency and no WebAssembly, which the page's policy forbids.
 import * as media from "mediabunny";
+import { openShot } from "./film-fragments.ts";
 import { FilmError, type ShotFile, type Sink } from "./film-shots.ts";
 
 const SOUND = { numberOfChannels: 2, sampleRate: 48_000 };
@@ -11,10 +12,15 @@ const SILENCE: Record<string, number[]> = {
   "mp4a.40.2 1": [0x00, 0xc8, 0x00, 0x80, 0x23, 0x80],
   "mp4a.40.2 2": [0x21, 0x00, 0x49, 0x90, 0x02, 0x19, 0x00, 0x23, 0x80],
 };
+/** How long a packet of silence is heard, and at most a packet: AAC has 1024 samples in each, Opus 20 ms or its own number. */
+const packetSeconds = ({ codec, sampleRate }: AudioDecoderConfig) =>
+  codec === "opus"
+    ? { seconds: 0.02, most: Number.POSITIVE_INFINITY }
+    : { seconds: 1024 / sampleRate, most: 1024 / sampleRate };
 
 /** Rotated pictures are encoded again, and pictures before 0, which would be seen if they were copied. */
 type Pictures = { track: media.InputVideoTrack; start: number; length: number; isPlain: boolean };
-type Track = Pictures & { file: Blob; sound: media.InputAudioTrack | null };
+type Track = Pictures & { sound: media.InputAudioTrack | null };
 /** Writes the part of a shot that begins at this second of the film. */
 type Write = (shot: Track, from: number) => Promise<void>;
 type Writer<Source> = { source: Source; write: Write };
@@ -27,7 +33,7 @@ const cannotJoin = (reason: string) =>
  * long as its pictures: its sound is cut or filled with silence.
  */
 export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, signal }: Sink): Promise<void> {
-  const inputs = files.map(({ file }) => new media.Input({ source: new media.BlobSource(file), formats: [media.MP4] }));
+  const inputs: media.Input[] = [];
   const stop = () => signal?.throwIfAborted();
   const target = new media.StreamTarget(
     new WritableStream<media.StreamTargetChunk>({ write: async (chunk) => void (await write(chunk)) }),
@@ -37,7 +43,8 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
     target,
   });
   try {
-    const shots = await Promise.all(inputs.map((input, at) => readShot(input, files[at]?.file ?? new Blob(), at)));
+    for (const { file } of files) inputs.push(await openShot(file));
+    const shots = await Promise.all(inputs.map(readShot));
     const video = await videoWriter(shots, stop);
     const sound = await soundWriter(shots, stop);
     output.addVideoTrack(video.source);
@@ -59,14 +66,14 @@ export async function writeMp4(files: ShotFile[], { isMemory, write, onShot, sig
   }
 }
 
-async function readShot(input: media.Input, file: Blob, at: number): Promise<Track> {
+async function readShot(input: media.Input, at: number): Promise<Track> {
   const track = await input.getPrimaryVideoTrack().catch(() => null);
   if (!track) throw cannotJoin(`shot ${at + 1} is no MP4 that it can read`);
   const first = await track.getFirstTimestamp();
   const start = Math.max(0, first);
   const length = (await track.computeDuration()) - start;
   const isPlain = first >= 0 && (await track.getRotation()) === 0;
-  return { file, track, sound: await input.getPrimaryAudioTrack(), start, length, isPlain };
+  return { track, sound: await input.getPrimaryAudioTrack(), start, length, isPlain };
 }
 
 type Config = VideoDecoderConfig | AudioDecoderConfig;
@@ -126,38 +133,47 @@ async function soundWriter(shots: Track[], stop: () => void): Promise<Writer<med
   const codec = await tracks[0].getCodec();
   const decoderConfig = await sameConfig(tracks);
   const silence = SILENCE[`${decoderConfig?.codec} ${decoderConfig?.numberOfChannels}`];
-  const packet = await new media.EncodedPacketSink(tracks[0]).getFirstPacket();
-  return codec && decoderConfig && silence && packet
-    ? copySound(codec, decoderConfig, packet.clone({ data: new Uint8Array(silence) }), stop)
+  return codec && decoderConfig && silence
+    ? copySound(codec, decoderConfig, new Uint8Array(silence), stop)
     : encodeSound(shots, stop);
 }
 
 function copySound(
   codec: media.AudioCodec,
   decoderConfig: AudioDecoderConfig,
-  silence: media.EncodedPacket,
+  silence: Uint8Array,
   stop: () => void,
 ): Writer<media.AudioSource> {
   const source = new media.EncodedAudioPacketSource(codec);
-  let end = 0;
+  const { seconds, most } = packetSeconds(decoderConfig);
   // Packets follow each other without a gap; each begins within half a packet of its time.
-  const half = silence.duration / 2;
+  const half = seconds / 2;
+  let end = 0;
   const add = async (packet: media.EncodedPacket) => {
     stop();
-    await source.add(packet.clone({ timestamp: end, duration: silence.duration }), { decoderConfig });
-    end += silence.duration;
+    // A file may say that a packet lasts longer than its samples do: some players wait, others go on.
+    const duration = Math.min(packet.duration, most);
+    await source.add(packet.clone({ timestamp: end, duration }), { decoderConfig });
+    end += duration;
   };
   const fill = async (until: number) => {
-    while (end + half <= until) await add(silence);
+    while (end + half <= until) await add(new media.EncodedPacket(silence, "key", end, seconds));
   };
   const write: Write = async ({ sound, start, length }, from) => {
     const packets = sound ? new media.EncodedPacketSink(sound).packets() : [];
+    let last = seconds;
     for await (const packet of packets) {
       const at = from + packet.timestamp - start;
-      if (at < end - half || at + half > from + length) continue;
+      // Decoded and not heard: the packet before the film's first picture, with which AAC begins.
+      const isBefore = from === 0 && end === 0 && at < -half && at + packet.duration > -half;
+      if (isBefore) end = -Math.min(packet.duration, most);
+      else if (at < end - half || at + half > from + length) continue;
       await fill(at);
       await add(packet);
+      last = packet.duration;
     }
+    // The last packet may say that it ends early. Players play all of it.
+    end += Math.max(0, seconds - last);
     await fill(from + length);
   };
   return { source, write };
@@ -166,23 +182,39 @@ function copySound(
 async function encodeSound(shots: Track[], stop: () => void): Promise<Writer<media.AudioSource>> {
   const codec = await media.getFirstEncodableAudioCodec(["aac", "opus"], SOUND);
   if (!codec) throw cannotJoin("their sound differs, and it has no encoder for sound");
+  for (const [at, { sound }] of shots.entries()) {
+    if (sound && !(await sound.canDecode())) throw cannotJoin(`it cannot play the sound of shot ${at + 1}`);
+  }
   const source = new media.AudioBufferSource({ codec, quality: media.QUALITY_HIGH });
   let frames = 0;
   const write: Write = async (shot, from) => {
     stop();
-    const { file, sound, start, length } = shot;
-    const end = Math.round((from + length) * SOUND.sampleRate);
+    const end = Math.round((from + shot.length) * SOUND.sampleRate);
     const mixer = new OfflineAudioContext({ ...SOUND, length: end - frames });
     frames = end;
-    if (sound) {
-      const buffer = await mixer.decodeAudioData(await file.arrayBuffer()).catch(() => {
-        throw cannotJoin(`it cannot play the sound of shot ${shots.indexOf(shot) + 1}`);
-      });
+    const buffer = shot.sound && (await decodeSound(shot.sound, shot, stop));
+    if (buffer) {
       const player = new AudioBufferSourceNode(mixer, { buffer });
       player.connect(mixer.destination);
-      player.start(0, start);
+      player.start();
     }
     await source.add(await mixer.startRendering());
   };
   return { source, write };
+}
+
+/** The sound of a shot, each part at its time: decodeAudioData would move what begins late to the front. */
+async function decodeSound(sound: media.InputAudioTrack, { start, length }: Track, stop: () => void) {
+  const sampleRate = await sound.getSampleRate();
+  const frames = Math.ceil(length * sampleRate);
+  const whole = new AudioBuffer({ numberOfChannels: await sound.getNumberOfChannels(), sampleRate, length: frames });
+  for await (const { buffer, timestamp } of new media.AudioBufferSink(sound).buffers(start, start + length)) {
+    stop();
+    const at = Math.round((timestamp - start) * sampleRate);
+    for (let channel = 0; channel < whole.numberOfChannels; channel++) {
+      const samples = buffer.getChannelData(Math.min(channel, buffer.numberOfChannels - 1));
+      if (at < frames) whole.copyToChannel(samples.subarray(Math.max(0, -at)), channel, Math.max(0, at));
+    }
+  }
+  return whole;
 }

@@ -70,8 +70,10 @@ async function download(url: string, shot: string, signal: AbortSignal | undefin
   throw new FilmError("download_failed", `Could not download ${shot}: ${reason}. Try again: the others are kept.`);
 }
 
-/** A title as a file name, without characters that mean something to a file system or a shell. */
+/** A title as a file name, without characters that mean something to a file system or a shell. A long one ends with a whole word. */
 export function safeFileName(title: string): string {
-  const safe = title.replace(/[\p{Cc}\\/:*?"'<>|$%!`\s]+/gu, " ").slice(0, 80);
+  const whole = title.replace(/[\p{Cc}\\/:*?"'<>|$%!`\s]+/gu, " ");
+  const cut = whole.slice(0, 80);
+  const safe = whole.charAt(80).trim() === "" ? cut : cut.replace(/(?<=.) [^ ]*$/, "");
   return safe.replace(/^[. ]+|[. \p{Cs}]+$/gu, "") || "Untitled"; // Cs: half of a character that was cut
 }

@@ -23,7 +23,7 @@ type PathOf<Id extends OperationId> = Record<ParametersOf<(typeof ROUTES)[Id][1]
 export type Input = StartOptions & {
   query?: Record<string, string | number | undefined>;
   json?: unknown;
-  bytes?: Blob;
+  bytes?: Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
   headers?: Record<string, string>;
   limitMs?: number;
 };

@@ -102,8 +102,8 @@ export function projectMethods(settings: Settings) {
       image: Blob | Uint8Array | ArrayBuffer,
       options: StartOptions = {},
     ): Promise<AnswerOf<"uploadReferenceImage">> => {
-      // The type of Blob excludes a SharedArrayBuffer; its constructor does not.
-      const bytes = image instanceof Blob ? image : new Blob([image as ArrayBuffer]);
+      // The type of a body excludes a SharedArrayBuffer.
+      const bytes = image as Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
       const input = { ...options, bytes, limitMs: UPLOAD_LIMIT_MS };
       return (await operate("uploadReferenceImage", {}, input, settings)).data;
     },

@@ -1,3 +1,4 @@
+import { throwIfAborted } from "./clock.ts";
 import { hasEnded } from "./endings.ts";
 import type { KeyframeClient } from "./index.ts";
 import { SharedReads } from "./shared-read.ts";
@@ -38,7 +39,7 @@ function createStore(client: KeyframeClient) {
   /** Follows what runs. An end reads the project again (`readContextAgain`), because it changes its takes. */
   const projects = new SharedReads<string, ProjectWithPredictions>(async (projectId, show, signal) => {
     let project = await client.readProject(projectId, { signal });
-    signal.throwIfAborted();
+    throwIfAborted(signal);
     show(project);
     for (const one of Object.values(project.predictions)) {
       if (one === null || hasEnded(one)) continue;

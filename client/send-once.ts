@@ -8,7 +8,7 @@ export type Call = {
   /** Below the function's address, with its query. */
   path: string;
   headers: Record<string, string>;
-  body?: string | Blob;
+  body?: string | Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
   /** How long it may take, in ms, instead of requestTimeoutMs. */
   limitMs?: number;
   signal: AbortSignal | undefined;
@@ -21,19 +21,28 @@ export type Call = {
 export function sendOnce(call: Call, settings: Settings): Promise<Answer> {
   const { clock, requestTimeoutMs } = settings;
   const ms = call.limitMs ?? requestTimeoutMs;
+  let asksForToken = true;
   const timeoutError = () =>
-    new KeyframeError("network", `No answer arrived within ${Math.round(ms / 1000)} s. Try again.`);
+    asksForToken
+      ? new KeyframeError("no_token", NO_TOKEN_IN_TIME)
+      : new KeyframeError("network", `No answer arrived within ${Math.round(ms / 1000)} s. Try again.`);
   return within({ clock, ms, signal: call.signal, timeoutError }, async (signal) => {
     const token = await askForToken(settings);
+    asksForToken = false;
     if (token === null) throw new KeyframeError("unauthorized", "You are not signed in. Sign in and try again.");
     const response = await request(call, token, signal, settings);
     if (response.status !== 401) return await read(response, call, token, settings);
+    asksForToken = true;
     const fresh = await askForToken(settings);
+    asksForToken = false;
     if (fresh === null || fresh === token) return await read(response, call, token, settings);
     response.body?.cancel().catch(() => undefined);
     return await read(await request(call, fresh, signal, settings), call, fresh, settings);
   });
 }
+
+const NO_TOKEN_IN_TIME =
+  "getToken has not answered in time. Inside onAuthStateChange supabase-js answers only once your callback has returned: make the call after it.";
 
 async function askForToken({ getToken }: Settings): Promise<string | null> {
   let token: string | null;

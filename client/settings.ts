@@ -90,7 +90,7 @@ function callerOf(options: KeyframeOptions): Pick<Settings, "getToken" | "header
 }
 
 function supabaseUrl(given: string): string {
-  const url = URL.canParse(given) ? new URL(given) : null;
+  const url = parse(given);
   if (!url || !/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
     throw new TypeError("url must be the project's Supabase URL, such as https://abc.supabase.co.");
   }
@@ -101,9 +101,23 @@ function supabaseUrl(given: string): string {
   return url.origin + path;
 }
 
-/** A random UUID (version 4). crypto.randomUUID is missing on a page loaded by plain http from another machine. */
+/** React Native has no URL.canParse. */
+function parse(text: string): URL | null {
+  try {
+    return new URL(text);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A random UUID (version 4). crypto.randomUUID is missing on a page loaded by plain http from another machine, and crypto itself in
+ * React Native: an Idempotency-Key need not be a secret, because it counts for its user alone.
+ */
 export function randomKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const bytes = new Uint8Array(16);
+  if (globalThis.crypto === undefined) bytes.forEach((_, at) => void (bytes[at] = Math.random() * 256));
+  else crypto.getRandomValues(bytes);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
   const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");

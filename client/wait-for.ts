@@ -3,7 +3,7 @@ import { KeyframeError } from "./error.ts";
 import type { CallOptions } from "./operate.ts";
 import { delayAfter, isTransient } from "./retry.ts";
 import type { Settings } from "./settings.ts";
-import { stopwatch } from "./clock.ts";
+import { stopwatch, throwIfAborted } from "./clock.ts";
 import type { Prediction } from "./types.ts";
 
 export type PredictionRef = Pick<Prediction, "projectId" | "step" | "predictionId">;
@@ -44,7 +44,7 @@ export async function waitFor(
   poll: Poll,
   { clock, random, requestTimeoutMs }: Settings,
 ): Promise<Prediction> {
-  signal?.throwIfAborted();
+  throwIfAborted(signal);
   const elapsedMs = stopwatch(clock);
   let seen = "status" in from ? from : undefined;
   let etag = first?.etag ?? null;

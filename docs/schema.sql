@@ -32,6 +32,7 @@ create table keyframe.projects (
   selected_video_id uuid,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
   film_id uuid,
   film_position integer,
   constraint projects_pkey PRIMARY KEY (id),
@@ -60,19 +61,23 @@ comment on column keyframe.projects.aspect_ratio is 'Width to height of its fram
 comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
 comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
 comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.deleted_at is 'Since when it is being deleted in parts: its owner no longer sees it or its predictions. Null: it is not.';
 comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
 comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
 CREATE INDEX projects_owner_id_created_at_idx ON keyframe.projects USING btree (owner_id, created_at DESC, id DESC);
+CREATE INDEX projects_deleted_at_idx ON keyframe.projects USING btree (deleted_at, owner_id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX projects_reference_image_path_idx ON keyframe.projects USING btree (reference_image_path) WHERE (reference_image_path IS NOT NULL);
 alter table keyframe.projects enable row level security;
+create policy projects_all_client on keyframe.projects as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL)));
 create policy projects_insert_owner on keyframe.projects for insert to authenticated
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy projects_select_owner on keyframe.projects for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL) AND ( SELECT keyframe_private.may_read() AS may_read)));
 create policy projects_update_owner on keyframe.projects for update to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)))
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (deleted_at IS NULL)))
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 grant delete, select on keyframe.projects to authenticated;
 grant select on keyframe.projects to service_role;
@@ -80,10 +85,12 @@ grant insert (title, text_prompt, description, aspect_ratio, film_id) on keyfram
 grant update (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) on keyframe.projects to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_creations();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.projects FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_changes();
+CREATE TRIGGER _200_complete_owner BEFORE INSERT ON keyframe.projects FOR EACH ROW WHEN (new.owner_id IS NULL) EXECUTE FUNCTION keyframe_private.complete_owner();
 CREATE TRIGGER _200_guard_deletion BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.guard_project_deletion();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.stamp_project();
 CREATE TRIGGER _250_change_film BEFORE UPDATE OF film_id ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS DISTINCT FROM old.film_id AND NOT new.film_position IS DISTINCT FROM old.film_position) EXECUTE FUNCTION keyframe_private.enter_film();
 CREATE TRIGGER _250_enter_film BEFORE INSERT ON keyframe.projects FOR EACH ROW WHEN (new.film_id IS NOT NULL AND new.film_position IS NULL) EXECUTE FUNCTION keyframe_private.enter_film();
+CREATE TRIGGER _300_delete_in_parts BEFORE DELETE ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.delete_in_parts();
 CREATE TRIGGER _300_require_selected_takes BEFORE INSERT OR UPDATE OF selected_first_frame_id, selected_last_frame_id, selected_video_id ON keyframe.projects FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_selected_takes();
 CREATE TRIGGER _310_keep_reference BEFORE UPDATE ON keyframe.projects FOR EACH ROW WHEN (new.reference_image_path IS DISTINCT FROM old.reference_image_path AND new.reference_image_path IS NOT NULL) EXECUTE FUNCTION keyframe_private.keep_reference_of_project();
 CREATE TRIGGER _430_stamp_film AFTER DELETE ON keyframe.projects FOR EACH ROW WHEN (old.film_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.stamp_film_of_deleted_shot();
@@ -111,12 +118,14 @@ comment on table keyframe.films is 'Ordered shots: the projects with its film_id
 comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
 CREATE INDEX films_owner_id_created_at_idx ON keyframe.films USING btree (owner_id, created_at DESC, id DESC);
 alter table keyframe.films enable row level security;
+create policy films_all_client on keyframe.films as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy films_delete_owner on keyframe.films for delete to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy films_insert_owner on keyframe.films for insert to authenticated
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
 create policy films_select_owner on keyframe.films for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read)));
 create policy films_update_owner on keyframe.films for update to authenticated
   using ((owner_id = ( SELECT auth.uid() AS uid)))
   with check ((owner_id = ( SELECT auth.uid() AS uid)));
@@ -126,6 +135,7 @@ grant insert (title, description) on keyframe.films to authenticated;
 grant update (title, description) on keyframe.films to authenticated;
 CREATE TRIGGER _100_limit BEFORE INSERT ON keyframe.films FOR EACH ROW EXECUTE FUNCTION keyframe_private.limit_creations();
 CREATE TRIGGER _100_limit_changes BEFORE DELETE OR UPDATE ON keyframe.films FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.limit_changes();
+CREATE TRIGGER _200_complete_owner BEFORE INSERT ON keyframe.films FOR EACH ROW WHEN (new.owner_id IS NULL) EXECUTE FUNCTION keyframe_private.complete_owner();
 CREATE TRIGGER _200_stamp BEFORE UPDATE ON keyframe.films FOR EACH ROW WHEN (old.* IS DISTINCT FROM new.*) EXECUTE FUNCTION keyframe_private.stamp_film();
 
 create table keyframe.models (
@@ -140,6 +150,7 @@ create table keyframe.models (
   accepts_faces text not null default 'unknown'::text,
   controls jsonb not null,
   fixed jsonb not null default '{}'::jsonb,
+  output text,
   notes text not null default ''::text,
   billed_when jsonb not null default '{"failed": "unknown", "canceled": "yes", "rejected": "unknown"}'::jsonb,
   cost_ceiling_micros bigint,
@@ -149,6 +160,7 @@ create table keyframe.models (
   constraint cost_ceiling_is_at_most_a_million_dollars CHECK (((cost_ceiling_micros >= 0) AND (cost_ceiling_micros <= '1000000000000'::bigint))),
   constraint label_is_not_empty CHECK ((btrim(label) <> ''::text)),
   constraint model_is_owner_slash_name CHECK (((model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$'::text) AND (char_length(model) <= 200))),
+  constraint output_is_path CHECK (((output ~ '^(\[\d+\]|[A-Za-z_][A-Za-z0-9_-]*)(\[\d+\]|\.[A-Za-z_][A-Za-z0-9_-]*)*$'::text) AND (char_length(output) <= 100))),
   constraint times_are_in_years_of_four_digits CHECK (((shutdown_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND ((shutdown_at < '9999-01-01 00:00:00+00'::timestamp with time zone) OR (shutdown_at = 'infinity'::timestamp with time zone)))),
   constraint vendor_is_not_empty CHECK ((btrim(vendor) <> ''::text))
 );
@@ -163,17 +175,22 @@ comment on column keyframe.models.refused_at is 'When the provider refused the m
 comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
 comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
+comment on column keyframe.models.output is 'Where the file is in what the model returns, for example video, images[0] or result.url. Null: found by itself, which fails for an object of several files of the right kind.';
 comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
 comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
 alter table keyframe.models enable row level security;
+create policy models_all_client on keyframe.models as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy models_select_everyone on keyframe.models for select to authenticated
   using (true);
 grant select on keyframe.models to authenticated;
 grant select on keyframe.models to service_role;
 CREATE TRIGGER _100_require_well_formed BEFORE INSERT OR UPDATE ON keyframe.models FOR EACH ROW EXECUTE FUNCTION keyframe_private.require_well_formed_model();
+CREATE TRIGGER _200_keep_used BEFORE DELETE ON keyframe.models FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_used_model();
 CREATE TRIGGER _200_refuse_disabled_default BEFORE UPDATE OF enabled ON keyframe.models FOR EACH ROW WHEN (old.enabled AND NOT new.enabled) EXECUTE FUNCTION keyframe_private.refuse_disabled_default();
 CREATE TRIGGER _300_clear_refusal BEFORE UPDATE ON keyframe.models FOR EACH ROW WHEN (old.refused_at IS NOT NULL AND new.refused_at = old.refused_at) EXECUTE FUNCTION keyframe_private.clear_refusal();
 CREATE TRIGGER _400_rename_prices AFTER UPDATE OF model ON keyframe.models FOR EACH ROW WHEN (new.model <> old.model) EXECUTE FUNCTION keyframe_private.rename_prices();
+CREATE CONSTRAINT TRIGGER _410_rename_predictions AFTER UPDATE OF step, model ON keyframe.models DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (old.step <> new.step OR old.model <> new.model) EXECUTE FUNCTION keyframe_private.rename_model();
 
 create table keyframe.step_defaults (
   step keyframe.generation_step not null,
@@ -183,6 +200,8 @@ create table keyframe.step_defaults (
 );
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 alter table keyframe.step_defaults enable row level security;
+create policy step_defaults_all_client on keyframe.step_defaults as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated
   using (true);
 grant select on keyframe.step_defaults to authenticated;
@@ -194,12 +213,11 @@ CREATE TRIGGER _100_require_enabled BEFORE INSERT OR UPDATE ON keyframe.step_def
 create table keyframe.predictions (
   id uuid not null default gen_random_uuid(),
   project_id uuid not null,
-  owner_id uuid not null,
+  owner_id uuid not null default auth.uid(),
   step keyframe.generation_step not null,
   status keyframe.prediction_status not null default 'queued'::keyframe.prediction_status,
-  is_active boolean not null generated always as ((status = ANY (ARRAY['queued'::keyframe.prediction_status, 'starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status]))) stored,
   input jsonb not null default '{}'::jsonb,
-  model text not null,
+  model text not null default ''::text,
   requested_model text,
   provider_prediction_id text,
   attempt integer not null default 0,
@@ -231,10 +249,9 @@ create table keyframe.predictions (
   updated_at timestamp with time zone not null default now(),
   constraint predictions_pkey PRIMARY KEY (id),
   constraint predictions_provider_prediction_id_key UNIQUE (provider_prediction_id),
-  constraint predictions_model_fkey FOREIGN KEY (step, model) REFERENCES keyframe.models(step, model) ON UPDATE CASCADE,
   constraint predictions_project_fkey FOREIGN KEY (project_id, owner_id) REFERENCES keyframe.projects(id, owner_id) ON DELETE CASCADE,
   constraint attempt_and_failures_are_at_most_a_million CHECK ((((attempt >= 0) AND (attempt <= 1000000)) AND ((failures >= 0) AND (failures <= 1000000)))),
-  constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (NOT is_active))),
+  constraint completed_at_if_and_only_if_ended CHECK (((completed_at IS NOT NULL) = (status = ANY (ARRAY['succeeded'::keyframe.prediction_status, 'failed'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status])))),
   constraint deadline_if_and_only_if_admitted CHECK (((deadline_at IS NULL) = (admitted_at IS NULL))),
   constraint error_if_and_only_if_failed CHECK ((num_nonnulls(error_code, error_message, error_retryable) =
 CASE
@@ -244,7 +261,7 @@ END)),
   constraint error_stage_only_of_rejected_content CHECK (((error_stage IS NULL) OR ((error_stage = ANY (ARRAY['input'::text, 'output'::text])) AND (NOT (error_code IS DISTINCT FROM 'content_rejected'::text))))),
   constraint first_frame_builds_on_no_frame CHECK (((step <> 'first-frame'::keyframe.generation_step) OR (COALESCE((input ->> 'firstFramePredictionId'::text), (input ->> 'firstFrameImagePath'::text)) IS NULL))),
   constraint frames_are_predictions CHECK ((((input ->> 'firstFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text) AND ((input ->> 'lastFramePredictionId'::text) ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'::text))),
-  constraint lease_only_while_active CHECK (((lease_token IS NULL) OR is_active)),
+  constraint lease_only_while_active CHECK (((lease_token IS NULL) OR (completed_at IS NULL))),
   constraint negative_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'negativePrompt'::text))),
   constraint negative_prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'negativePrompt'::text))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
@@ -264,7 +281,7 @@ END)),
   constraint prompt_has_1_to_4000_characters CHECK (((COALESCE(char_length((input ->> 'prompt'::text)), 0) >= 1) AND (COALESCE(char_length((input ->> 'prompt'::text)), 0) <= 4000))),
   constraint prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'prompt'::text))),
   constraint prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'prompt'::text))),
-  constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((NOT is_active) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
+  constraint queued_if_and_only_if_no_provider_run_accepted CHECK (((completed_at IS NOT NULL) OR ((status = 'queued'::keyframe.prediction_status) = (provider_prediction_id IS NULL)))),
   constraint reference_images_are_a_list CHECK (((jsonb_typeof((input -> 'referenceImagePaths'::text)) = 'array'::text) AND (NOT (input @? 'strict $."referenceImagePaths"[*]?(@.type() != "string")'::jsonpath)))),
   constraint started_at_is_set_once_it_ran CHECK (((status <> ALL (ARRAY['starting'::keyframe.prediction_status, 'processing'::keyframe.prediction_status, 'storing'::keyframe.prediction_status, 'succeeded'::keyframe.prediction_status])) OR (started_at IS NOT NULL))),
   constraint storing_has_an_output_url CHECK (((status <> 'storing'::keyframe.prediction_status) OR (provider_output_url IS NOT NULL))),
@@ -273,7 +290,6 @@ END)),
   constraint waiting_only_while_queued CHECK (((admitted_at IS NOT NULL) OR (status = ANY (ARRAY['queued'::keyframe.prediction_status, 'canceled'::keyframe.prediction_status, 'failed'::keyframe.prediction_status]))))
 ) with (fillfactor=80, autovacuum_vacuum_scale_factor=0.02, autovacuum_analyze_scale_factor=0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
-comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
@@ -292,25 +308,29 @@ comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stor
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
+comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 CREATE INDEX predictions_project_id_step_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC);
 CREATE INDEX predictions_project_id_owner_id_idx ON keyframe.predictions USING btree (project_id, owner_id, created_at DESC, id DESC);
 CREATE INDEX predictions_step_model_idx ON keyframe.predictions USING btree (step, model);
-CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
-CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
-CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND is_active);
+CREATE INDEX predictions_due_idx ON keyframe.predictions USING btree (next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND (completed_at IS NULL));
+CREATE INDEX predictions_deadline_idx ON keyframe.predictions USING btree (deadline_at) WHERE ((admitted_at IS NOT NULL) AND (completed_at IS NULL));
+CREATE INDEX predictions_active_owner_idx ON keyframe.predictions USING btree (owner_id) WHERE ((admitted_at IS NOT NULL) AND (completed_at IS NULL));
 CREATE INDEX predictions_waiting_idx ON keyframe.predictions USING btree (owner_id, created_at, id) WHERE ((admitted_at IS NULL) AND (status = 'queued'::keyframe.prediction_status));
 CREATE INDEX predictions_succeeded_idx ON keyframe.predictions USING btree (project_id, step, created_at DESC, id DESC) WHERE (status = 'succeeded'::keyframe.prediction_status);
-CREATE INDEX predictions_resource_idx ON keyframe.predictions USING btree (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND is_active);
+CREATE INDEX predictions_resource_idx ON keyframe.predictions USING btree (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at) WHERE ((admitted_at IS NOT NULL) AND (completed_at IS NULL));
 CREATE INDEX predictions_created_day_idx ON keyframe.predictions USING btree ((((created_at AT TIME ZONE 'UTC'::text))::date), owner_id);
 alter table keyframe.predictions enable row level security;
+create policy predictions_all_client on keyframe.predictions as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may));
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (((owner_id = ( SELECT auth.uid() AS uid)) AND (status = 'queued'::keyframe.prediction_status) AND (attempt = 0) AND (lease_token IS NULL) AND (provider_output_url IS NULL)));
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (project_id <> ALL (( SELECT keyframe_private.deleted_projects() AS deleted_projects)::uuid[])) AND ( SELECT keyframe_private.may_read() AS may_read)));
 grant select on keyframe.predictions to authenticated;
 grant select on keyframe.predictions to service_role;
 grant insert (project_id, step, input, model) on keyframe.predictions to authenticated;
 CREATE TRIGGER _100_guard_move BEFORE UPDATE OF status ON keyframe.predictions FOR EACH ROW WHEN (old.status IS DISTINCT FROM new.status) EXECUTE FUNCTION keyframe_private.guard_prediction_move();
+CREATE TRIGGER _110_keep_history BEFORE UPDATE ON keyframe.predictions FOR EACH ROW WHEN (old.completed_at IS NOT NULL OR old.input <> new.input) EXECUTE FUNCTION keyframe_private.keep_history();
 CREATE TRIGGER _150_refuse_used_id AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.refuse_used_id();
 CREATE TRIGGER _200_resolve BEFORE INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.resolve_prediction();
 CREATE TRIGGER _300_write_images AFTER INSERT ON keyframe.predictions FOR EACH ROW EXECUTE FUNCTION keyframe_private.write_prediction_images();
@@ -365,8 +385,10 @@ CREATE INDEX webhook_endpoints_lane_idx ON keyframe.webhook_endpoints USING btre
 CREATE INDEX webhook_endpoints_failing_idx ON keyframe.webhook_endpoints USING btree (failing_since) WHERE ((failing_since IS NOT NULL) AND enabled);
 CREATE INDEX webhook_endpoints_switched_off_idx ON keyframe.webhook_endpoints USING btree (disabled_at) WHERE (disabled_reason = ANY (ARRAY['gone'::text, 'failing'::text]));
 alter table keyframe.webhook_endpoints enable row level security;
+create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using ((owner_id = ( SELECT auth.uid() AS uid)));
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read)));
 grant select on keyframe.webhook_endpoints to authenticated;
 grant select on keyframe.webhook_endpoints to service_role;
 CREATE TRIGGER _200_limit BEFORE INSERT ON keyframe.webhook_endpoints FOR EACH ROW WHEN (new.owner_id IS NOT NULL) EXECUTE FUNCTION keyframe_private.limit_endpoints();
@@ -397,8 +419,10 @@ CREATE INDEX webhook_events_created_at_idx ON keyframe.webhook_events USING btre
 CREATE INDEX webhook_events_endpoint_id_idx ON keyframe.webhook_events USING btree (endpoint_id) WHERE (endpoint_id IS NOT NULL);
 CREATE INDEX webhook_events_owner_id_idx ON keyframe.webhook_events USING btree (owner_id, created_at DESC);
 alter table keyframe.webhook_events enable row level security;
+create policy webhook_events_all_client on keyframe.webhook_events as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ((endpoint_id IS NULL) OR (endpoint_id IN ( SELECT e.id
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND ((endpoint_id IS NULL) OR (endpoint_id IN ( SELECT e.id
    FROM keyframe.webhook_endpoints e)))));
 grant select on keyframe.webhook_events to authenticated;
 grant select on keyframe.webhook_events to service_role;
@@ -432,12 +456,14 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
-CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
+CREATE INDEX webhook_deliveries_due_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, next_attempt_at, id) WITH (deduplicate_items=off) WHERE (status = 'pending'::keyframe.delivery_status);
 CREATE INDEX webhook_deliveries_endpoint_id_status_idx ON keyframe.webhook_deliveries USING btree (endpoint_id, status, event_type, created_at, id);
 CREATE INDEX webhook_deliveries_owner_id_idx ON keyframe.webhook_deliveries USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_deliveries enable row level security;
+create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (endpoint_id IN ( SELECT e.id
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND (endpoint_id IN ( SELECT e.id
    FROM keyframe.webhook_endpoints e))));
 grant select on keyframe.webhook_deliveries to authenticated;
 grant select on keyframe.webhook_deliveries to service_role;
@@ -466,8 +492,10 @@ comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB
 CREATE UNIQUE INDEX webhook_attempts_delivery_id_attempt_idx ON keyframe.webhook_attempts USING btree (delivery_id, attempt);
 CREATE INDEX webhook_attempts_owner_id_idx ON keyframe.webhook_attempts USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 alter table keyframe.webhook_attempts enable row level security;
+create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive for all to authenticated
+  using (( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may));
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (((owner_id = ( SELECT auth.uid() AS uid)) AND (EXISTS ( SELECT
+  using (((owner_id = ( SELECT auth.uid() AS uid)) AND ( SELECT keyframe_private.may_read() AS may_read) AND (EXISTS ( SELECT
    FROM keyframe.webhook_deliveries d
   WHERE (d.id = webhook_attempts.delivery_id)))));
 grant select on keyframe.webhook_attempts to authenticated;
@@ -478,6 +506,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_models()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -516,14 +546,18 @@ CREATE OR REPLACE FUNCTION keyframe.create_project(title text, text_prompt text,
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   created keyframe.projects;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid();
+    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
     if not found then
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
@@ -535,6 +569,9 @@ begin
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_project(text,text,text,text,text,text,uuid) is 'Creates a project of the caller; with film_id, as the last shot of that film.';
@@ -545,42 +582,39 @@ CREATE OR REPLACE FUNCTION keyframe.start_prediction(project_id uuid, step keyfr
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   started keyframe.predictions;
-  code text;
-  sentence text;
-  budget text;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into started from keyframe.predictions p where p.id = request.resource_id and p.owner_id = auth.uid();
+    select p.* into started from keyframe.predictions p
+    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
     if not found then
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    begin
-      insert into keyframe.predictions (id, project_id, step, input, model)
-      values (
-        request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
-      returning * into started;
-    exception when sqlstate 'KEYFR' then
-      get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
-      if code <> 'budget_exceeded' then
-        raise;
-      end if;
-      -- An answer, not an error: that would undo the note.
-      perform keyframe_private.note_exhausted(auth.uid(), (budget::json ->> 'estimateMicros')::bigint);
-      delete from keyframe_private.idempotency_keys k where k.resource_id = request.resource_id;
-      return json_build_object('refused', json_build_object('code', code, 'message', sentence, 'budget', budget::json), 'rate', null);
-    end;
+    insert into keyframe.predictions (id, project_id, step, input, model)
+    values (
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
+    returning * into started;
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  if refused.code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
+  end if;
+  return keyframe_private.refuse(refused, 'generate');
 end
 $function$;
-comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project. Over a budget it answers { refused }.';
+comment on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) is 'Starts one run of a step of the caller''s project.';
 grant execute on function keyframe.start_prediction(uuid,keyframe.generation_step,jsonb,text,text,text) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.estimate_prediction(project_id uuid, step keyframe.generation_step, input jsonb DEFAULT '{}'::jsonb, model text DEFAULT NULL::text)
@@ -588,11 +622,14 @@ CREATE OR REPLACE FUNCTION keyframe.estimate_prediction(project_id uuid, step ke
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.predictions;
   cost record;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   wanted.project_id := estimate_prediction.project_id;
@@ -606,22 +643,28 @@ begin
     'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
     'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
-    'withinBudget', not (select s.spending_stopped from keyframe_private.settings s) and not exists (
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
       select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) is 'What a start would cost, with every check of a start. Stores nothing.';
 grant execute on function keyframe.estimate_prediction(uuid,keyframe.generation_step,jsonb,text) to authenticated;
 
-CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid)
+CREATE OR REPLACE FUNCTION keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid DEFAULT NULL::uuid, waiting boolean DEFAULT false)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
   wanted keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
   if prediction_id is null then
     select p.* into wanted from keyframe.predictions p
@@ -634,27 +677,35 @@ begin
   end if;
   -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
   -- owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or wanted.project_id = any (keyframe_private.deleted_projects()) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', rate);
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
-comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) is 'One prediction of the caller; without prediction_id the latest one of the step.';
-grant execute on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid) to authenticated;
+comment on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid,boolean) is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
+grant execute on function keyframe.read_prediction(uuid,keyframe.generation_step,uuid,boolean) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.cancel_prediction(project_id uuid, prediction_id uuid, idempotency_key text DEFAULT NULL::text, request_hash text DEFAULT NULL::text)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   wanted keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   select p.* into wanted from keyframe.predictions p
   where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
@@ -667,6 +718,9 @@ begin
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.cancel_prediction(uuid,uuid,text,text) is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
@@ -677,18 +731,25 @@ CREATE OR REPLACE FUNCTION keyframe.update_prediction(project_id uuid, predictio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
   where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   returning p.* into changed;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.update_prediction(uuid,uuid,boolean) is 'Hides a prediction of the caller from lists, or shows it again.';
@@ -699,31 +760,38 @@ CREATE OR REPLACE FUNCTION keyframe.delete_prediction(project_id uuid, predictio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
   wanted keyframe.predictions;
   before json;
+  refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
   select p.* into wanted from keyframe.predictions p
   where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.is_active then
+  elsif wanted.completed_at is null then
     perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
   elsif exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
-    where i.source_prediction_id = wanted.id and p.is_active
+    where i.source_prediction_id = wanted.id and p.completed_at is null
   ) then
     perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   end if;
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_prediction(uuid,uuid) is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
@@ -734,11 +802,15 @@ CREATE OR REPLACE FUNCTION keyframe.admit_upload(idempotency_key text DEFAULT NU
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   file uuid;
   replayed boolean := false;
+  refused keyframe_private.refusal;
 begin
+  perform keyframe_private.require_client_may('generate');
   if request_hash is not null then
     -- None when no reservation is open: the key is new, or an equal request has set the hash already.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
@@ -752,6 +824,9 @@ begin
     end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'upload');
 end
 $function$;
 comment on function keyframe.admit_upload(text,text) is 'Counts an upload of the caller and names its file.';
@@ -762,13 +837,17 @@ CREATE OR REPLACE FUNCTION keyframe.read_usage(from_day date DEFAULT NULL::date,
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('read');
   today constant date := (now() at time zone 'UTC')::date;
   first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
   last_day constant date := coalesce(to_day, today);
+  days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
+  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
   groups json;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   if last_day < first_day or last_day - first_day > 400 then
@@ -779,7 +858,8 @@ begin
   else
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
-        sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros", sum(c.unknown_micros) as "unknownMicros"
+        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
@@ -792,6 +872,9 @@ begin
         'availableMicros', b.available_micros, 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
       from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_usage(date,date,text) is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
@@ -838,6 +921,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_projects(max_rows integer DEFAULT 20, b
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -852,17 +937,20 @@ begin
   matches := array(
     select row(l.*)::keyframe.projects from (
       select p.* from keyframe.projects p
-      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       limit looked_at
     ) l
     where strpos(lower(l.title), lower(search)) > 0
     order by l.created_at desc, l.id desc
     limit wanted);
+  if with_predictions and cardinality(matches) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(matches) / keyframe_private.projects_per_token());
+  end if;
   if search <> '' and cardinality(matches) < wanted then
     select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
       select p.created_at, p.id from keyframe.projects p
-      where p.owner_id = auth.uid() and (p.created_at, p.id) < (first_time, first_id)
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
       order by p.created_at desc, p.id desc
       offset looked_at - 1 limit 1
     ) l;
@@ -871,10 +959,11 @@ begin
     'projects', (
       select coalesce(json_agg(
         case when with_predictions
-          then (select to_json(j) from (select (f.project).*, keyframe_private.step_predictions(f.project) as predictions) j)
+          then (select to_json(j) from (select (f.project).*, coalesce(s.predictions, '[]') as predictions) j)
           else to_json(f.project) end
         order by f.place), '[]')
-      from (select u as project, row_number() over () as place from unnest(matches) u) f),
+      from (select u as project, row_number() over () as place from unnest(matches) u) f
+      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
     'searched_until', searched_until, 'rate', rate);
 end
 $function$;
@@ -885,17 +974,24 @@ CREATE OR REPLACE FUNCTION keyframe.read_project(project_id uuid)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.projects;
+  refused keyframe_private.refusal;
 begin
   select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   return json_build_object(
-    'project', to_json(wanted), 'predictions', keyframe_private.step_predictions(wanted), 'rate', rate);
+    'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_project(uuid) is 'One project of the caller with the latest prediction and the shown take of each step.';
@@ -905,9 +1001,12 @@ CREATE OR REPLACE FUNCTION keyframe.update_project(project_id uuid, changes json
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   changed keyframe.projects;
+  refused keyframe_private.refusal;
 begin
   update keyframe.projects p
   set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
@@ -920,6 +1019,9 @@ begin
     perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
   return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.update_project(uuid,jsonb,timestamp with time zone[]) is 'Changes the caller''s project. Existing predictions keep their inputs.';
@@ -929,20 +1031,28 @@ CREATE OR REPLACE FUNCTION keyframe.delete_project(project_id uuid, versions tim
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  deleted keyframe.projects;
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  wanted keyframe.projects;
+  refused keyframe_private.refusal;
 begin
-  delete from keyframe.projects p
+  select p.* into wanted from keyframe.projects p
   where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
-  returning p.* into deleted;
+  for update;
   if not found then
     perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
   end if;
-  return jsonb_build_object('project', to_jsonb(deleted), 'rate', keyframe_private.rate_state('change'));
+  delete from keyframe.projects p where p.id = wanted.id;
+  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
-comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after.';
+comment on function keyframe.delete_project(uuid,timestamp with time zone[]) is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';
 grant execute on function keyframe.delete_project(uuid,timestamp with time zone[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyframe.generation_step DEFAULT NULL::keyframe.generation_step, max_rows integer DEFAULT 20, before_created_at timestamp with time zone DEFAULT NULL::timestamp with time zone, before_id uuid DEFAULT NULL::uuid, only_takes boolean DEFAULT false, with_hidden boolean DEFAULT false)
@@ -950,6 +1060,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_predictions(project_id uuid, step keyfr
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -957,8 +1069,9 @@ declare
   first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   page keyframe.predictions[];
   shown constant uuid[] := keyframe_private.shown_takes(project_id);
+  refused keyframe_private.refusal;
 begin
-  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid()) then
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid() and p.deleted_at is null) then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   -- One statement for each, so that each plan walks along its own index.
@@ -993,6 +1106,9 @@ begin
     'predictions', (
       select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.list_predictions(uuid,keyframe.generation_step,integer,timestamp with time zone,uuid,boolean,boolean) is 'The predictions of the caller''s project, newest first, at most 101 per page.';
@@ -1003,11 +1119,15 @@ CREATE OR REPLACE FUNCTION keyframe.create_film(title text, description text DEF
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   created keyframe.films;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
@@ -1021,6 +1141,9 @@ begin
   end if;
   return json_build_object(
     'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_film(text,text,text,text) is 'Creates a film of the caller, without shots.';
@@ -1031,6 +1154,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_films(max_rows integer DEFAULT 20, befo
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -1054,22 +1179,33 @@ CREATE OR REPLACE FUNCTION keyframe.read_film(film_id uuid)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.films;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
   end if;
+  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  if cardinality(shots) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
+  end if;
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (
       select coalesce(json_agg(
-        (select to_json(j) from (select p.*, keyframe_private.step_predictions(p) as predictions) j) order by p.film_position), '[]')
-      from keyframe.projects p where p.film_id = wanted.id),
+        (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
+      from unnest(shots) p left join keyframe_private.step_predictions(shots) s on s.project_id = p.id),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_film(uuid) is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
@@ -1080,9 +1216,12 @@ CREATE OR REPLACE FUNCTION keyframe.update_film(film_id uuid, changes jsonb DEFA
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   changed keyframe.films;
+  refused keyframe_private.refusal;
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
@@ -1096,6 +1235,9 @@ begin
     select f.* into changed from keyframe.films f where f.id = changed.id;
   end if;
   return json_build_object('film', keyframe_private.film_json(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.update_film(uuid,jsonb,uuid[],timestamp with time zone[]) is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
@@ -1106,12 +1248,15 @@ CREATE OR REPLACE FUNCTION keyframe.delete_film(film_id uuid, with_projects bool
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];
+  refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
   where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
@@ -1129,6 +1274,9 @@ begin
     delete from keyframe.projects p where p.id = any (shots);
   end if;
   return json_build_object('film', deleted, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_film(uuid,boolean,timestamp with time zone[]) is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';
@@ -1139,12 +1287,17 @@ CREATE OR REPLACE FUNCTION keyframe.create_webhook_endpoint(url text, descriptio
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record;
   created keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if not request.replayed then
+    perform keyframe_private.require_client_may('manage');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -1153,6 +1306,9 @@ begin
   created := keyframe_private.managed_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
     'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.create_webhook_endpoint(text,text,text[],boolean,integer,text,text) is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
@@ -1164,6 +1320,8 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_endpoints()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
@@ -1171,6 +1329,7 @@ declare
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
@@ -1186,11 +1345,17 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_endpoint(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_webhook_endpoint(uuid) is 'One endpoint of the caller.';
@@ -1202,11 +1367,15 @@ CREATE OR REPLACE FUNCTION keyframe.update_webhook_endpoint(endpoint_id uuid, ur
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change');
-  changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  changed keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
@@ -1217,6 +1386,9 @@ begin
   where e.id = changed.id
   returning e.* into changed;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.update_webhook_endpoint(uuid,text,text,text[],boolean,integer) is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
@@ -1228,13 +1400,20 @@ CREATE OR REPLACE FUNCTION keyframe.delete_webhook_endpoint(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('change');
-  gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  gone keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
   return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.delete_webhook_endpoint(uuid) is 'Deletes an endpoint of the caller with its deliveries and secrets.';
@@ -1246,12 +1425,19 @@ CREATE OR REPLACE FUNCTION keyframe.reveal_webhook_secret(endpoint_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.reveal_webhook_secret(uuid) is 'The current signing secret of an endpoint of the caller.';
@@ -1263,12 +1449,16 @@ CREATE OR REPLACE FUNCTION keyframe.rotate_webhook_secret(endpoint_id uuid, over
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   endpoint keyframe.webhook_endpoints;
   secret text;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
@@ -1285,6 +1475,9 @@ begin
     perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.rotate_webhook_secret(uuid,integer,text,text) is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
@@ -1296,13 +1489,17 @@ CREATE OR REPLACE FUNCTION keyframe.test_webhook_endpoint(endpoint_id uuid, idem
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record;
   endpoint keyframe.webhook_endpoints;
   event uuid;
   delivery keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if request.replayed then
     return jsonb_build_object(
       'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
@@ -1319,6 +1516,9 @@ begin
   values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
   returning * into delivery;
   return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $function$;
 comment on function keyframe.test_webhook_endpoint(uuid,text,text) is 'Sends webhook.test to one endpoint of the caller.';
@@ -1330,12 +1530,16 @@ CREATE OR REPLACE FUNCTION keyframe.list_webhook_deliveries(endpoint_id uuid, st
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint keyframe.webhook_endpoints;
   listed jsonb;
+  refused keyframe_private.refusal;
 begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
   -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
   -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
   select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
@@ -1356,6 +1560,9 @@ begin
     limit least(max_rows, 101)
   ) l;
   return jsonb_build_object('deliveries', listed, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.list_webhook_deliveries(uuid,keyframe.delivery_status,integer,timestamp with time zone,uuid,text) is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
@@ -1367,12 +1574,18 @@ CREATE OR REPLACE FUNCTION keyframe.read_webhook_delivery(delivery_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
 begin
   return jsonb_build_object(
     'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $function$;
 comment on function keyframe.read_webhook_delivery(uuid) is 'One delivery of the caller with its attempts.';
@@ -1384,11 +1597,15 @@ CREATE OR REPLACE FUNCTION keyframe.redeliver_webhook(delivery_id uuid, idempote
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   again keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
   if not request.replayed then
     -- One that is being sent now stays with its worker; its retries restart.
@@ -1398,6 +1615,9 @@ begin
     returning d.* into again;
   end if;
   return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.redeliver_webhook(uuid,text,text) is 'Sends one delivery of the caller again, whatever its outcome.';
@@ -1411,13 +1631,15 @@ CREATE OR REPLACE FUNCTION keyframe.recover_webhook_endpoint(endpoint_id uuid, s
  SET search_path TO ''
 AS $function$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   oldest constant timestamptz := greatest(
     since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
   endpoint keyframe.webhook_endpoints;
   missed integer;
   recovered integer;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   if request.replayed then
     return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
   end if;
@@ -1449,6 +1671,9 @@ begin
   recovered := recovered + missed;
   update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered) where k.resource_id = request.resource_id;
   return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $function$;
 comment on function keyframe.recover_webhook_endpoint(uuid,timestamp with time zone,text,text) is 'Sends an endpoint of the caller again what failed or was missed since a time.';
@@ -1460,12 +1685,15 @@ CREATE OR REPLACE FUNCTION keyframe.webhook_health(endpoint_id uuid DEFAULT NULL
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '2s'
+ SET lock_timeout TO '2s'
 AS $function$
 declare
   rate jsonb := keyframe_private.take_token('read');
   since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
   endpoints jsonb;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
   into endpoints
   from keyframe.webhook_endpoints e
@@ -1493,7 +1721,8 @@ CREATE OR REPLACE FUNCTION keyframe.service_figures()
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
- SET lock_timeout TO '300ms'
+ SET lock_timeout TO '2s'
+ SET statement_timeout TO '5s'
 AS $function$
 declare
   began constant timestamptz := clock_timestamp();
@@ -1531,7 +1760,7 @@ begin
   end loop;
   return figures || jsonb_build_object(
     'unread', unread,
-    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '1 second' else interval '0' end));
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end
 $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
@@ -1541,6 +1770,8 @@ CREATE OR REPLACE FUNCTION keyframe.assign_upload(user_id uuid, file_name text)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET statement_timeout TO '5s'
+ SET lock_timeout TO '2s'
 AS $function$
 begin
   update storage.objects o set owner_id = user_id::text
@@ -1679,7 +1910,7 @@ $function$;
 comment on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) is 'Releases a lease and schedules the next poll. False: too late.';
 grant execute on function keyframe_worker.poll_prediction_later(uuid,uuid,double precision) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text, metrics jsonb DEFAULT NULL::jsonb, attempt_without_run integer DEFAULT NULL::integer)
+CREATE OR REPLACE FUNCTION keyframe_worker.record_provider_state(prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text DEFAULT NULL::text, progress real DEFAULT NULL::real, error_message text DEFAULT NULL::text, poll_after_seconds double precision DEFAULT NULL::double precision, found_by text DEFAULT NULL::text, failure text DEFAULT NULL::text, stage text DEFAULT NULL::text, metrics jsonb DEFAULT NULL::jsonb, attempt_without_run integer DEFAULT NULL::integer, output_files jsonb DEFAULT NULL::jsonb)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1747,12 +1978,12 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage)
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage, output_files)
     then 'recorded' else 'unchanged' end;
 end
 $function$;
-comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer) is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
-grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer) to service_role;
+comment on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer,jsonb) is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+grant execute on function keyframe_worker.record_provider_state(uuid,integer,text,text,text,real,text,double precision,text,text,text,jsonb,integer,jsonb) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
  RETURNS text
@@ -1876,7 +2107,7 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8, max_bytes integer DEFAULT 2000000)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1904,7 +2135,7 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -1916,8 +2147,8 @@ begin
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.act_as(user_id uuid, function_name text, args jsonb DEFAULT '{}'::jsonb)
  RETURNS json
@@ -1966,6 +2197,15 @@ comment on schema keyframe_private is 'Keyframe: settings, limits, internals, an
 grant usage on schema keyframe_private to authenticated;
 grant usage on schema keyframe_private to service_role;
 
+create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
+
+create type keyframe_private.refusal as (
+  code text,
+  sentence text,
+  hint text
+);
+
 create type keyframe_private.attempt_outcome as (
   at timestamp with time zone,
   status_code integer,
@@ -1975,6 +2215,7 @@ create type keyframe_private.attempt_outcome as (
 create table keyframe_private.settings (
   only_row boolean not null default true,
   max_active_per_owner integer not null default 4,
+  max_calls_per_owner integer not null default 6,
   max_failures integer not null default 8,
   frame_deadline interval not null default '00:15:00'::interval,
   video_deadline interval not null default '01:00:00'::interval,
@@ -1986,7 +2227,7 @@ create table keyframe_private.settings (
   owner_month_micros bigint,
   service_day_micros bigint,
   service_month_micros bigint,
-  spending_stopped boolean not null default false,
+  spending_stopped boolean not null default true,
   webhook_retry_schedule interval[] not null default '{00:00:05,00:05:00,00:30:00,02:00:00,05:00:00,10:00:00,14:00:00,20:00:00,24:00:00}'::interval[],
   webhook_disable_after interval not null default '5 days'::interval,
   webhook_retention interval not null default '30 days'::interval,
@@ -1998,6 +2239,7 @@ create table keyframe_private.settings (
   constraint settings_check CHECK (((retry_max >= retry_base) AND (retry_max <= '10 years'::interval))),
   constraint settings_frame_deadline_check CHECK (((frame_deadline > '00:00:00'::interval) AND (frame_deadline <= '10 years'::interval))),
   constraint settings_max_active_per_owner_check CHECK (((max_active_per_owner >= 1) AND (max_active_per_owner <= 1000))),
+  constraint settings_max_calls_per_owner_check CHECK (((max_calls_per_owner >= 1) AND (max_calls_per_owner <= 1000))),
   constraint settings_max_failures_check CHECK (((max_failures >= 1) AND (max_failures <= 100))),
   constraint settings_only_row_check CHECK (only_row),
   constraint settings_poll_interval_check CHECK (((poll_interval > '00:00:00'::interval) AND (poll_interval <= '10 years'::interval))),
@@ -2014,6 +2256,7 @@ END)
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -2030,6 +2273,8 @@ comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 alter table keyframe_private.settings enable row level security;
+CREATE TRIGGER _100_keep_deleted BEFORE DELETE ON keyframe_private.settings FOR EACH ROW EXECUTE FUNCTION keyframe_private.keep_settings();
+CREATE TRIGGER _100_keep_truncated BEFORE TRUNCATE ON keyframe_private.settings FOR EACH STATEMENT EXECUTE FUNCTION keyframe_private.keep_settings();
 
 create table keyframe_private.installation (
   version text not null,
@@ -2043,6 +2288,20 @@ comment on column keyframe_private.installation.migrations is 'Name of each migr
 comment on column keyframe_private.installation.installed_at is 'When the version''s last migration was applied.';
 alter table keyframe_private.installation enable row level security;
 
+create table keyframe_private.allowed_clients (
+  client_id text not null,
+  name text not null,
+  may keyframe_private.client_right not null,
+  constraint allowed_clients_pkey PRIMARY KEY (client_id),
+  constraint client_id_is_not_empty CHECK ((btrim(client_id) <> ''::text)),
+  constraint name_is_not_empty CHECK ((btrim(name) <> ''::text))
+);
+comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them. Every other client is refused.';
+comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
+comment on column keyframe_private.allowed_clients.name is 'For administrators.';
+comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
+alter table keyframe_private.allowed_clients enable row level security;
+
 create table keyframe_private.rate_limits (
   route_class text not null,
   capacity integer not null,
@@ -2051,8 +2310,8 @@ create table keyframe_private.rate_limits (
   constraint rate_limits_capacity_check CHECK ((capacity > 0)),
   constraint rate_limits_per_second_check CHECK ((per_second > (0)::double precision))
 );
-comment on table keyframe_private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
 alter table keyframe_private.rate_limits enable row level security;
 
 create table keyframe_private.rate_buckets (
@@ -2060,11 +2319,9 @@ create table keyframe_private.rate_buckets (
   route_class text not null,
   tokens double precision not null,
   refilled_at timestamp with time zone not null,
-  constraint rate_buckets_pkey PRIMARY KEY (owner_id, route_class),
-  constraint rate_buckets_route_class_fkey FOREIGN KEY (route_class) REFERENCES keyframe_private.rate_limits(route_class) ON DELETE CASCADE
+  constraint rate_buckets_pkey PRIMARY KEY (owner_id, route_class)
 ) with (fillfactor=50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-CREATE INDEX rate_buckets_route_class_idx ON keyframe_private.rate_buckets USING btree (route_class);
 alter table keyframe_private.rate_buckets enable row level security;
 
 create table keyframe_private.idempotency_keys (
@@ -2169,7 +2426,7 @@ create table keyframe_private.provider_submits (
   cost_micros bigint,
   cost_state text not null default 'held'::text,
   constraint provider_submits_pkey PRIMARY KEY (id),
-  constraint amounts_are_exact_in_json CHECK ((((most_micros >= 0) AND (most_micros <= '9007199254740991'::bigint)) AND ((cost_micros >= 0) AND (cost_micros <= '9007199254740991'::bigint)))),
+  constraint amounts_are_at_most_a_million_dollars CHECK ((((most_micros >= 0) AND (most_micros <= '1000000000000'::bigint)) AND ((cost_micros >= 0) AND (cost_micros <= '1000000000000'::bigint)))),
   constraint cancel_only_a_run_that_goes_on CHECK (((cancel_due_at IS NULL) OR ((provider_prediction_id IS NOT NULL) AND (ended_at IS NULL)))),
   constraint cost_if_and_only_if_settled CHECK (((cost_micros IS NULL) = (cost_state <> 'settled'::text))),
   constraint cost_state_is_known CHECK ((cost_state = ANY (ARRAY['held'::text, 'settled'::text, 'released'::text, 'unknown'::text]))),
@@ -2209,30 +2466,33 @@ CREATE INDEX provider_submits_created_at_idx ON keyframe_private.provider_submit
 CREATE INDEX provider_submits_search_due_at_idx ON keyframe_private.provider_submits USING btree (search_due_at) WHERE (search_due_at IS NOT NULL);
 CREATE INDEX provider_submits_cancel_due_at_idx ON keyframe_private.provider_submits USING btree (cancel_due_at) WHERE (cancel_due_at IS NOT NULL);
 CREATE INDEX provider_submits_text_idx ON keyframe_private.provider_submits USING btree (submitted_at, text_hash) WHERE (text_hash IS NOT NULL);
-CREATE INDEX provider_submits_held_idx ON keyframe_private.provider_submits USING btree (owner_id) WHERE (cost_state = 'held'::text);
 alter table keyframe_private.provider_submits enable row level security;
 CREATE TRIGGER _200_settle BEFORE UPDATE OF outcome ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome) EXECUTE FUNCTION keyframe_private.settle_ended();
-CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW WHEN (new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
-CREATE TRIGGER _300_count_changed AFTER UPDATE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text OR new.cost_state <> 'held'::text) EXECUTE FUNCTION keyframe_private.count_cost();
-CREATE TRIGGER _300_count_removed AFTER DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cost_state <> 'held'::text AND old.created_at >= (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_added AFTER INSERT ON keyframe_private.provider_submits FOR EACH ROW EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_changed AFTER UPDATE OF owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state ON keyframe_private.provider_submits FOR EACH ROW EXECUTE FUNCTION keyframe_private.count_cost();
+CREATE TRIGGER _300_count_removed AFTER DELETE ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.created_at >= (now() - '1 year 1 mon'::interval)) EXECUTE FUNCTION keyframe_private.count_cost();
 CREATE TRIGGER _900_kick_cancel AFTER UPDATE OF cancel_due_at ON keyframe_private.provider_submits FOR EACH ROW WHEN (old.cancel_due_at IS NULL AND new.cancel_due_at IS NOT NULL) EXECUTE FUNCTION keyframe_private.kick_generate();
 
 create table keyframe_private.daily_costs (
   id bigint not null generated always as identity,
-  owner_id uuid not null,
+  owner_id uuid,
   day date not null,
   step keyframe.generation_step not null,
   model text not null,
+  project_id uuid,
   predictions integer not null default 0,
+  held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0,
   is_merged boolean not null default false,
   constraint daily_costs_pkey PRIMARY KEY (id)
 );
-comment on table keyframe_private.daily_costs is 'What the submits cost that have ended, by owner, day, step and model. Read the view costs, which has the others too. Kept for 13 months.';
-comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
@@ -2241,6 +2501,22 @@ CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING 
 CREATE INDEX daily_costs_day_idx ON keyframe_private.daily_costs USING btree (day);
 CREATE INDEX daily_costs_to_merge_idx ON keyframe_private.daily_costs USING btree (id) WHERE (NOT is_merged);
 alter table keyframe_private.daily_costs enable row level security;
+
+create table keyframe_private.project_costs (
+  id bigint not null generated always as identity,
+  owner_id uuid not null,
+  day date not null,
+  project_id uuid not null,
+  predictions bigint not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null,
+  constraint project_costs_pkey PRIMARY KEY (id)
+);
+comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+CREATE INDEX project_costs_owner_id_day_idx ON keyframe_private.project_costs USING btree (owner_id, day, project_id);
+CREATE INDEX project_costs_day_idx ON keyframe_private.project_costs USING btree (day);
+alter table keyframe_private.project_costs enable row level security;
 
 create table keyframe_private.owner_budgets (
   owner_id uuid not null,
@@ -2255,14 +2531,14 @@ comment on table keyframe_private.owner_budgets is 'Budgets of single owners, in
 alter table keyframe_private.owner_budgets enable row level security;
 
 create table keyframe_private.exhausted_budgets (
-  owner_id uuid not null,
-  period text not null,
-  resets_at timestamp with time zone not null,
+  owner_id uuid,
+  period text,
+  resets_at timestamp with time zone,
   limit_micros bigint not null,
   refused_at timestamp with time zone not null default now(),
-  constraint exhausted_budgets_pkey PRIMARY KEY (owner_id, period, resets_at)
+  constraint once_in_a_period UNIQUE NULLS NOT DISTINCT (owner_id, period, resets_at)
 );
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 CREATE TRIGGER _700_emit_exhausted AFTER INSERT ON keyframe_private.exhausted_budgets FOR EACH ROW EXECUTE FUNCTION keyframe_private.emit_budget_exhausted();
 
@@ -2408,49 +2684,25 @@ create view keyframe_private.costs with (security_invoker=true) as
     c.step,
     c.model,
     c.predictions,
-    0 AS held_micros,
+    c.held_micros,
     c.settled_micros,
     c.unknown_micros,
     c.unknown_submits
    FROM keyframe_private.daily_costs c
 UNION ALL
- SELECT keyframe_private.everybody() AS owner_id,
+ SELECT NULL::uuid AS owner_id,
     c.day,
     c.step,
     c.model,
     c.predictions,
-    0 AS held_micros,
+    c.held_micros,
     c.settled_micros,
     c.unknown_micros,
     c.unknown_submits
    FROM keyframe_private.daily_costs c
-  WHERE NOT c.is_merged
-UNION ALL
- SELECT s.owner_id,
-    (s.created_at AT TIME ZONE 'UTC'::text)::date AS day,
-    s.step,
-    s.model,
-    s.is_first::integer AS predictions,
-    COALESCE(s.most_micros, 0::bigint) AS held_micros,
-    0 AS settled_micros,
-    0 AS unknown_micros,
-    0 AS unknown_submits
-   FROM keyframe_private.provider_submits s
-  WHERE s.cost_state = 'held'::text
-UNION ALL
- SELECT keyframe_private.everybody() AS owner_id,
-    (s.created_at AT TIME ZONE 'UTC'::text)::date AS day,
-    s.step,
-    s.model,
-    s.is_first::integer AS predictions,
-    COALESCE(s.most_micros, 0::bigint) AS held_micros,
-    0 AS settled_micros,
-    0 AS unknown_micros,
-    0 AS unknown_submits
-   FROM keyframe_private.provider_submits s
-  WHERE s.cost_state = 'held'::text;
-comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. The identifier of zeros has what everybody''s cost.';
-comment on column keyframe_private.costs.owner_id is 'The owner; all zeros: everybody together.';
+  WHERE NOT c.is_merged;
+comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
+comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
 comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
 comment on column keyframe_private.costs.step is 'What they make.';
 comment on column keyframe_private.costs.model is 'Which model makes it.';
@@ -2488,7 +2740,7 @@ create view keyframe_private.admin_queue with (security_invoker=true) as
     p.deadline_at,
     p.provider_prediction_id
    FROM keyframe.predictions p
-  WHERE p.admitted_at IS NOT NULL AND p.is_active
+  WHERE p.admitted_at IS NOT NULL AND p.completed_at IS NULL
 UNION ALL
  SELECT p.id AS prediction_id,
     p.owner_id,
@@ -2580,7 +2832,7 @@ create view keyframe_private.admin_usage with (security_invoker=true) as
     count(*) FILTER (WHERE status = 'succeeded'::keyframe.prediction_status) AS succeeded,
     count(*) FILTER (WHERE status = 'failed'::keyframe.prediction_status) AS failed,
     count(*) FILTER (WHERE status = 'canceled'::keyframe.prediction_status) AS canceled,
-    count(*) FILTER (WHERE is_active) AS active,
+    count(*) FILTER (WHERE completed_at IS NULL) AS active,
     COALESCE(sum(output_bytes), 0::numeric)::bigint AS stored_bytes,
     count(provider_prediction_id) AS provider_runs,
     sum(attempt) AS submits
@@ -2604,7 +2856,7 @@ create view keyframe_private.admin_costs with (security_invoker=true) as
     round(sum(held_micros) / '1000000'::numeric, 6) AS held_usd,
     round(sum(unknown_micros) / '1000000'::numeric, 6) AS unknown_usd
    FROM keyframe_private.costs c
-  WHERE owner_id <> '00000000-0000-0000-0000-000000000000'::uuid
+  WHERE owner_id IS NOT NULL
   GROUP BY day, owner_id, step, model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
@@ -2674,7 +2926,6 @@ $function$;
 CREATE OR REPLACE FUNCTION keyframe_private.raise_error(code text, sentence text, hint text DEFAULT ''::text)
  RETURNS void
  LANGUAGE plpgsql
- IMMUTABLE
  SET search_path TO ''
 AS $function$
 begin
@@ -2750,7 +3001,87 @@ $function$;
 grant execute on function keyframe_private.is_one_line(text) to authenticated;
 grant execute on function keyframe_private.is_one_line(text) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text)
+CREATE OR REPLACE FUNCTION keyframe_private.keep_settings()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+    using errcode = 'check_violation', constraint = 'settings_keep_their_row';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.client_may(needed keyframe_private.client_right)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  claims constant jsonb := auth.jwt();
+begin
+  return claims is null or not claims ? 'client_id' or exists (
+    select from keyframe_private.allowed_clients c
+    where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed);
+end
+$function$;
+grant execute on function keyframe_private.client_may(keyframe_private.client_right) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.require_client_may(needed keyframe_private.client_right)
+ RETURNS void
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  if not keyframe_private.client_may(needed) then
+    perform keyframe_private.raise_error('client_not_allowed', format(
+      'This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.take_call()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  caller constant uuid := auth.uid();
+  places integer;
+begin
+  if caller is null or current_setting('keyframe.call_of', true) = caller::text then
+    return true;
+  end if;
+  places := (select s.max_calls_per_owner from keyframe_private.settings s);
+  for place in 1 .. places loop
+    if keyframe_private.take_lock('call ' || place, caller, waits => false) then
+      perform set_config('keyframe.call_of', caller::text, true);
+      return true;
+    end if;
+  end loop;
+  perform keyframe_private.raise_error(
+    'rate_limited',
+    format('%s requests of yours are being answered at this moment, as many as may be. Wait the seconds named in Retry-After, then try again.', places),
+    jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.may_read()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return coalesce(current_setting('request.method', true), '') = '' or keyframe_private.take_call();
+end
+$function$;
+grant execute on function keyframe_private.may_read() to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text, cost integer DEFAULT 1, needed keyframe_private.client_right DEFAULT NULL::keyframe_private.client_right)
  RETURNS jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2761,18 +3092,21 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
+  perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
+  perform keyframe_private.take_call();
   if take_token.route_class in ('create', 'generate', 'change') then
     perform from auth.users u where u.id = caller for key share;
   end if;
   with limited as (
-    select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
+    select l.*, least(take_token.cost, l.capacity) as taken from keyframe_private.rate_limits l
+    where l.route_class = take_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
-    select caller, l.route_class, l.capacity - 1, now() from limited l
+    select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set tokens = least(
-            excluded.tokens, -- one less than the capacity
-            b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
+            excluded.tokens, -- what a full bucket would have left
+            b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
           -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
           -- means that the clock was set back: refilling restarts from now.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
@@ -2796,10 +3130,27 @@ begin
       )::text
     );
   end if;
+  perform set_config('keyframe.token_of', format('%s %s', take_token.route_class, caller), true);
   return keyframe_private.rate_state(take_token.route_class);
 end
 $function$;
-grant execute on function keyframe_private.take_token(text) to authenticated;
+grant execute on function keyframe_private.take_token(text,integer,keyframe_private.client_right) to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.refuse(refused keyframe_private.refusal, route_class text DEFAULT NULL::text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if route_class is not null and refused.code <> 'rate_limited' then
+    perform keyframe_private.take_token(route_class);
+  end if;
+  perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
+  return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
+end
+$function$;
+grant execute on function keyframe_private.refuse(keyframe_private.refusal,text) to authenticated;
+grant execute on function keyframe_private.refuse(keyframe_private.refusal,text) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.rate_state(route_class text)
  RETURNS jsonb
@@ -2837,8 +3188,10 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
+  perform keyframe_private.require_client_may('generate');
   resource_id := fresh;
   replayed := false;
+  perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     if caller is null and auth.role() is distinct from 'service_role' then
@@ -2899,6 +3252,20 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.complete_owner()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  new.owner_id := (select case when count(*) = 1 then min(u.id::text)::uuid end from (select id from auth.users limit 2) u);
+  if new.owner_id is null then
+    raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.' using errcode = 'not_null_violation';
+  end if;
+  return new;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.limit_changes()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -2907,11 +3274,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.limit_changes()
 AS $function$
 begin
   if pg_trigger_depth() = 1 -- the deletion of an account takes no token
-    and not exists (
-      select from keyframe_private.rate_buckets b
-      where b.owner_id = auth.uid() and b.route_class = 'change' and b.xmin = pg_current_xact_id()::xid)
+    and current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid())
   then
-    perform keyframe_private.take_token('change');
+    perform keyframe_private.take_token('change', needed => case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
   end if;
   return null;
 end
@@ -3442,6 +3807,45 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.rename_model()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  update keyframe.predictions p set step = new.step, model = new.model where p.step = old.step and p.model = old.model;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.keep_used_model()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  if exists (select from keyframe.predictions p where p.step = old.step and p.model = old.model) then
+    raise exception 'Predictions were made with %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
+      old.model, old.step, old.model using errcode = 'check_violation', constraint = 'model_in_use_stays';
+  end if;
+  return old;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.deleted_projects()
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+begin
+  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+end
+$function$;
+grant execute on function keyframe_private.deleted_projects() to authenticated;
+
 CREATE OR REPLACE FUNCTION keyframe_private.images_of(input jsonb)
  RETURNS TABLE(role text, "position" integer, path text, source_prediction_id uuid)
  LANGUAGE plpgsql
@@ -3484,6 +3888,27 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.keep_history()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
+    return new;
+  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
+    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
+    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
+    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
+    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
+  then
+    return new;
+  end if;
+  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+    using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.guard_project_deletion()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -3495,7 +3920,7 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (select from keyframe.predictions p where p.project_id = old.id and p.is_active) then
+  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
@@ -3504,7 +3929,7 @@ begin
     select from keyframe.predictions source
     join keyframe_private.prediction_images i on i.source_prediction_id = source.id
     join keyframe.predictions p on p.id = i.prediction_id
-    where source.project_id = old.id and p.is_active
+    where source.project_id = old.id and p.completed_at is null
   ) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
@@ -3515,6 +3940,60 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.delete_in_parts()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
+  if before + more <= 1000 then
+    perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
+    return old;
+  end if;
+  update keyframe.projects p set deleted_at = now(), film_id = null where p.id = old.id;
+  return null;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.delete_parts(max_rows integer DEFAULT 2000)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO ''
+ SET lock_timeout TO '100ms'
+AS $function$
+declare
+  project uuid;
+  room integer := max_rows;
+  deleted integer;
+begin
+  for project in
+    select p.id from keyframe.projects p where p.deleted_at is not null order by p.deleted_at limit 100 for update skip locked
+  loop
+    begin
+      delete from keyframe.predictions p where p.id = any (array(
+        select o.id from keyframe.predictions o where o.project_id = project limit room for update skip locked));
+      get diagnostics deleted = row_count;
+      room := room - deleted;
+      delete from keyframe.projects p
+      where p.id = project and not exists (select from keyframe.predictions o where o.project_id = project);
+    exception when others then
+      raise warning 'The project % could not be deleted: %', project, sqlerrm;
+      update keyframe.projects p set deleted_at = clock_timestamp() where p.id = project;
+    end;
+    exit when room <= 0;
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.free_slots(owner uuid)
  RETURNS integer
  LANGUAGE plpgsql
@@ -3522,9 +4001,9 @@ CREATE OR REPLACE FUNCTION keyframe_private.free_slots(owner uuid)
 AS $function$
 begin
   return (
-    select (select s.max_active_per_owner from keyframe_private.settings s) - count(*)::integer
+    select coalesce((select s.max_active_per_owner from keyframe_private.settings s), 0) - count(*)::integer
     from keyframe.predictions p
-    where p.owner_id = owner and p.admitted_at is not null and p.is_active
+    where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null
   );
 end
 $function$;
@@ -3701,13 +4180,14 @@ AS $function$
 begin
   select
     case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
-    case when bool_and(p.amount is not null) then ceil(sum(p.amount) * 1000000) end
+    case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
   into price_ids, estimate_micros
   from (
     select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
   ) billed
   left join lateral (
-    select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
+    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) end as amount
+    from keyframe_private.model_prices o
     where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
@@ -3724,9 +4204,10 @@ CREATE OR REPLACE FUNCTION keyframe_private.settled_cost(price_ids bigint[], met
 AS $function$
 begin
   return (
-    select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
+    select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
     from (
-      select o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) from keyframe_private.model_prices o
+      select case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) end
+      from keyframe_private.model_prices o
       where o.id = any (price_ids)
     ) p (amount));
 end
@@ -3896,7 +4377,7 @@ begin
   -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
   -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
   perform from keyframe.projects o
-  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
   if found then
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
@@ -3916,14 +4397,21 @@ CREATE OR REPLACE FUNCTION keyframe_private.require_upload(path text, owner uuid
  STABLE
  SET search_path TO ''
 AS $function$
+declare
+  file record;
 begin
   if keyframe_private.is_reference_path(path) is not true then
     perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
-  elsif not exists (
-    select from storage.objects o
-    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
-  ) then
+  end if;
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  from storage.objects o
+  join storage.buckets b on b.id = o.bucket_id
+  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
+  if not found then
     perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+  elsif file.bytes > file.most then
+    perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
+      path, ceil(file.bytes / 1048576.0), file.most / 1048576));
   end if;
 end
 $function$;
@@ -4301,12 +4789,13 @@ declare
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (caller is null or p.owner_id = caller)
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   wanted.owner_id := project.owner_id;
+  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.read_input(wanted.input, wanted.step, project);
   wanted.requested_model := wanted.model;
@@ -4465,13 +4954,15 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.everybody()
- RETURNS uuid
- LANGUAGE sql
+CREATE OR REPLACE FUNCTION keyframe_private.exact_sum(amount numeric)
+ RETURNS bigint
+ LANGUAGE plpgsql
  IMMUTABLE
  SET search_path TO ''
 AS $function$
-  select '00000000-0000-0000-0000-000000000000'::uuid
+begin
+  return least(coalesce(amount, 0), 9007199254740991);
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.merge_cost_rows(rows tid[])
@@ -4483,20 +4974,42 @@ begin
   with added as (
     delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
     union all
-    select keyframe_private.everybody(), a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    from added a
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from counted c) k
+      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
       join keyframe_private.daily_costs o using (owner_id, day, step, model)
-      where o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.settled_micros, c.unknown_micros, c.unknown_submits
+      where o.is_merged for update of o skip locked) || array(
+      select o.id from (select distinct c.day, c.step, c.model from added c) k
+      join keyframe_private.daily_costs o using (day, step, model)
+      where o.owner_id is null and o.is_merged for update of o skip locked))
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+  ), projects_before as (
+    delete from keyframe_private.project_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
+      join keyframe_private.project_costs o using (owner_id, day, project_id)
+      for update of o skip locked))
+    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), merged as (
+    insert into keyframe_private.daily_costs (
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
+      sum(c.unknown_submits), true
+    from (table counted union all table before) c
+    group by c.owner_id, c.day, c.step, c.model
   )
-  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
-  select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.settled_micros), sum(c.unknown_micros), sum(c.unknown_submits), true
-  from (table counted union all table before) c
-  group by c.owner_id, c.day, c.step, c.model;
+  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
+  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+  from (
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    where a.project_id is not null
+    union all
+    table projects_before
+  ) c
+  group by c.owner_id, c.day, c.project_id;
 end
 $function$;
 
@@ -4519,14 +5032,18 @@ begin
   cross join lateral (values
     ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
       case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
-    ('service', keyframe_private.everybody(), s.service_day_micros, s.service_month_micros)
+    ('service', null, s.service_day_micros, s.service_month_micros)
   ) w (scope, owner_id, day_micros, month_micros)
-  cross join lateral ( -- one reading for both, because the service's reads every hold
-    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as month_settled, coalesce(sum(c.held_micros), 0)::bigint as month_held,
-      coalesce(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today), 0)::bigint as day_settled,
-      coalesce(sum(c.held_micros) filter (where c.day = today), 0)::bigint as day_held
-    from keyframe_private.costs c
-    where c.owner_id = w.owner_id and c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
+  cross join lateral ( -- one reading for both
+    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
+      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    from (
+      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      union all
+      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
   cross join lateral (values
     ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
     ('month', w.month_micros, u.month_settled, u.month_held, next_month)
@@ -4543,6 +5060,9 @@ AS $function$
 declare
   budget record;
 begin
+  if not exists (select from keyframe_private.settings) then
+    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+  end if;
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
@@ -4569,7 +5089,7 @@ declare
   budget record;
 begin
   for budget in
-    select b.*, case b.scope when 'owner' then owner else keyframe_private.everybody() end as owner_id
+    select b.*, case b.scope when 'owner' then owner end as owner_id
     from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
   loop
     if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
@@ -4615,39 +5135,31 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO ''
-AS $function$
-begin
-  if s.cost_state <> 'held' then
-    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits)
-    values (
-      s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, times * s.is_first::integer, times * coalesce(s.cost_micros, 0),
-      case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
-  end if;
-end
-$function$;
-
 CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
  RETURNS trigger
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  was keyframe_private.provider_submits := case when tg_op <> 'INSERT' then old end;
+  is_now keyframe_private.provider_submits := case when tg_op <> 'DELETE' then new end;
 begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
-    is not distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
-    return null;
-  end if;
-  if tg_op <> 'INSERT' then
-    perform keyframe_private.add_cost(old, -1);
-  end if;
-  if tg_op <> 'DELETE' then
-    perform keyframe_private.add_cost(new, 1);
-  end if;
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  select c.* from (
+    select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+      sum(v.times * s.is_first::integer) as predictions,
+      sum(v.times * case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end) as held,
+      sum(v.times * coalesce(s.cost_micros, 0)) as settled,
+      sum(v.times * case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end) as unknown,
+      sum(v.times * (s.cost_state = 'unknown')::integer) as submits
+    from (values (-1, was), (1, is_now)) v (times, submit)
+    cross join lateral (select (v.submit).*) s
+    where s.id is not null
+    group by 1, 2, 3, 4, 5
+  ) c
+  where (c.predictions, c.held, c.settled, c.unknown, c.submits) <> (0, 0, 0, 0, 0);
   return null;
 end
 $function$;
@@ -4668,7 +5180,7 @@ declare
       where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
       order by m.model <> new.model limit 1) end;
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
-    select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
+    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
 begin
   new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
   new.cost_state := case
@@ -4699,6 +5211,29 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION keyframe_private.costs_json(predictions uuid[])
+ RETURNS TABLE(prediction_id uuid, cost json)
+ LANGUAGE plpgsql
+ STABLE SECURITY DEFINER
+ SET search_path TO ''
+AS $function$
+declare
+  caller constant uuid := auth.uid();
+begin
+  return query
+    select s.prediction_id, json_build_object(
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
+      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
+      'currency', 'USD',
+      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
+        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+    from keyframe_private.provider_submits s
+    where s.prediction_id = any (predictions) and (caller is null or s.owner_id = caller)
+    group by s.prediction_id;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
  RETURNS json
  LANGUAGE plpgsql
@@ -4706,17 +5241,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.cost_json(prediction uuid)
  SET search_path TO ''
 AS $function$
 begin
-  return (
-    select json_build_object(
-      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then coalesce(sum(s.cost_micros), 0) end,
-      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end) end,
-      'currency', 'USD',
-      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
-        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
-    from keyframe_private.provider_submits s
-    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
-    having count(*) > 0);
+  return (select c.cost from keyframe_private.costs_json(array[prediction]) c);
 end
 $function$;
 grant execute on function keyframe_private.cost_json(uuid) to authenticated;
@@ -4733,7 +5258,7 @@ begin
       progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
       next_attempt_at = now() + next_after, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
-  where p.id = prediction and p.is_active and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
+  where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end
 $function$;
@@ -4747,7 +5272,7 @@ begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.is_active;
+  where p.id = prediction and p.completed_at is null;
   return found;
 end
 $function$;
@@ -4825,7 +5350,7 @@ AS $function$
 begin
   update keyframe.predictions p
   set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.is_active;
+  where p.id = prediction and p.completed_at is null;
   return found;
 end
 $function$;
@@ -4889,11 +5414,41 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text)
+CREATE OR REPLACE FUNCTION keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+declare
+  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
+  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  found_in text[];
+  url text;
+begin
+  if named is not null then
+    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
+      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  end if;
+  with all_files as (
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+    from jsonb_array_elements(files) with ordinality e (f, place)
+  ), likely as (
+    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+  )
+  select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
+  return case when cardinality(found_in) = 1 then url end;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text, output_files jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
 AS $function$
+declare
+  file text;
 begin
   if row_now.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
@@ -4909,8 +5464,13 @@ begin
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
-      if output_url is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url);
+      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      if file is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
+      elsif output_files is not null then
+        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
@@ -5363,7 +5923,7 @@ AS $function$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and not keyframe_private.is_set_aside('claim', p.id::text, at)
+    where p.admitted_at is not null and p.completed_at is null and not keyframe_private.is_set_aside('claim', p.id::text, at)
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
     select s.search_due_at from keyframe_private.provider_submits s
@@ -5438,7 +5998,7 @@ begin
     select p.* from keyframe.predictions p
     where p.id = any (array(
         select d.id from keyframe.predictions d
-        where d.admitted_at is not null and d.is_active and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
+        where d.admitted_at is not null and d.completed_at is null and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
       and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
         select from keyframe_private.provider_submits s
         where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
@@ -5483,7 +6043,7 @@ begin
         select s.id from keyframe_private.provider_submits s
         where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
         for update skip locked) w on true
-      where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+      where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
         and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
         and p.owner_id <> all (full_owners) and (p.status <> 'queued' or w.id is not null)
         and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
@@ -5498,7 +6058,7 @@ begin
         select s.id from keyframe_private.provider_submits s
         where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
         for update skip locked) w on true
-      where p.owner_id = owner and p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+      where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
         and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
         and (p.status <> 'queued' or w.id is not null)
         and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
@@ -5520,7 +6080,7 @@ begin
   loop
     select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
     from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    where p.admitted_at is not null and p.completed_at is null and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
     order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
     exit when not found;
     before := resource;
@@ -5600,6 +6160,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.lease_predictions(ids uuid[], lease_
 AS $function$
 declare
   tasks jsonb[];
+  orphans keyframe.predictions[];
 begin
   with claimed as (
     update keyframe.predictions p
@@ -5625,13 +6186,18 @@ begin
     'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
     -- An earlier submit may have been accepted: its run is searched for before the next submit.
     'search_attempt', u.attempt, 'search_since', u.submitted_at
-  ))
-  into tasks
+  )) filter (where m.model is not null),
+  array_agg(jsonb_populate_record(null::keyframe.predictions, to_jsonb(c))) filter (where m.model is null)
+  into tasks, orphans
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join keyframe.models m on m.step = c.step and m.model = c.model
   left join lateral (
     select s.attempt, s.submitted_at from keyframe_private.provider_submits s
     where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
+  -- Their start committed after their model had got another name, or was gone.
+  perform keyframe_private.end_without_run(o.id, o.attempt),
+    keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
+  from unnest(orphans) o;
   return tasks;
 end
 $function$;
@@ -5796,24 +6362,24 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.pred
  SET search_path TO ''
 AS $function$
 declare
-  frames constant uuid[] := array_remove(
-    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null);
+  frame uuid;
+  project uuid;
 begin
-  if frames = '{}' then
-    return false;
-  end if;
-  shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
-  if frames <@ shown then
-    return false;
-  end if;
-  return exists (
-    select from unnest(frames) frame (id)
-    left join keyframe.predictions source on source.id = frame.id
-    where source.id is null or source.project_id = prediction.project_id and source.id <> all (shown));
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return false;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[])
+CREATE OR REPLACE FUNCTION keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[], cost json DEFAULT NULL::json)
  RETURNS json
  LANGUAGE plpgsql
  STABLE
@@ -5824,20 +6390,20 @@ begin
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
     'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
     'attempt', prediction.attempt, 'progress', prediction.progress,
-    'queue_position', keyframe_private.queue_position(prediction),
+    'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'cost', coalesce(prediction_json.cost, keyframe_private.cost_json(prediction.id)), 'hidden', prediction.hidden,
     'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $function$;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to authenticated;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[]) to service_role;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to authenticated;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions,uuid[],json) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_user()
  RETURNS void
@@ -5862,52 +6428,63 @@ AS $function$
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select s.project_id as key, count(*) filter (where s.is_first) as predictions,
-        coalesce(sum(s.cost_micros), 0) as "settledMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
-      from keyframe_private.provider_submits s
-      where s.owner_id = owner and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+      from (
+        select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
+        from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
+        union all
+        select d.project_id, d.predictions, d.settled_micros, d.held_micros, d.unknown_micros
+        from keyframe_private.daily_costs d
+        where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
+      ) c
       group by 1 order by 3 desc, 1 limit 1000) g);
-exception when query_canceled then
-  perform keyframe_private.raise_error('invalid_request', 'These days have more predictions than can be added up by project in time. Ask for fewer days, or group by day.');
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(project keyframe.projects)
- RETURNS json
+CREATE OR REPLACE FUNCTION keyframe_private.projects_per_token()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  select 10
+$function$;
+grant execute on function keyframe_private.projects_per_token() to authenticated;
+
+CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(projects keyframe.projects[])
+ RETURNS TABLE(project_id uuid, predictions json)
  LANGUAGE plpgsql
  STABLE SECURITY DEFINER
  SET search_path TO ''
 AS $function$
+declare
+  caller constant uuid := auth.uid();
 begin
-  return (
-    with steps as (
-      select latest.prediction, keyframe_private.shown_take(project, wanted.step) as take_id
-      from unnest(enum_range(null::keyframe.generation_step)) as wanted (step)
-      cross join lateral (
-        select p as prediction from keyframe.predictions p
-        where p.project_id = (step_predictions.project).id and p.step = wanted.step
-        order by p.created_at desc, p.id desc
-        limit 1
-      ) latest
+  return query
+    with steps as materialized (
+      select o.project, keyframe_private.shown_take(o.project, s.step) as take_id, (
+          select p.id from keyframe.predictions p where p.project_id = (o.project).id and p.step = s.step
+          order by p.created_at desc, p.id desc limit 1) as latest_id
+      from (select u as project from unnest(projects) u) o
+      cross join unnest(enum_range(null::keyframe.generation_step)) s (step)
     ), takes as (
-      select array_remove(array_agg(s.take_id), null) as ids from steps s
+      select (s.project).id, array_remove(array_agg(s.take_id), null) as shown from steps s group by 1
+    ), costs as materialized (
+      select c.* from keyframe_private.costs_json(array(select unnest(array[s.latest_id, s.take_id]) from steps s)) c
     )
-    select coalesce(json_agg(json_build_object(
-      'is_latest', shown.is_latest, 'is_take', shown.is_take, 'prediction', keyframe_private.prediction_json(shown.prediction, takes.ids))), '[]')
-    from takes
-    cross join steps latest
-    cross join lateral (
-      select latest.prediction, true as is_latest, latest.take_id is not distinct from (latest.prediction).id as is_take
-      union all
-      select p, false, true from keyframe.predictions p where p.id = latest.take_id and p.id <> (latest.prediction).id
-    ) shown
-    where (shown.prediction).owner_id = auth.uid() -- checked outside the lateral queries, so that the planner does not choose an index on the owner
-  );
+    select p.project_id, json_agg(json_build_object(
+      'is_latest', p.id = s.latest_id, 'is_take', s.take_id is not distinct from p.id,
+      'prediction', keyframe_private.prediction_json(p, t.shown, c.cost)))
+    from steps s
+    join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
+    join takes t on t.id = p.project_id
+    left join costs c on c.prediction_id = p.id
+    where p.owner_id = caller
+    group by p.project_id;
 end
 $function$;
-grant execute on function keyframe_private.step_predictions(keyframe.projects) to authenticated;
+grant execute on function keyframe_private.step_predictions(keyframe.projects[]) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.refuse_changed(kind text, is_own boolean)
  RETURNS void
@@ -5964,7 +6541,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
   end if;
   select w.id into unknown from unnest(project_ids) w (id)
-  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id)
+  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
   if found then
     perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
@@ -6252,7 +6829,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.emit_budget_exhausted()
  SET search_path TO ''
 AS $function$
 declare
-  whose constant uuid := nullif(new.owner_id, keyframe_private.everybody());
+  whose constant uuid := new.owner_id;
 begin
   perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
     'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,
@@ -6343,7 +6920,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with t
  SET search_path TO ''
 AS $function$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a order by a.id limit 1),
+    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
     (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $function$;
 
@@ -6367,15 +6944,21 @@ begin
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    order by a.id limit most) r;
+    order by a.id limit most for update of a skip locked) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
+  arrived_for := arrived_for || array(
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    cross join lateral (
+      select l.id from keyframe_private.lanes l
+      where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
   update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
   where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
   return coalesce(cardinality(arrived) = most, false);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6397,29 +6980,33 @@ begin
       offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
   ), due as (
     select e.*, d.*,
-      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at) as nth, count(*) over (partition by e.lane_id) as of_lane
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth, count(*) over (partition by e.lane_id) as of_lane
     from endpoint e
     cross join lateral (
       select p.id, p.attempts, p.event_id, p.next_attempt_at,
         -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
-        row_number() over (order by p.next_attempt_at rows unbounded preceding) as turn
+        row_number() over (order by p.next_attempt_at, p.id rows unbounded preceding) as turn
       from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
-      order by p.next_attempt_at
+      order by p.next_attempt_at, p.id
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
+  ), chosen as (
+    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.lane_id, d.id rows unbounded preceding) as bytes
+    from due d
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
   )
-  select d.lane_id, json_build_object(
-    'lane_id', d.lane_id, 'token', d.token, 'endpoint_id', d.endpoint_id, 'max_open', d.max_open, 'url', d.url,
-    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, at),
-    'deliveries', json_agg(json_build_object('id', d.id, 'attempt', d.attempts + 1, 'event_id', d.event_id, 'body', (
-      select v.payload::text from keyframe.webhook_events v where v.id = d.event_id)) order by d.nth))
-  from due d
-  where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
-  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url;
+  select c.lane_id, json_build_object(
+    'lane_id', c.lane_id, 'token', c.token, 'endpoint_id', c.endpoint_id, 'max_open', c.max_open, 'url', c.url,
+    'secrets', keyframe_private.webhook_secrets_of(c.endpoint_id, at),
+    'deliveries', json_agg(json_build_object('id', c.id, 'attempt', c.attempts + 1, 'event_id', c.event_id, 'body', c.body) order by c.nth))
+  from chosen c
+  where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
+  group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, lease interval, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamp with time zone)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6457,22 +7044,25 @@ begin
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
-  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, at) f;
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, max_bytes, at) f;
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
   -- 4. Renews the leases of the kept lanes.
   update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
 
-  -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
+  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
   update keyframe_private.lanes l
-  set token = null, due_at = greatest(least(l.served_at, at), coalesce((
+  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
     where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+  from (
+    select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
+    from jsonb_array_elements(own) o) r
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
@@ -6671,6 +7261,7 @@ AS $function$
 declare
   wanted keyframe.webhook_endpoints;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
@@ -6720,6 +7311,7 @@ AS $function$
 declare
   wanted keyframe.webhook_deliveries;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
   end if;
@@ -6746,20 +7338,20 @@ begin
       from (
         select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+          where p.admitted_at is not null and p.completed_at is null and p.deadline_at <= now()
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.deadline_at limit max_rows for update skip locked) o
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.next_attempt_at limit max_rows for update skip locked) e
         union all
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe_private.set_aside s
           join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.is_active and p.deadline_at > now()
+          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.completed_at is null and p.deadline_at > now()
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by s.since limit max_rows for update of p skip locked) a
       ) d
@@ -6838,12 +7430,23 @@ begin
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
   perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
-  perform keyframe_private.prune_rows(costs, 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+  perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.owner_id, o.period, o.resets_at', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
   -- A row that is still due is tried again within minutes: these have ended, or are gone.
   perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
   perform keyframe_private.prune_webhooks();
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION keyframe_private.merge_costs(max_rows integer DEFAULT 20000)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform keyframe_private.prune_rows(
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
 end
 $function$;
 
@@ -6855,8 +7458,8 @@ AS $function$
 begin
   perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
     o.refilled_at < now() - interval '1 day' and (
-      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) >= l.capacity
-      from keyframe_private.rate_limits l where l.route_class = o.route_class)$w$, max_rows);
+      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
+      from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end
 $function$;
 
@@ -6873,7 +7476,7 @@ begin
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if keyframe_private.has_due_delivery(now()) then
+  if keyframe_private.has_due_delivery(now()) or exists (select from keyframe_private.lane_arrivals) then -- also those that somebody holds
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end
@@ -6905,7 +7508,7 @@ AS $function$
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
     from (
       select o.status, o.retry_reason, o.next_attempt_at from keyframe.predictions o
-      where o.admitted_at is not null and o.is_active order by o.next_attempt_at limit 10000) p
+      where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000) p
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
@@ -6968,10 +7571,10 @@ AS $function$
         select q.created_at as oldest from keyframe.predictions q
         where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
       where not s.spending_stopped and s.max_active_per_owner > (
-        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.is_active)))
+        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
   from (
     select o.status, o.next_attempt_at from keyframe.predictions o
-    where o.admitted_at is not null and o.is_active and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
+    where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
 $function$;
 
 CREATE OR REPLACE FUNCTION keyframe_private.delivery_figures()
@@ -7266,7 +7869,7 @@ AS $function$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
+      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
@@ -7276,8 +7879,9 @@ AS $function$
       'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
     from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
     cross join lateral (
-      select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
-      from keyframe_private.costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+      select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
+      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $function$;
 
@@ -7333,6 +7937,12 @@ grant execute on function keyframe_private.claims_for_server(uuid) to service_ro
 
 -- bucket projects: image/png, image/jpeg, image/webp, at most 10485760 bytes each
 
+create policy keyframe_files_all_client on storage.objects as restrictive for all to authenticated
+  using (((bucket_id <> ALL (ARRAY['projects'::text, 'keyframe-outputs'::text])) OR ( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may)));
+
+create policy keyframe_files_insert_client on storage.objects as restrictive for insert to authenticated
+  with check (((bucket_id <> ALL (ARRAY['projects'::text, 'keyframe-outputs'::text])) OR ( SELECT keyframe_private.client_may('generate'::keyframe_private.client_right) AS client_may)));
+
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (((bucket_id = 'keyframe-outputs'::text) AND ((storage.foldername(name))[1] = ( SELECT (auth.uid())::text AS uid))));
 
@@ -7341,6 +7951,10 @@ create policy keyframe_references_insert_owner on storage.objects for insert to 
 
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (((bucket_id = 'projects'::text) AND (owner_id = ( SELECT (auth.uid())::text AS uid))));
+
+select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
+
+select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
 
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
 

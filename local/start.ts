@@ -52,7 +52,7 @@ Keyframe is ready after ${(tookMs / 1000).toFixed(1)} s.
   API               ${url}/functions/v1/api
   Supabase URL      ${url}
   Publishable key   ${keys.publishableKey}
-  Studio            ${url}/studio   its tables; for SQL: npm run sql
+  Studio            ${url}/studio   tables and SQL, as the role postgres
   Docs              ${url}/docs
   Mail              ${url}/mail   emails from Auth, such as password reset links
   Database          ${options.databaseUrl === undefined ? stack.databaseUrl : withoutPassword(options.databaseUrl)}

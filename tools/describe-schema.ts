@@ -57,7 +57,7 @@ async function tables(sql: postgres.Sql, schema: string): Promise<Definition[]> 
       where attrelid = c.oid and attnum > 0 and not attisdropped order by attnum
     ) || array(
       select format('  constraint %I %s', conname, pg_get_constraintdef(oid)) from pg_constraint
-      where conrelid = c.oid and contype <> 'n' order by array_position(array['p', 'u', 'f', 'c'], contype::text), conname
+      where conrelid = c.oid and contype not in ('n', 't') order by array_position(array['p', 'u', 'f', 'c'], contype::text), conname
     ) as parts
     from pg_class c where c.relkind = 'r' and c.relnamespace::regnamespace::text = ${schema} order by c.oid`;
   return await Promise.all(
@@ -82,7 +82,8 @@ const aboutTable = (sql: postgres.Sql, table: number) => sql<Definition[]>`
     union all
     select 3, '', format('alter table %s enable row level security;', oid::regclass) from pg_class where oid = ${table} and relrowsecurity
     union all
-    select 4, polname, format('create policy %I on %s for %s to %s%s%s;', polname, polrelid::regclass,
+    select 4, polname, format('create policy %I on %s%s for %s to %s%s%s;', polname, polrelid::regclass,
+      case when not polpermissive then ' as restrictive' end,
       case polcmd when 'r' then 'select' when 'a' then 'insert' when 'w' then 'update' when 'd' then 'delete' else 'all' end,
       (select string_agg(r::regrole::text, ', ') from unnest(polroles) r),
       coalesce(E'\n  using (' || pg_get_expr(polqual, polrelid) || ')', ''),
@@ -123,8 +124,8 @@ const elsewhere = (sql: postgres.Sql) => sql<Definition[]>`
     select 1 as part, id as name, format('-- bucket %s: %s, at most %s bytes each', id, array_to_string(allowed_mime_types, ', '), file_size_limit) as definition
     from storage.buckets
     union all
-    select 2, policyname, format('create policy %I on %I.%I for %s to %s%s%s;', policyname, schemaname, tablename, lower(cmd),
-      array_to_string(roles, ', '), coalesce(E'\n  using (' || qual || ')', ''), coalesce(E'\n  with check (' || with_check || ')', ''))
+    select 2, policyname, format('create policy %I on %I.%I%s for %s to %s%s%s;', policyname, schemaname, tablename,
+      case when permissive = 'RESTRICTIVE' then ' as restrictive' end, lower(cmd), array_to_string(roles, ', '), coalesce(E'\n  using (' || qual || ')', ''), coalesce(E'\n  with check (' || with_check || ')', ''))
     from pg_policies where policyname like 'keyframe%' and schemaname = 'storage'
     union all
     select 3, jobname, format('select cron.schedule(%L, %L, %L);', jobname, schedule, command) from cron.job where jobname like 'keyframe-%'

@@ -21,6 +21,7 @@ remove [folder]   takes them out, and writes a migration that drops what Keyfram
   --force                replace or remove copied files that were edited
   --drop OBJECT          remove: this object of the app may go too, as the migration's error names it; may be repeated
   --yes                  remove: do it, all data of Keyframe go with the migration
+  --version              print the version
   --migrations           remove, after its migration is applied everywhere: delete the migrations' files too
 
 See docs/install.md.`;
@@ -45,8 +46,15 @@ async function main(): Promise<number> {
       drop: { type: "string", multiple: true, default: [] },
       yes: { type: "boolean", default: false },
       migrations: { type: "boolean", default: false },
+      version: { type: "boolean", default: false },
     },
   });
+  const root = fileURLToPath(new URL("../", import.meta.url));
+  const source = await readSource(root);
+  if (given.version) {
+    console.log(source.version);
+    return 0;
+  }
   const [command, folder = ".", ...more] = positionals;
   if (command === undefined) {
     console.log(HELP);
@@ -59,8 +67,6 @@ async function main(): Promise<number> {
   if (functionName !== undefined && !/^[a-z][a-z0-9_-]{0,47}$/.test(functionName)) {
     throw new InstallError("--function-name takes small letters, digits, - and _, and begins with a letter.");
   }
-  const root = fileURLToPath(new URL("../", import.meta.url));
-  const source = await readSource(root);
   if (functionName !== undefined && functionName !== "api" && functionName in source.functions) {
     throw new InstallError(`--function-name: ${functionName} is another function of Keyframe.`);
   }

@@ -1,4 +1,4 @@
-import { cp, mkdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build } from "vite";
 import { parseOptions, runMain } from "../local/stack/command-line.ts";
@@ -52,6 +52,11 @@ async function main(): Promise<number> {
       rolldownOptions: { output: { entryFileNames: "install.js", banner: "#!/usr/bin/env node" } },
     },
   });
+
+  const command = await readFile(join(folder, "tools/install.js"), "utf8");
+  await mkdir(join(folder, "docs"));
+  // The pages that its messages name.
+  for (const [path] of command.matchAll(/docs\/[a-z-]+\.md/g)) await cp(join(PROJECT_ROOT, path), join(folder, path));
 
   const { success, stdout, stderr } = await new Deno.Command("npm", {
     args: ["pack", "--json", "--pack-destination", target],

@@ -115,7 +115,8 @@ export function openFrames({ sql, functionUrls }: BenchStack, users: BenchUser[]
     const asked = runLoad({ requests, clients: atOnce, count: atOnce });
     const stored = async () => {
       // The polls count as processor time of Postgres, so most read one entry of a small index.
-      const active = await sql`select from keyframe.predictions where admitted_at is not null and is_active limit 1`;
+      const active =
+        await sql`select from keyframe.predictions where admitted_at is not null and completed_at is null limit 1`;
       if (active.length > 0) return false;
       const [row] = await sql<{ lost: number; stored: number }[]>`
         select count(*) filter (where status in ('failed', 'canceled'))::int as lost,

@@ -73,7 +73,8 @@ async function installEach(session: postgres.ReservedSql, useReal: boolean): Pro
     const obstacle = useReal ? await obstacleToReal(session, name) : NOT_AVAILABLE;
     // The statements of one query are one transaction.
     if (obstacle === undefined) {
-      await session.unsafe(`create extension if not exists ${name} cascade; ${grants}`);
+      const into = name === "pg_net" ? "with schema extensions" : ""; // as the migrations do
+      await session.unsafe(`create extension if not exists ${name} ${into} cascade; ${grants}`);
       installed[name] = "real";
     } else {
       await session.unsafe(await readFile(new URL(file, import.meta.url), "utf8"));

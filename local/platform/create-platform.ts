@@ -9,7 +9,7 @@ import { allowAnyOrigin, identifyCaller, preflight, type Service, unavailable } 
 import { createSessionTokens, publicKeySet, reissueTokens, type SigningKey } from "./session-tokens.ts";
 import { withStorageFault } from "./storage-faults.ts";
 import { callStorage } from "./storage-route.ts";
-import { callStudio } from "./studio-page.ts";
+import { callStudio } from "./studio/call-studio.ts";
 
 type PlatformOptions = Omit<LiteOptions, "sendMail"> & {
   signingKey: SigningKey;
@@ -76,7 +76,7 @@ export async function createPlatform(options: PlatformOptions) {
     }
     if (path === "/") return new Response(INDEX);
     if (path.startsWith("/functions/v1/")) return await callFunction(request, url);
-    if (/^\/studio(\/|$)/.test(path)) return await guard("rest", () => callStudio(request, url, lite, options));
+    if (/^\/studio(\/|$)/.test(path)) return await guard("rest", () => callStudio(request, url, options.databaseUrl));
     if (/^\/mail(\/|$)/.test(path)) return await callMail(request, url, mails);
     if (path === "/docs") return new Response(null, { status: 302, headers: { location: "/#/docs" } });
     const service = /^\/(auth|rest|storage)\/v1(\/|$)/.exec(path)?.[1] as Service | undefined; // as in the expression

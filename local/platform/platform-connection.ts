@@ -103,8 +103,9 @@ async function enter(transaction: Database, context: Context, options: Options |
     "storage.operation": storage?.operation ?? "",
   };
   const request = options?.rpc;
+  // lite names the method only of a call. PostgREST and Storage always do.
+  settings["request.method"] = request?.method ?? "GET";
   if (request) {
-    settings["request.method"] = request.method;
     settings["request.path"] = request.path;
     settings["request.headers"] = JSON.stringify(request.requestHeaders ?? {});
     settings["response.status"] = "";

@@ -5,8 +5,8 @@ import type { Lite } from "./create-lite.ts";
 import { storageRequest } from "./storage-files.ts";
 import { inOrder, plainUpload, uploadBucket } from "./storage-upload.ts";
 
-/** For buckets without their own limit. */
-const DEFAULT_MAX_BYTES = 500 * 1024 * 1024;
+/** Of any upload, to bound this machine's disk. */
+const MAX_BYTES = 500 * 1024 * 1024;
 
 const PREFIX = "/storage/v1";
 
@@ -18,7 +18,7 @@ const tooLarge = () => refuse("413", "Payload too large", "The object exceeded t
 
 /**
  * One request to Storage. lite runs each operation in Postgres as the caller, under the policies. This adds what lite lacks:
- * streamed forms, the size limit of bodies of unknown length, ranges, and the hosted form of some responses.
+ * streamed forms, the size limits, ranges, and the hosted form of some responses.
  *
  * @param headers with credentials for lite, see identifyCaller
  */
@@ -49,11 +49,15 @@ export async function callStorage(
     return await signMany(request, headers, target, lite);
 
   const bucketId = uploadBucket(method, path);
-  const maxBytes = bucketId === undefined ? undefined : ((await lite.fileSizeLimit(bucketId)) ?? DEFAULT_MAX_BYTES);
   const body = bucketId === undefined ? request.body : await plainUpload(request.body, headers);
   if (body === undefined) return refuse("400", "InvalidRequest", "the form has no file");
-  if (maxBytes !== undefined && Number(headers.get("content-length") ?? 0) > maxBytes) return tooLarge();
+  if (bucketId !== undefined) {
+    // As hosted: a plain upload in chunks, whose length no header tells, passes the bucket's limit.
+    const length = body instanceof Uint8Array ? body.byteLength : Number(headers.get("content-length") ?? 0);
+    if (length > ((await lite.fileSizeLimit(bucketId)) ?? MAX_BYTES)) return tooLarge();
+  }
 
+  const maxBytes = bucketId === undefined ? undefined : MAX_BYTES;
   const context = { range: request.headers.get("range"), maxBytes, tooLarge: false };
   // lite serves signed and public files for GET only; a HEAD gets the same headers.
   const asGet = method === "HEAD" && /^\/object\/(sign|public)\//.test(path) ? "GET" : method;

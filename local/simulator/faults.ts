@@ -30,6 +30,7 @@ const runFaults = [
   "output_slow",
   "output_flaky",
   "output_padded",
+  "output_in",
 ] as const;
 
 export const faultNames = [...answerFaults, ...runFaults] as const;

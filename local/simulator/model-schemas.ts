@@ -70,6 +70,33 @@ function flatten(schema: unknown, named: Readonly<Record<string, unknown>>, dept
   return items === undefined ? merged : { ...merged, items: flatten(items, named, depth + 1) };
 }
 
+const described = z.looseObject({ components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }) });
+const branch = z.looseObject({
+  type: z.string().optional(),
+  format: z.string().optional(),
+  properties: plain.optional(),
+});
+
+/**
+ * Where the files are in what a model publishes of its output, such as "" (the output itself), "[]", "video" or "images[]". Null when
+ * it publishes nothing, or a value of any kind.
+ */
+export function readOutputFiles(openapi: unknown): string[] | null {
+  const { Output, ...others } = described.safeParse(openapi).data?.components.schemas ?? {};
+  const filesIn = (schema: unknown, at: string, depth: number): string[] | null => {
+    const flat = flatten(schema, others, 0);
+    const { type, format, properties } = branch.safeParse(flat).data ?? {};
+    if (depth > deepest || (type === undefined && properties === undefined)) return null;
+    if (type === "string") return format === "uri" || at === "" ? [at] : [];
+    if (type === "array") return filesIn(flat.items, `${at}[]`, depth + 1);
+    if (properties === undefined) return type === "object" ? null : [];
+    return Object.entries(properties).flatMap(
+      ([name, one]) => filesIn(one, at === "" ? name : `${at}.${name}`, depth + 1) ?? [],
+    );
+  };
+  return filesIn(Output, "", 0);
+}
+
 export const recordedFolder = new URL("./schemas/", import.meta.url);
 
 export const sourceKinds = ["read from the provider", "put together from public documentation"] as const;

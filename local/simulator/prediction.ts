@@ -12,7 +12,7 @@ export type Prediction = {
   readonly id: string;
   readonly model: string;
   input: Input;
-  output: string | string[] | null;
+  output: unknown;
   logs: string;
   error: string | null;
   status: Status;

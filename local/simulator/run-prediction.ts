@@ -48,13 +48,21 @@ export async function runPrediction(prediction: Prediction, model: Model, stage:
     const made = await work(prediction, model, stage);
     stop.signal.throwIfAborted();
     const urls = made.map((output, index) => `${settings.baseUrl()}${outputs.add(output, index, faults)}`);
-    prediction.output = faults.has("output_empty") ? null : model.output === "images" ? urls : (urls[0] ?? null);
+    prediction.output = faults.has("output_empty") ? null : shapeOutput(urls, model, faults.get("output_in"));
     if (prediction.output !== null) callbacks.send(prediction, "output");
     end("succeeded", null);
   } catch (error) {
     if (error instanceof Stop) end(error.status, null);
     else end("failed", error instanceof Error ? error.message : String(error));
   }
+}
+
+/** As the model returns it; `shape`: as an object with these fields, "images*" a list, or, without any, a list of lists. */
+function shapeOutput(urls: string[], model: Model, shape: string | undefined): unknown {
+  if (shape === undefined) return model.output === "images" ? urls : (urls[0] ?? null);
+  if (shape === "") return [urls];
+  const fields = shape.split(",").map((name) => [name.replace("*", ""), name.endsWith("*") ? urls : urls[0]]);
+  return Object.fromEntries(fields);
 }
 
 /** What a run is to make. A video is as long as was asked for; pictures have the size that the simulator draws. */

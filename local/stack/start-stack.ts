@@ -179,12 +179,16 @@ class Teardown {
   }
 }
 
-/** Signs the demo user in through Auth, and up at the first start. */
-async function signInDemoUser(url: string, keys: StackKeys): Promise<Session> {
+/** Signs the demo user in through Auth, and up at the first start. Throws a sentence that says what to do. */
+export async function signInDemoUser(url: string, keys: StackKeys): Promise<Session> {
   const user = demoUserOf(keys);
   const { auth } = createClient(url, keys.publishableKey, { auth: { persistSession: false, autoRefreshToken: false } });
   const known = await auth.signInWithPassword(user);
   const { data, error } = known.error ? await auth.signUp(user) : known;
   if (data.session) return data.session;
+  if (error?.code === "user_already_exists")
+    throw new Error(
+      "The database has a demo user of another data folder, whose password is not in keys.json here: name that folder with --data, or give an empty database.",
+    );
   throw new Error(`The demo user could not be signed up: ${error?.message ?? "no session was given"}`);
 }

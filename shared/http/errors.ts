@@ -6,6 +6,7 @@ export const ERROR_STATUS = {
   budget_exceeded: 402,
   spending_stopped: 402,
   forbidden: 403,
+  client_not_allowed: 403,
   not_found: 404,
   user_not_found: 404,
   method_not_allowed: 405,

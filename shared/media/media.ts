@@ -10,8 +10,17 @@ export const MEDIA_EXTENSIONS: Record<MediaType, string> = {
   "video/mp4": "mp4",
 };
 
-/** Pixels. The duration in seconds and whether there is a sound track: of a video, null for an image. */
-export type MediaFacts = { width: number; height: number; durationSeconds: number | null; hasAudio: boolean | null };
+/**
+ * Pixels, as the file is shown. The duration in seconds and whether there is a sound track: of a video, null for an image. `note` says
+ * what is odd about a file that plays.
+ */
+export type MediaFacts = {
+  width: number;
+  height: number;
+  durationSeconds: number | null;
+  hasAudio: boolean | null;
+  note?: string;
+};
 
 /** The bytes are not a complete, readable file. The message says why. */
 export class UnusableMedia extends Error {}

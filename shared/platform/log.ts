@@ -16,15 +16,19 @@ export function createLog(base: Fields, write: (line: string) => void = console.
 
 const MAX_CHARACTERS = 300;
 
+/** Parts of a web page that are not its text; the last is a tag that is cut off. */
+const MARKUP = /<!--.*?-->|<(script|style)\b.*?<\/\1\s*>|<[a-z!/][^<>]*>|<(?:!|\/?[a-z])[^<>]*$/gis;
+
 /**
- * A message of the provider, safe to show to the owner: one line of at most 300 characters without URLs (they can contain tokens) and
- * without inline data. Empty when there is nothing readable.
+ * A message of the provider, safe to show to the owner: one line of at most 300 characters without URLs (they can contain tokens),
+ * inline data and markup, such as that of a gateway's page. Empty when there is nothing readable.
  */
 export function providerSentence(said: unknown): string {
   if (said === null || said === undefined) return "";
   const text = typeof said === "string" ? said : JSON.stringify(said);
   const line = text
     .slice(0, 10_000)
+    .replace(MARKUP, " ")
     .replace(/\b(?:https?|data):\S+/gi, "[address]")
     .replace(/[\s\p{Cc}]+/gu, " ")
     .toWellFormed()

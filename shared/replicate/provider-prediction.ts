@@ -22,7 +22,7 @@ export function providerState(run: ProviderPrediction) {
   return {
     provider_prediction_id: run.id,
     provider_status: run.status,
-    output_url: run.status === "succeeded" ? pickOutputUrl(run.output) : null,
+    ...(run.status === "succeeded" ? readOutput(run.output) : NO_OUTPUT),
     progress: run.status === "processing" ? parseProgress(run.logs) : null,
     error_message: failure.sentence || null,
     failure: run.status === "failed" ? failure.kind : null,
@@ -47,10 +47,36 @@ function readMetrics(metrics: ProviderPrediction["metrics"]) {
   return read.length === 0 ? null : Object.fromEntries(read.slice(0, MAX_METRICS));
 }
 
-/** The URL of the output: a string, or the first of a list. Whether it is allowed is checked when it is fetched. */
-function pickOutputUrl(output: unknown): string | null {
+/** `at` is where it is in the output: `video`, `images[0]`, `[0][0]`. */
+type OutputFile = { at: string; url: string };
+
+const NO_OUTPUT = { output_url: null, output_files: null };
+
+/**
+ * The URL of the output: a string, or the first of a list. Of any output that is not a string its files too: the model's row may name
+ * one, or the database finds the one of the right kind. Whether a URL is allowed is checked when it is fetched.
+ */
+function readOutput(output: unknown): { output_url: string | null; output_files: OutputFile[] | null } {
   const first: unknown = Array.isArray(output) ? output[0] : output;
-  return typeof first === "string" && first.length <= 2048 && URL.canParse(first) ? first : null;
+  const files = typeof output === "string" ? [] : listFiles(output, "", 0).slice(0, MAX_FILES);
+  return { output_url: isFileUrl(first) ? first : null, output_files: files.length > 0 ? files : null };
+}
+
+const isFileUrl = (value: unknown): value is string =>
+  typeof value === "string" && value.length <= 2048 && /^https?:/.test(value) && URL.canParse(value);
+
+const MAX_FILES = 20;
+const MAX_DEPTH = 4;
+
+function listFiles(value: unknown, at: string, depth: number): OutputFile[] {
+  if (isFileUrl(value)) return [{ at, url: value }];
+  if (typeof value !== "object" || value === null || depth === MAX_DEPTH) return [];
+  const entries = Array.isArray(value)
+    ? value.slice(0, MAX_FILES).map((item, index): [string, unknown] => [`${at}[${index}]`, item])
+    : Object.entries(value).map(([name, item]): [string, unknown] => [at === "" ? name : `${at}.${name}`, item]);
+  // Such a path can be written into a row, and into a sentence.
+  const named = entries.filter(([path]) => /^[\w.[\]-]{1,100}$/.test(path)).slice(0, 100);
+  return named.flatMap(([path, item]) => listFiles(item, path, depth + 1));
 }
 
 /** A progress bar of tqdm and similar tools, which may be redrawn after a carriage return: `video:  45%|████▌     | 45/100 [00:12<00:15]`. */
@@ -106,7 +132,8 @@ export type RunFailure = {
 export function readFailure(error: unknown): RunFailure {
   const said = typeof error === "string" ? error : JSON.stringify(error ?? "");
   const sentence = providerSentence(error);
-  if (INPUT_FILE.test(said) && NOT_READ.test(said)) return { kind: "input_unreachable", stage: null, sentence };
+  if (INPUT_FILE.test(said) && NOT_READ.test(said) && !UNUSABLE.test(said))
+    return { kind: "input_unreachable", stage: null, sentence };
   if (isContentRejected(said)) {
     const stage = stageOf(said);
     return { kind: "content_rejected", stage, sentence: contentRejected(stage, sentence) };
@@ -124,11 +151,14 @@ export function contentRejected(stage: Stage | null, explanation: string): strin
 /** The path of an input file that we gave to a run: in our Storage, or uploaded to the provider (submit.ts). */
 const INPUT_FILE = /\/storage\/v1\/object\/sign\/|\/v1\/files\//;
 /**
- * `502 Server Error: Bad Gateway for url: …`, `HTTPSConnectionPool(…): Max retries exceeded with url: …`, `Client error '404 …' for url …`.
- * An image that was read and is not usable names its address too, and would fail again.
+ * `502 Server Error: Bad Gateway for url: …`, `HTTPSConnectionPool(…): Max retries exceeded with url: …`, `Client error '404 …' for url …`,
+ * `Failed to fetch image from …: 403`.
  */
 const NOT_READ =
-  /(?:client|server) error|max retries exceeded|timed out|connection (?:refused|reset|aborted)|cannot (?:fetch|connect)/i;
+  /(?:client|server) error|max retries exceeded|timed out|connection (?:refused|reset|aborted)|(?:cannot|can't|could not|couldn't|unable to|failed to|error) (?:fetch|connect|download|retriev)|\b(?:4\d\d|50\d)(?: (?:bad|unauthorized|forbidden|not found|gone|internal|service)\b|\W*$)/i;
+/** An image that was read and is not usable names its address too, and would fail again. */
+const UNUSABLE =
+  /cannot identify|not (?:a valid|an?|recognized as an?) image|unsupported|invalid image|corrupt|too (?:large|small|big)|must be/i;
 
 const codeIn = (said: string): string | undefined => /\((E\d{3,4})\)|^(E\d{3,4}):/.exec(said)?.slice(1).join("");
 
@@ -153,7 +183,13 @@ function isInterrupted(said: string): boolean {
 const REJECTED =
   /\bnsfw\b|\bflagged\b|sensitive (?:words|content|information)|sensitivecontentdetected|new_sensitive|(?:request|content) moderated|content moderat|ai moderator|risk control|violat\w+ .{0,60}(?:polic|guidelines|practices|terms)|prohibited_content|image_safety|may contain (?:a )?real person|blocked .{0,40}(?:safety|policy|moderation)/i;
 
-const isContentRejected = (said: string) => codeIn(said) === "E005" || REJECTED.test(said);
+const isContentRejected = (said: string) => codeIn(said) === "E005" || (REJECTED.test(said) && !isAboutMoney(said));
+
+/** `Your account was flagged due to low credit`: it is the account, not the content. */
+export const isAboutMoney = (said: string): boolean =>
+  /\b(?:low|insufficient|no|not enough|out of|run out of)\b[^.]{0,20}\b(?:credits?|balance|funds)\b|\bbilling\b|\bpayment (?:method|is|required)/i.test(
+    said,
+  );
 
 /** Advice such as `Try again with a different prompt.` names the input whichever was rejected. */
 const ADVICE = /(?:^|(?<=[.!?] ))(?:please|try)\b[^.!?]*/gi;

@@ -14,6 +14,8 @@ export type Line = {
   room(most: number): number;
   /** How many it may have open by its own answers. */
   allowed(): number;
+  /** Whether its owner may have one more open at something quick, or at something that nobody knows. */
+  ownerHasPlace(at: "quick" | "unproven"): boolean;
   /** Without a place: after how many milliseconds to try again. Trying costs something, and nobody else waits meanwhile. */
   pauseMs(): number;
 };
@@ -49,6 +51,8 @@ const SEVERAL_OWNERS = 3;
 const MAX_REMEMBERED = 10_000;
 const MAX_KEY_LENGTH = 255;
 const SHORTEST_PAUSE_MS = 50;
+/** While those that nobody knows have all their places open. */
+const CROWDED_PAUSE_MS = 500;
 
 /** What a piece of work counts as: proven to be quick, not known yet, or slow. */
 type Standing = "quick" | "unproven" | "slow";
@@ -100,13 +104,12 @@ export function createPlaces(settings: PlacesSettings) {
   function standingOf(parts: Parts): Standing | null {
     findSlow();
     const { owner, target, shared } = parts;
-    const hasRoom =
-      open.size < places &&
-      target.open < target.allowed &&
-      (owner.open === 0 || open.size + owner.open < places * ownerPart) &&
-      open.size + shared.open.size < places;
+    const hasRoom = ownerHasRoom(owner) && target.open < target.allowed && open.size + shared.open.size < places;
     return hasRoom ? (standings(parts).find((standing) => fits(standing, parts)) ?? null) : null;
   }
+
+  const ownerHasRoom = (owner: Owner) =>
+    open.size < places && (owner.open === 0 || open.size + owner.open < places * ownerPart);
 
   /** A slow shared thing is tried by a few, and used by as many as others that are slow. */
   function standings({ target, shared }: Parts): Standing[] {
@@ -220,8 +223,9 @@ export function createPlaces(settings: PlacesSettings) {
 
   function pauseMs({ target, shared }: Parts): number {
     findSlow();
+    if (target.isSlow || shared.slowSince !== NEVER) return slowMs;
     const [oldest] = shared.open;
-    if (target.isSlow || shared.slowSince !== NEVER || oldest === undefined) return slowMs;
+    if (oldest === undefined) return open.size < places ? CROWDED_PAUSE_MS : SHORTEST_PAUSE_MS;
     return Math.min(slowMs, Math.max(SHORTEST_PAUSE_MS, now() - oldest.began)); // soon, then ever later
   }
 
@@ -242,6 +246,11 @@ export function createPlaces(settings: PlacesSettings) {
         },
         room: (most) => roomFor(() => parts, most),
         allowed: () => parts.target.allowed,
+        ownerHasPlace: (at) => {
+          findSlow();
+          const unknown = { ...parts, target: newTarget(), shared: newShared() };
+          return ownerHasRoom(parts.owner) && (at === "quick" || fits(at, unknown));
+        },
         pauseMs: () => pauseMs(parts),
       };
     },

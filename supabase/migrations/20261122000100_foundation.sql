@@ -17,7 +17,7 @@ $$;
 do $$
 begin
   if to_regnamespace('net') is null then
-    create extension pg_net;
+    create extension pg_net with schema extensions; -- in public it would be one of the advisors' warnings
   end if;
   if to_regnamespace('cron') is null then
     create extension pg_cron with schema pg_catalog;
@@ -111,10 +111,11 @@ as $$
 $$;
 
 -- Raises an API error. The SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail is a sentence for people.
+-- Volatile: `supabase db lint` runs immutable functions while it plans their callers, and would report each raise as an error.
 create function keyframe_private.raise_error(code text, sentence text, hint text default '')
 returns void
 language plpgsql
-immutable
+volatile
 set search_path = ''
 as $$
 begin
@@ -205,6 +206,7 @@ to authenticated, service_role;
 create table keyframe_private.settings (
   only_row boolean primary key default true check (only_row),
   max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
+  max_calls_per_owner integer not null default 6 check (max_calls_per_owner between 1 and 1000),
   max_failures integer not null default 8 check (max_failures between 1 and 100),
   frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
   video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
@@ -215,6 +217,7 @@ create table keyframe_private.settings (
 );
 comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
 comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
 comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
 comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
 comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
@@ -224,6 +227,23 @@ comment on column keyframe_private.settings.retry_max is 'The longest back-off.'
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
 insert into keyframe_private.settings default values;
 alter table keyframe_private.settings enable row level security;
+
+-- The row has the budgets. Without it, starts are refused (require_budget).
+create function keyframe_private.keep_settings()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+    using errcode = 'check_violation', constraint = 'settings_keep_their_row';
+end
+$$;
+create trigger _100_keep_deleted before delete on keyframe_private.settings
+  for each row execute function keyframe_private.keep_settings();
+create trigger _100_keep_truncated before truncate on keyframe_private.settings
+  for each statement execute function keyframe_private.keep_settings();
 
 -- Written by the last migration of each version (`npm run schema` makes it). health() reads it, and so does a deployment.
 create table keyframe_private.installation (

@@ -5,42 +5,87 @@ create table keyframe_private.rate_limits (
   capacity integer not null check (capacity > 0),
   per_second double precision not null check (per_second > 0)
 );
-comment on table keyframe_private.rate_limits is 'How many requests of a class an owner may make: capacity at once, then per_second. A class without a row has no limit.';
-comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions.';
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
 insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
   ('create', 60, 1),
   ('generate', 60, 1),
   ('upload', 30, 0.5),
   ('change', 120, 2),
-  ('read', 1200, 20);
+  ('read', 1200, 20),
+  ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
 alter table keyframe_private.rate_limits enable row level security;
 
 -- Unlogged: a crash refills every bucket, which is cheaper than logging every request. The low fillfactor keeps an owner's row on
 -- its page (HOT updates write no index).
 create unlogged table keyframe_private.rate_buckets (
   owner_id uuid not null,
-  route_class text not null references keyframe_private.rate_limits on delete cascade,
+  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
   tokens double precision not null,
   refilled_at timestamptz not null,
   primary key (owner_id, route_class)
 ) with (fillfactor = 50);
 comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
-create index rate_buckets_route_class_idx on keyframe_private.rate_buckets (route_class);
 alter table keyframe_private.rate_buckets enable row level security;
 
--- Takes one token from the caller's bucket and returns the state of the bucket, as rate_state does. An empty bucket raises
+-- Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends. Without a free one it raises
+-- rate_limited at once: a call that waited would keep a connection of the Data API from other owners. Without a caller it does nothing.
+create function keyframe_private.take_call()
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  caller constant uuid := auth.uid();
+  places integer;
+begin
+  if caller is null or current_setting('keyframe.call_of', true) = caller::text then
+    return true;
+  end if;
+  places := (select s.max_calls_per_owner from keyframe_private.settings s);
+  for place in 1 .. places loop
+    if keyframe_private.take_lock('call ' || place, caller, waits => false) then
+      perform set_config('keyframe.call_of', caller::text, true);
+      return true;
+    end if;
+  end loop;
+  perform keyframe_private.raise_error(
+    'rate_limited',
+    format('%s requests of yours are being answered at this moment, as many as may be. Wait the seconds named in Retry-After, then try again.', places),
+    jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
+end
+$$;
+
+-- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Only in a request of the
+-- Data API: Realtime reads the rows of many users in one transaction, which an error would end for all of them.
+create function keyframe_private.may_read()
+returns boolean
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  return coalesce(current_setting('request.method', true), '') = '' or keyframe_private.take_call();
+end
+$$;
+grant execute on function keyframe_private.may_read() to authenticated;
+
+-- Refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Then takes tokens from the
+-- caller's bucket and returns the state of the bucket, as rate_state does. Without enough it raises
 -- rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it takes
--- nothing and returns null.
+-- nothing and returns null. A call never costs more than a full bucket.
 --
--- An error later in the transaction returns the token. A flood of requests that find nothing therefore costs its sender no
--- tokens; it costs us one index probe each, one at a time because each holds the row of its bucket. An empty bucket refuses
--- before anything is read.
+-- An error that ends the transaction returns the tokens. So the functions that users call answer refusals instead of raising them
+-- (keyframe_private.refuse).
 --
--- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order:
+-- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order: call,
 -- Idempotency-Key, the user against the deletion of the account, token, then rows that others may hold. A request takes tokens of one
 -- class only. Changes of one owner run one at a time, with a limit or without: they lock films and projects in any order. So a long
 -- change, such as a large recovery, delays the other changes of the same owner only.
-create function keyframe_private.take_token(route_class text)
+create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
 returns jsonb
 language plpgsql
 volatile
@@ -52,18 +97,21 @@ declare
   caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
   bucket record;
 begin
+  perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
+  perform keyframe_private.take_call();
   if take_token.route_class in ('create', 'generate', 'change') then
     perform from auth.users u where u.id = caller for key share;
   end if;
   with limited as (
-    select l.* from keyframe_private.rate_limits l where l.route_class = take_token.route_class and caller is not null
+    select l.*, least(take_token.cost, l.capacity) as taken from keyframe_private.rate_limits l
+    where l.route_class = take_token.route_class and caller is not null
   ), taken as (
     insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
-    select caller, l.route_class, l.capacity - 1, now() from limited l
+    select caller, l.route_class, l.capacity - l.taken, now() from limited l
     on conflict (owner_id, route_class) do update
       set tokens = least(
-            excluded.tokens, -- one less than the capacity
-            b.tokens - 1 + (select l.per_second from limited l) * greatest(0, extract(epoch from now() - b.refilled_at))),
+            excluded.tokens, -- what a full bucket would have left
+            b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
           -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
           -- means that the clock was set back: refilling restarts from now.
           refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
@@ -87,10 +135,32 @@ begin
       )::text
     );
   end if;
+  perform set_config('keyframe.token_of', format('%s %s', take_token.route_class, caller), true);
   return keyframe_private.rate_state(take_token.route_class);
 end
 $$;
-grant execute on function keyframe_private.take_token(text) to authenticated;
+grant execute on function keyframe_private.take_token(text, integer, keyframe_private.client_right) to authenticated;
+
+-- An error that a function answers instead of raising it.
+create type keyframe_private.refusal as (code text, sentence text, hint text);
+
+-- The answer of a function to a refusal that it has caught: the one that the Data API makes of the error. What was done before it is
+-- undone, but the token stays taken. With a route class it takes the token that was undone too.
+create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
+returns json
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if route_class is not null and refused.code <> 'rate_limited' then
+    perform keyframe_private.take_token(route_class);
+  end if;
+  perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
+  return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
+end
+$$;
+grant execute on function keyframe_private.refuse(keyframe_private.refusal, text) to authenticated, service_role;
 
 -- The values of the RateLimit headers: class, limit, remaining, seconds until full. Null without a caller. Functions on a user's
 -- request path are plpgsql: a session keeps their plans. A SQL function with a search_path cannot be inlined and is planned at

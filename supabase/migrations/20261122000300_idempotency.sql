@@ -21,6 +21,7 @@ alter table keyframe_private.idempotency_keys enable row level security;
 -- an equal simultaneous request waits here until the first has committed or failed. Without a hash (the body is not read yet) it
 -- reserves the key and compares nothing until admit_upload sets the hash. A replay updates the row to its own values, so that one statement
 -- reserves and reads. Without a key every request is new. With a route class it takes a token of the caller, unless it is a replay.
+-- An OAuth client needs the right to generate, for a replay too.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null,
   out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb
@@ -36,8 +37,10 @@ declare
   fresh uuid := gen_random_uuid();
   kept keyframe_private.idempotency_keys;
 begin
+  perform keyframe_private.require_client_may('generate');
   resource_id := fresh;
   replayed := false;
+  perform keyframe_private.take_call(); -- an equal request waits below
   if reserve_idempotency_key.key is not null then
     -- Keys without a user belong to the secret key. A session that names no user must not use them.
     if caller is null and auth.role() is distinct from 'service_role' then

@@ -19,8 +19,10 @@ comment on column keyframe.films.updated_at is 'The film''s version: moves with 
 create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
 
 alter table keyframe.films enable row level security;
+create policy films_all_client on keyframe.films as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
 create policy films_select_owner on keyframe.films for select to authenticated
-  using (owner_id = (select auth.uid()));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 create policy films_insert_owner on keyframe.films for insert to authenticated
   with check (owner_id = (select auth.uid()));
 create policy films_update_owner on keyframe.films for update to authenticated
@@ -46,6 +48,8 @@ grant insert (film_id), update (film_id) on keyframe.projects to authenticated;
 
 create trigger _100_limit before insert on keyframe.films
   for each row execute function keyframe_private.limit_creations();
+create trigger _200_complete_owner before insert on keyframe.films
+  for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 create trigger _100_limit_changes before update or delete on keyframe.films
   for each statement execute function keyframe_private.limit_changes();
 

@@ -17,6 +17,8 @@ create table keyframe.models (
   accepts_faces text not null default 'unknown' constraint accepts_faces_is_known check (accepts_faces in ('yes', 'no', 'unknown')),
   controls jsonb not null,
   fixed jsonb not null default '{}',
+  output text constraint output_is_path check (
+    output ~ '^(\[\d+\]|[A-Za-z_][A-Za-z0-9_-]*)(\[\d+\]|\.[A-Za-z_][A-Za-z0-9_-]*)*$' and char_length(output) <= 100),
   notes text not null default '',
   primary key (step, model),
   -- The API returns null for infinity, and has no time for other years.
@@ -33,9 +35,12 @@ comment on column keyframe.models.shutdown_at is 'When the vendor ends the model
 comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it is unavailable since. Any change of the row clears it, and so does a later success.';
 comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
 comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
+comment on column keyframe.models.output is 'Where the file is in what the model returns, for example video, images[0] or result.url. Null: found by itself, which fails for an object of several files of the right kind.';
 comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
 
 alter table keyframe.models enable row level security;
+create policy models_all_client on keyframe.models as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
 grant select on keyframe.models to authenticated, service_role;
 
@@ -47,6 +52,8 @@ create table keyframe.step_defaults (
 comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
 
 alter table keyframe.step_defaults enable row level security;
+create policy step_defaults_all_client on keyframe.step_defaults as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
 grant select on keyframe.step_defaults to authenticated, service_role;
 

@@ -6,12 +6,11 @@ comment on type keyframe.prediction_status is 'queued, starting, processing, sto
 create table keyframe.predictions (
   id uuid primary key default gen_random_uuid(),
   project_id uuid not null,
-  owner_id uuid not null,
+  owner_id uuid not null default auth.uid(),
   step keyframe.generation_step not null,
   status keyframe.prediction_status not null default 'queued',
-  is_active boolean not null generated always as (status in ('queued', 'starting', 'processing', 'storing')) stored,
   input jsonb not null default '{}',
-  model text not null,
+  model text not null default '',
   requested_model text,
   provider_prediction_id text unique,
   attempt integer not null default 0,
@@ -42,7 +41,6 @@ create table keyframe.predictions (
   completed_at timestamptz,
   updated_at timestamptz not null default now(),
   constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
-  constraint predictions_model_fkey foreign key (step, model) references keyframe.models (step, model) on update cascade,
   constraint prompt_has_1_to_4000_characters check (coalesce(char_length(input ->> 'prompt'), 0) between 1 and 4000),
   constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'prompt')),
   constraint prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'prompt')),
@@ -60,13 +58,13 @@ create table keyframe.predictions (
   constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
   constraint progress_is_a_fraction check (progress between 0 and 1),
   constraint queued_if_and_only_if_no_provider_run_accepted
-    check (not is_active or (status = 'queued') = (provider_prediction_id is null)),
+    check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
   constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded') or started_at is not null),
   constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
   constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
   constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
-  constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = not is_active),
-  constraint lease_only_while_active check (lease_token is null or is_active),
+  constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
+  constraint lease_only_while_active check (lease_token is null or completed_at is null),
   constraint output_if_and_only_if_succeeded check (
     num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
       = case when status = 'succeeded' then 6 else 0 end),
@@ -86,7 +84,7 @@ create table keyframe.predictions (
 -- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
-comment on column keyframe.predictions.is_active is 'Whether it has not ended: queued, starting, processing or storing.';
+comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
 comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
 comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
 comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
@@ -112,17 +110,68 @@ create index predictions_project_id_owner_id_idx on keyframe.predictions (projec
 create index predictions_step_model_idx on keyframe.predictions (step, model);
 -- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
 create index predictions_due_idx on keyframe.predictions (next_attempt_at)
-  where admitted_at is not null and is_active;
+  where admitted_at is not null and completed_at is null;
 create index predictions_deadline_idx on keyframe.predictions (deadline_at)
-  where admitted_at is not null and is_active;
+  where admitted_at is not null and completed_at is null;
 create index predictions_active_owner_idx on keyframe.predictions (owner_id)
-  where admitted_at is not null and is_active;
+  where admitted_at is not null and completed_at is null;
 create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id)
   where admitted_at is null and status = 'queued';
 
+-- Predictions follow the name of their model. No foreign key: everybody's starts would wait for a transaction that holds the model. At the
+-- end of the transaction, so that what was started meanwhile follows too; a start that commits later still fails when it is claimed.
+create function keyframe_private.rename_model()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  update keyframe.predictions p set step = new.step, model = new.model where p.step = old.step and p.model = old.model;
+  return null;
+end
+$$;
+create constraint trigger _410_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
+  for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
+
+create function keyframe_private.keep_used_model()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+begin
+  if exists (select from keyframe.predictions p where p.step = old.step and p.model = old.model) then
+    raise exception 'Predictions were made with %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
+      old.model, old.step, old.model using errcode = 'check_violation', constraint = 'model_in_use_stays';
+  end if;
+  return old;
+end
+$$;
+create trigger _200_keep_used before delete on keyframe.models
+  for each row execute function keyframe_private.keep_used_model();
+
 alter table keyframe.predictions enable row level security;
+create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
+-- The caller's projects that are being deleted in parts.
+create function keyframe_private.deleted_projects()
+returns uuid[]
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+begin
+  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+end
+$$;
+grant execute on function keyframe_private.deleted_projects() to authenticated;
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
-  using (owner_id = (select auth.uid()));
+  using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    and (select keyframe_private.may_read()));
 -- A run that has not begun, even if a grant lets users name more columns.
 create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
   with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
@@ -211,6 +260,32 @@ $$;
 create trigger _100_guard_move before update of status on keyframe.predictions
   for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
 
+-- What a prediction was made with, and what it made once it has ended, is history. Its input changes only while it is queued and moves to
+-- another model. An ended one follows the name of its model.
+create function keyframe_private.keep_history()
+returns trigger
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
+    return new;
+  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
+    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
+    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
+    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
+    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
+  then
+    return new;
+  end if;
+  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+    using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
+end
+$$;
+create trigger _110_keep_history before update on keyframe.predictions
+  for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
+
 -- Refuses to let a user delete a project with a running prediction, which would be paid for and thrown away. Administrators may
 -- delete it, and so does the deletion of the account: then provider runs are cancelled and files removed.
 create function keyframe_private.guard_project_deletion()
@@ -225,7 +300,7 @@ begin
     return old;
   end if;
   -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
-  if exists (select from keyframe.predictions p where p.project_id = old.id and p.is_active) then
+  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
       'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
@@ -234,7 +309,7 @@ begin
     select from keyframe.predictions source
     join keyframe_private.prediction_images i on i.source_prediction_id = source.id
     join keyframe.predictions p on p.id = i.prediction_id
-    where source.project_id = old.id and p.is_active
+    where source.project_id = old.id and p.completed_at is null
   ) then
     perform keyframe_private.raise_error(
       'generation_in_progress',
@@ -246,3 +321,65 @@ end
 $$;
 create trigger _200_guard_deletion before delete on keyframe.projects
   for each row execute function keyframe_private.guard_project_deletion();
+
+-- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
+-- (keyframe_private.delete_parts). From now on its owner does not see the project.
+create function keyframe_private.delete_in_parts()
+returns trigger
+language plpgsql
+volatile
+security definer
+set search_path = ''
+as $$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
+  if before + more <= 1000 then
+    perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
+    return old;
+  end if;
+  update keyframe.projects p set deleted_at = now(), film_id = null where p.id = old.id;
+  return null;
+end
+$$;
+create trigger _300_delete_in_parts before delete on keyframe.projects
+  for each row execute function keyframe_private.delete_in_parts();
+
+-- Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold. A project
+-- that cannot be deleted goes to the end of the line.
+create function keyframe_private.delete_parts(max_rows integer default 2000)
+returns void
+language plpgsql
+volatile
+security definer
+set search_path = ''
+set lock_timeout = '100ms'
+as $$
+declare
+  project uuid;
+  room integer := max_rows;
+  deleted integer;
+begin
+  for project in
+    select p.id from keyframe.projects p where p.deleted_at is not null order by p.deleted_at limit 100 for update skip locked
+  loop
+    begin
+      delete from keyframe.predictions p where p.id = any (array(
+        select o.id from keyframe.predictions o where o.project_id = project limit room for update skip locked));
+      get diagnostics deleted = row_count;
+      room := room - deleted;
+      delete from keyframe.projects p
+      where p.id = project and not exists (select from keyframe.predictions o where o.project_id = project);
+    exception when others then
+      raise warning 'The project % could not be deleted: %', project, sqlerrm;
+      update keyframe.projects p set deleted_at = clock_timestamp() where p.id = project;
+    end;
+    exit when room <= 0;
+  end loop;
+end
+$$;

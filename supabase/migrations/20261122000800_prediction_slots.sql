@@ -11,9 +11,9 @@ set search_path = ''
 as $$
 begin
   return (
-    select (select s.max_active_per_owner from keyframe_private.settings s) - count(*)::integer
+    select coalesce((select s.max_active_per_owner from keyframe_private.settings s), 0) - count(*)::integer
     from keyframe.predictions p
-    where p.owner_id = owner and p.admitted_at is not null and p.is_active
+    where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null
   );
 end
 $$;

@@ -89,7 +89,8 @@ end
 $$;
 
 -- What a run with a resolved input costs, in micro-dollars rounded up: the expected amount, null when it is unknown; the most, which is
--- the model's ceiling then; and the prices, by which the run is settled, null when one is missing.
+-- the model's ceiling then; and the prices, by which the run is settled, null when one is missing. A price of 0 is known whatever the quantity. No run costs more than a million
+-- dollars: a mistyped price is no reason to fail.
 create function keyframe_private.most_cost(
   model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint
 )
@@ -101,13 +102,14 @@ as $$
 begin
   select
     case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
-    case when bool_and(p.amount is not null) then ceil(sum(p.amount) * 1000000) end
+    case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
   into price_ids, estimate_micros
   from (
     select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
   ) billed
   left join lateral (
-    select o.id, o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) as amount from keyframe_private.model_prices o
+    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) end as amount
+    from keyframe_private.model_prices o
     where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
     order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
     limit 1
@@ -125,9 +127,10 @@ set search_path = ''
 as $$
 begin
   return (
-    select case when count(p.amount) = cardinality(price_ids) then ceil(sum(p.amount) * 1000000) end
+    select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
     from (
-      select o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) from keyframe_private.model_prices o
+      select case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) end
+      from keyframe_private.model_prices o
       where o.id = any (price_ids)
     ) p (amount));
 end

@@ -125,7 +125,7 @@ begin
   -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
   -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
   perform from keyframe.projects o
-  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
   for key share skip locked;
   if found then
     select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
@@ -139,21 +139,29 @@ begin
 end
 $$;
 
--- Raises unless a path names an uploaded image of the owner.
+-- Raises unless a path names an uploaded image of the owner, of at most the bucket's size: Storage lets a larger one pass that is sent to it
+-- in chunks.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void
 language plpgsql
 stable
 set search_path = ''
 as $$
+declare
+  file record;
 begin
   if keyframe_private.is_reference_path(path) is not true then
     perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
-  elsif not exists (
-    select from storage.objects o
-    where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text
-  ) then
+  end if;
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  from storage.objects o
+  join storage.buckets b on b.id = o.bucket_id
+  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
+  if not found then
     perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+  elsif file.bytes > file.most then
+    perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
+      path, ceil(file.bytes / 1048576.0), file.most / 1048576));
   end if;
 end
 $$;
@@ -554,12 +562,13 @@ declare
 begin
   -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
   select p.* into project from keyframe.projects p
-  where p.id = wanted.project_id and (caller is null or p.owner_id = caller)
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
   for key share;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
   end if;
   wanted.owner_id := project.owner_id;
+  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
   chosen := keyframe_private.choose_model(wanted.step, wanted.model);
   asked := keyframe_private.read_input(wanted.input, wanted.step, project);
   wanted.requested_model := wanted.model;

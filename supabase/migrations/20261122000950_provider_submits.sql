@@ -38,8 +38,8 @@ create table keyframe_private.provider_submits (
   constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
   constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
   constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
-  -- As the budgets. Above, a mistyped amount would make the sums of everybody too large for a bigint, and stop all starts.
-  constraint amounts_are_exact_in_json check (most_micros between 0 and 9007199254740991 and cost_micros between 0 and 9007199254740991)
+  -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
+  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000 and cost_micros between 0 and 1000000000000)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
 comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
 comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';

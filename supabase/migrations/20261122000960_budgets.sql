@@ -1,21 +1,26 @@
 -- What submits cost by day, and budgets. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
 
--- The submits that have ended. An end adds a row, so nobody waits; every minute the rows of a day, step and model become one.
+-- Each submit adds a row when it is added and one when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
+-- each day, step and model, and one for each day and project in project_costs.
 create table keyframe_private.daily_costs (
   id bigint generated always as identity primary key,
-  owner_id uuid not null,
+  owner_id uuid,
   day date not null,
   step keyframe.generation_step not null,
   model text not null,
+  project_id uuid,
   predictions integer not null default 0,
+  held_micros bigint not null default 0,
   settled_micros bigint not null default 0,
   unknown_micros bigint not null default 0,
   unknown_submits integer not null default 0,
   is_merged boolean not null default false
 );
-comment on table keyframe_private.daily_costs is 'What the submits cost that have ended, by owner, day, step and model. Read the view costs, which has the others too. Kept for 13 months.';
-comment on column keyframe_private.daily_costs.owner_id is 'The owner; all zeros: everybody together.';
+comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
+comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
@@ -25,33 +30,42 @@ create index daily_costs_day_idx on keyframe_private.daily_costs (day);
 create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
 alter table keyframe_private.daily_costs enable row level security;
 
-create function keyframe_private.everybody()
-returns uuid
-language sql
+create table keyframe_private.project_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  day date not null,
+  project_id uuid not null,
+  predictions bigint not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null
+);
+comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
+create index project_costs_day_idx on keyframe_private.project_costs (day);
+alter table keyframe_private.project_costs enable row level security;
+
+-- A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
+create function keyframe_private.exact_sum(amount numeric)
+returns bigint
+language plpgsql
 immutable
 set search_path = ''
 as $$
-  select '00000000-0000-0000-0000-000000000000'::uuid
+begin
+  return least(coalesce(amount, 0), 9007199254740991);
+end
 $$;
 
--- Finds what is held. A submit is in it until it ends, so it stays small.
-create index provider_submits_held_idx on keyframe_private.provider_submits (owner_id) where cost_state = 'held';
-
--- What is held is read from the ledger: a start writes no sum.
+-- Everybody's sums lack what is not merged.
 create view keyframe_private.costs with (security_invoker = true) as
-select c.owner_id, c.day, c.step, c.model, c.predictions, 0 as held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
 from keyframe_private.daily_costs c
 union all
-select keyframe_private.everybody(), c.day, c.step, c.model, c.predictions, 0, c.settled_micros, c.unknown_micros, c.unknown_submits
-from keyframe_private.daily_costs c where not c.is_merged
-union all
-select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.is_first::integer, coalesce(s.most_micros, 0), 0, 0, 0
-from keyframe_private.provider_submits s where s.cost_state = 'held'
-union all
-select keyframe_private.everybody(), (s.created_at at time zone 'UTC')::date, s.step, s.model, s.is_first::integer, coalesce(s.most_micros, 0), 0, 0, 0
-from keyframe_private.provider_submits s where s.cost_state = 'held';
-comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. The identifier of zeros has what everybody''s cost.';
-comment on column keyframe_private.costs.owner_id is 'The owner; all zeros: everybody together.';
+select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+from keyframe_private.daily_costs c where not c.is_merged;
+comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
+comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
 comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
 comment on column keyframe_private.costs.step is 'What they make.';
 comment on column keyframe_private.costs.model is 'Which model makes it.';
@@ -61,8 +75,8 @@ comment on column keyframe_private.costs.settled_micros is 'What the others have
 comment on column keyframe_private.costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
 comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
 
--- Merges the new rows of an owner's day, step and model into one, and adds them to everybody's. Leaves out merged rows that others have
--- locked: then there are several for a while.
+-- Merges the new rows of an owner's day, step and model into one, and adds them to everybody's and to their projects'. Leaves out merged
+-- rows that others have locked: then there are several for a while.
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void
 language plpgsql
@@ -73,20 +87,42 @@ begin
   with added as (
     delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
   ), counted as (
-    select a.owner_id, a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
     union all
-    select keyframe_private.everybody(), a.day, a.step, a.model, a.predictions, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    from added a
   ), before as (
     delete from keyframe_private.daily_costs c where c.id = any (array(
-      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from counted c) k
+      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
       join keyframe_private.daily_costs o using (owner_id, day, step, model)
-      where o.is_merged for update of o skip locked))
-    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.settled_micros, c.unknown_micros, c.unknown_submits
+      where o.is_merged for update of o skip locked) || array(
+      select o.id from (select distinct c.day, c.step, c.model from added c) k
+      join keyframe_private.daily_costs o using (day, step, model)
+      where o.owner_id is null and o.is_merged for update of o skip locked))
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+  ), projects_before as (
+    delete from keyframe_private.project_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
+      join keyframe_private.project_costs o using (owner_id, day, project_id)
+      for update of o skip locked))
+    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), merged as (
+    insert into keyframe_private.daily_costs (
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
+      sum(c.unknown_submits), true
+    from (table counted union all table before) c
+    group by c.owner_id, c.day, c.step, c.model
   )
-  insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits, is_merged)
-  select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.settled_micros), sum(c.unknown_micros), sum(c.unknown_submits), true
-  from (table counted union all table before) c
-  group by c.owner_id, c.day, c.step, c.model;
+  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
+  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+  from (
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    where a.project_id is not null
+    union all
+    table projects_before
+  ) c
+  group by c.owner_id, c.day, c.project_id;
 end
 $$;
 
@@ -97,6 +133,8 @@ alter table keyframe_private.settings
   add column service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
   add column service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
   add column spending_stopped boolean not null default false;
+-- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
+alter table keyframe_private.settings alter column spending_stopped set default true;
 comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets takes its place.';
 comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
 comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
@@ -132,14 +170,18 @@ begin
   cross join lateral (values
     ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
       case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
-    ('service', keyframe_private.everybody(), s.service_day_micros, s.service_month_micros)
+    ('service', null, s.service_day_micros, s.service_month_micros)
   ) w (scope, owner_id, day_micros, month_micros)
-  cross join lateral ( -- one reading for both, because the service's reads every hold
-    select coalesce(sum(c.settled_micros + c.unknown_micros), 0)::bigint as month_settled, coalesce(sum(c.held_micros), 0)::bigint as month_held,
-      coalesce(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today), 0)::bigint as day_settled,
-      coalesce(sum(c.held_micros) filter (where c.day = today), 0)::bigint as day_held
-    from keyframe_private.costs c
-    where c.owner_id = w.owner_id and c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
+  cross join lateral ( -- one reading for both
+    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
+      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    from (
+      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      union all
+      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
   cross join lateral (values
     ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
     ('month', w.month_micros, u.month_settled, u.month_held, next_month)
@@ -159,6 +201,9 @@ as $$
 declare
   budget record;
 begin
+  if not exists (select from keyframe_private.settings) then
+    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+  end if;
   for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
     if most_micros is null then
       perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
@@ -182,9 +227,9 @@ create table keyframe_private.exhausted_budgets (
   resets_at timestamptz,
   limit_micros bigint not null,
   refused_at timestamptz not null default now(),
-  primary key (owner_id, period, resets_at)
+  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
 );
-comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. The identifier of zeros: that of all owners together.';
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 
 -- Notes that these budgets have refused a start. Waits for nobody: who notes the same at the same moment notes it for both.
@@ -198,7 +243,7 @@ declare
   budget record;
 begin
   for budget in
-    select b.*, case b.scope when 'owner' then owner else keyframe_private.everybody() end as owner_id
+    select b.*, case b.scope when 'owner' then owner end as owner_id
     from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
   loop
     if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then

@@ -1,24 +1,6 @@
 -- What a submit has cost once it has ended, and the sums of it.
 
--- Adds what a submit that has ended costs to the sums of its day, or takes it back with -1.
-create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
-returns void
-language plpgsql
-volatile
-set search_path = ''
-as $$
-begin
-  if s.cost_state <> 'held' then
-    insert into keyframe_private.daily_costs (owner_id, day, step, model, predictions, settled_micros, unknown_micros, unknown_submits)
-    values (
-      s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, times * s.is_first::integer, times * coalesce(s.cost_micros, 0),
-      case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
-  end if;
-end
-$$;
-
--- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator. Postgres reads the conditions of the
--- triggers anew for each update, so they are short.
+-- Keeps the sums: adds what has changed of what a submit costs or whose it is, by a worker or an administrator.
 create function keyframe_private.count_cost()
 returns trigger
 language plpgsql
@@ -26,28 +8,38 @@ volatile
 security definer
 set search_path = ''
 as $$
+declare
+  was keyframe_private.provider_submits := case when tg_op <> 'INSERT' then old end;
+  is_now keyframe_private.provider_submits := case when tg_op <> 'DELETE' then new end;
 begin
-  if tg_op = 'UPDATE'
-    and (old.owner_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
-    is not distinct from (new.owner_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
-    return null;
-  end if;
-  if tg_op <> 'INSERT' then
-    perform keyframe_private.add_cost(old, -1);
-  end if;
-  if tg_op <> 'DELETE' then
-    perform keyframe_private.add_cost(new, 1);
-  end if;
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  select c.* from (
+    select s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id,
+      sum(v.times * s.is_first::integer) as predictions,
+      sum(v.times * case when s.cost_state = 'held' then coalesce(s.most_micros, 0) else 0 end) as held,
+      sum(v.times * coalesce(s.cost_micros, 0)) as settled,
+      sum(v.times * case when s.cost_state = 'unknown' then coalesce(s.most_micros, 0) else 0 end) as unknown,
+      sum(v.times * (s.cost_state = 'unknown')::integer) as submits
+    from (values (-1, was), (1, is_now)) v (times, submit)
+    cross join lateral (select (v.submit).*) s
+    where s.id is not null
+    group by 1, 2, 3, 4, 5
+  ) c
+  where (c.predictions, c.held, c.settled, c.unknown, c.submits) <> (0, 0, 0, 0, 0);
   return null;
 end
 $$;
 create trigger _300_count_added after insert on keyframe_private.provider_submits
-  for each row when (new.cost_state <> 'held') execute function keyframe_private.count_cost();
-create trigger _300_count_changed after update on keyframe_private.provider_submits
-  for each row when (old.cost_state <> 'held' or new.cost_state <> 'held') execute function keyframe_private.count_cost();
+  for each row execute function keyframe_private.count_cost();
+-- outcome: _200_settle writes the cost of an end.
+create trigger _300_count_changed
+  after update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
+  on keyframe_private.provider_submits
+  for each row execute function keyframe_private.count_cost();
 -- Its sums are deleted with it when both are 13 months old.
 create trigger _300_count_removed after delete on keyframe_private.provider_submits
-  for each row when (old.cost_state <> 'held' and old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
+  for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
 
 -- The end of a submit releases what it holds: it is settled by what the provider counted, released where the provider does not bill it,
 -- or unknown. A success without figures of the provider holds until its prediction ends, because the file may tell them.
@@ -68,7 +60,7 @@ declare
       where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
       order by m.model <> new.model limit 1) end;
   waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
-    select from keyframe.predictions p where p.id = new.prediction_id and p.is_active);
+    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
 begin
   new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
   new.cost_state := case
@@ -107,8 +99,32 @@ create trigger _380_settle_by_file after update of status on keyframe.prediction
 create trigger _380_settle_deleted after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
 
--- What a prediction costs, all its submits together, as in the API. state: held while one has not ended, then unknown if one is, then
--- settled if one was billed, otherwise released. atMostMicros is null when nobody knows it. Null for another user's.
+-- What predictions cost, all submits of one together, as in the API. state: held while one has not ended, then unknown if one is, then
+-- settled if one was billed, otherwise released. atMostMicros is null when nobody knows it. None of another user's.
+create function keyframe_private.costs_json(predictions uuid[])
+returns table (prediction_id uuid, cost json)
+language plpgsql
+stable
+security definer
+set search_path = ''
+as $$
+declare
+  caller constant uuid := auth.uid();
+begin
+  return query
+    select s.prediction_id, json_build_object(
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
+      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
+      'currency', 'USD',
+      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
+        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+    from keyframe_private.provider_submits s
+    where s.prediction_id = any (predictions) and (caller is null or s.owner_id = caller)
+    group by s.prediction_id;
+end
+$$;
+
 create function keyframe_private.cost_json(prediction uuid)
 returns json
 language plpgsql
@@ -117,17 +133,7 @@ security definer
 set search_path = ''
 as $$
 begin
-  return (
-    select json_build_object(
-      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then coalesce(sum(s.cost_micros), 0) end,
-      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
-        then sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end) end,
-      'currency', 'USD',
-      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
-        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
-    from keyframe_private.provider_submits s
-    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
-    having count(*) > 0);
+  return (select c.cost from keyframe_private.costs_json(array[prediction]) c);
 end
 $$;
 grant execute on function keyframe_private.cost_json(uuid) to authenticated, service_role;

@@ -19,7 +19,7 @@ begin
       progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
       next_attempt_at = now() + next_after, updated_at = now(),
       deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
-  where p.id = prediction and p.is_active and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
+  where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
   return found;
 end
 $$;
@@ -37,7 +37,7 @@ begin
   update keyframe.predictions p
   set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
       error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.is_active;
+  where p.id = prediction and p.completed_at is null;
   return found;
 end
 $$;
@@ -128,7 +128,7 @@ as $$
 begin
   update keyframe.predictions p
   set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
-  where p.id = prediction and p.is_active;
+  where p.id = prediction and p.completed_at is null;
   return found;
 end
 $$;

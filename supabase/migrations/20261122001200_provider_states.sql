@@ -25,16 +25,48 @@ begin
 end
 $$;
 
+-- The address of the file among those in what a run returned, each with its path: the one that its model's row names, or the first of
+-- the only list (or field) with files of the step's kind. Null: unclear. What has another ending, or none, counts if nothing has the right one.
+create function keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+returns text
+language plpgsql
+stable
+set search_path = ''
+as $$
+declare
+  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
+  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  found_in text[];
+  url text;
+begin
+  if named is not null then
+    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
+      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  end if;
+  with all_files as (
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+    from jsonb_array_elements(files) with ordinality e (f, place)
+  ), likely as (
+    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+  )
+  select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
+  return case when cardinality(found_in) = 1 then url end;
+end
+$$;
+
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.apply_provider_state(
   row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text,
-  poll_after interval, failure text, stage text
+  poll_after interval, failure text, stage text, output_files jsonb
 )
 returns boolean
 language plpgsql
 volatile
 set search_path = ''
 as $$
+declare
+  file text;
 begin
   if row_now.status = 'storing' then
     return false; -- the output is being copied, whatever the run reports now
@@ -50,8 +82,13 @@ begin
       end if;
       return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
     when 'succeeded' then
-      if output_url is not null then
-        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, output_url);
+      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      if file is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
+      elsif output_files is not null then
+        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
       end if;
       return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
     when 'failed' then
@@ -88,13 +125,13 @@ $$;
 -- provider's list: 'name' when the input names the prediction, 'text' when only the text is equal. attempt_without_run is the attempt that
 -- is not sent because an earlier one's run was found. failure is why the run failed, as provider-prediction.ts reads it:
 -- input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected content. metrics are what
--- the provider counted. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit, before
+-- the provider counted. output_files are the files of an output that is not one address, each with its path. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit, before
 -- anything is recorded.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, poll_after_seconds double precision default null,
   found_by text default null, failure text default null, stage text default null, metrics jsonb default null,
-  attempt_without_run integer default null
+  attempt_without_run integer default null, output_files jsonb default null
 )
 returns text
 language plpgsql
@@ -164,7 +201,7 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage)
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage, output_files)
     then 'recorded' else 'unchanged' end;
 end
 $$;
@@ -242,7 +279,7 @@ comment on function keyframe_worker.record_run_not_canceled is 'Records that can
 
 grant execute on function
   keyframe_worker.record_provider_state(
-    uuid, integer, text, text, text, real, text, double precision, text, text, text, jsonb, integer),
+    uuid, integer, text, text, text, real, text, double precision, text, text, text, jsonb, integer, jsonb),
   keyframe_worker.record_model_refused(uuid, uuid, text, integer),
   keyframe_worker.record_run_not_canceled(text, boolean)
 to service_role;

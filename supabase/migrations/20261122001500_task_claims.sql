@@ -112,7 +112,7 @@ $$;
 -- The index calls it with the rights of the role that writes the row.
 grant execute on function keyframe_private.resource_of(keyframe.prediction_status, text, text) to authenticated, service_role;
 create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
-  where admitted_at is not null and is_active;
+  where admitted_at is not null and completed_at is null;
 
 -- Whether a claim would get a task. Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index
 -- leave no cheaper plan, however many rows a statistic expects.
@@ -125,7 +125,7 @@ as $$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and not keyframe_private.is_set_aside('claim', p.id::text, at)
+    where p.admitted_at is not null and p.completed_at is null and not keyframe_private.is_set_aside('claim', p.id::text, at)
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
     select s.search_due_at from keyframe_private.provider_submits s
@@ -208,7 +208,7 @@ begin
     select p.* from keyframe.predictions p
     where p.id = any (array(
         select d.id from keyframe.predictions d
-        where d.admitted_at is not null and d.is_active and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
+        where d.admitted_at is not null and d.completed_at is null and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
       and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
         select from keyframe_private.provider_submits s
         where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
@@ -257,7 +257,7 @@ begin
         select s.id from keyframe_private.provider_submits s
         where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
         for update skip locked) w on true
-      where p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+      where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
         and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
         and p.owner_id <> all (full_owners) and (p.status <> 'queued' or w.id is not null)
         and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
@@ -272,7 +272,7 @@ begin
         select s.id from keyframe_private.provider_submits s
         where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
         for update skip locked) w on true
-      where p.owner_id = owner and p.admitted_at is not null and p.is_active and p.next_attempt_at <= at
+      where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
         and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
         and (p.status <> 'queued' or w.id is not null)
         and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
@@ -297,7 +297,7 @@ begin
   loop
     select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
     from keyframe.predictions p
-    where p.admitted_at is not null and p.is_active and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    where p.admitted_at is not null and p.completed_at is null and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
     order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
     exit when not found;
     before := resource;
@@ -384,6 +384,7 @@ set search_path = ''
 as $$
 declare
   tasks jsonb[];
+  orphans keyframe.predictions[];
 begin
   with claimed as (
     update keyframe.predictions p
@@ -409,13 +410,18 @@ begin
     'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
     -- An earlier submit may have been accepted: its run is searched for before the next submit.
     'search_attempt', u.attempt, 'search_since', u.submitted_at
-  ))
-  into tasks
+  )) filter (where m.model is not null),
+  array_agg(jsonb_populate_record(null::keyframe.predictions, to_jsonb(c))) filter (where m.model is null)
+  into tasks, orphans
   from claimed c
-  join keyframe.models m on m.step = c.step and m.model = c.model
+  left join keyframe.models m on m.step = c.step and m.model = c.model
   left join lateral (
     select s.attempt, s.submitted_at from keyframe_private.provider_submits s
     where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
+  -- Their start committed after their model had got another name, or was gone.
+  perform keyframe_private.end_without_run(o.id, o.attempt),
+    keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
+  from unnest(orphans) o;
   return tasks;
 end
 $$;

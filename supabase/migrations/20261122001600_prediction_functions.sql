@@ -11,27 +11,27 @@ security invoker
 set search_path = ''
 as $$
 declare
-  frames constant uuid[] := array_remove(
-    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null);
+  frame uuid;
+  project uuid;
 begin
-  if frames = '{}' then
-    return false;
-  end if;
-  shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
-  if frames <@ shown then
-    return false;
-  end if;
-  return exists (
-    select from unnest(frames) frame (id)
-    left join keyframe.predictions source on source.id = frame.id
-    where source.id is null or source.project_id = prediction.project_id and source.id <> all (shown));
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return false;
 end
 $$;
 
 -- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
 -- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,
--- which took four fifths of the time of a page of projects.
-create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
+-- which took four fifths of the time of a page of projects. `shown` as for is_outdated; `cost` where the caller has read it.
+create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null, cost json default null)
 returns json
 language plpgsql
 stable
@@ -43,19 +43,19 @@ begin
     'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
     'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
     'attempt', prediction.attempt, 'progress', prediction.progress,
-    'queue_position', keyframe_private.queue_position(prediction),
+    'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
     'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
     'error_stage', prediction.error_stage,
     'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
     'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
     'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
-    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'output_has_audio', prediction.output_has_audio, 'cost', coalesce(prediction_json.cost, keyframe_private.cost_json(prediction.id)), 'hidden', prediction.hidden,
     'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
     'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
   );
 end
 $$;
-grant execute on function keyframe_private.prediction_json(keyframe.predictions, uuid[]) to authenticated, service_role;
+grant execute on function keyframe_private.prediction_json(keyframe.predictions, uuid[], json) to authenticated, service_role;
 
 -- Refuses a session that names no user: the triggers treat an insert without a caller as an administrator's.
 create function keyframe_private.require_user()
@@ -83,12 +83,14 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   created keyframe.projects;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid();
+    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
     if not found then
       perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
     end if;
@@ -100,6 +102,9 @@ begin
     returning * into created;
   end if;
   return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $$;
 comment on function keyframe.create_project is 'Creates a project of the caller; with film_id, as the last shot of that film.';
@@ -120,40 +125,35 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   started keyframe.predictions;
-  code text;
-  sentence text;
-  budget text;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
-    select p.* into started from keyframe.predictions p where p.id = request.resource_id and p.owner_id = auth.uid();
+    select p.* into started from keyframe.predictions p
+    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
     if not found then
       perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
     end if;
   else
-    begin
-      insert into keyframe.predictions (id, project_id, step, input, model)
-      values (
-        request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
-      returning * into started;
-    exception when sqlstate 'KEYFR' then
-      get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
-      if code <> 'budget_exceeded' then
-        raise;
-      end if;
-      -- An answer, not an error: that would undo the note.
-      perform keyframe_private.note_exhausted(auth.uid(), (budget::json ->> 'estimateMicros')::bigint);
-      delete from keyframe_private.idempotency_keys k where k.resource_id = request.resource_id;
-      return json_build_object('refused', json_build_object('code', code, 'message', sentence, 'budget', budget::json), 'rate', null);
-    end;
+    insert into keyframe.predictions (id, project_id, step, input, model)
+    values (
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
+    returning * into started;
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  if refused.code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
+  end if;
+  return keyframe_private.refuse(refused, 'generate');
 end
 $$;
-comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project. Over a budget it answers { refused }.';
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
 
 -- Volatile, because it takes a token and locks the images that it checks. Definer, like start_prediction.
 create function keyframe.estimate_prediction(
@@ -169,6 +169,7 @@ declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.predictions;
   cost record;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   wanted.project_id := estimate_prediction.project_id;
@@ -182,15 +183,20 @@ begin
     'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
     'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
     'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
-    'withinBudget', not (select s.spending_stopped from keyframe_private.settings s) and not exists (
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
       select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
 
 -- Volatile, because it takes a token: PostgREST runs stable functions in a read-only transaction. Definer with the owner in the
 -- query, because under a policy no condition on the step may use an index (enum_eq is not leakproof).
-create function keyframe.read_prediction(project_id uuid, step keyframe.generation_step, prediction_id uuid default null)
+create function keyframe.read_prediction(
+  project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false
+)
 returns json
 language plpgsql
 volatile
@@ -198,8 +204,9 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
+  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
   wanted keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
   if prediction_id is null then
     select p.* into wanted from keyframe.predictions p
@@ -212,13 +219,16 @@ begin
   end if;
   -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
   -- owner.
-  if wanted.owner_id is distinct from auth.uid() or wanted.id is null then
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or wanted.project_id = any (keyframe_private.deleted_projects()) then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
   end if;
-  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', rate);
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
-comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step.';
+comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
 
 -- Definer, because users may not update predictions; the query checks the owner.
 create function keyframe.cancel_prediction(
@@ -231,11 +241,14 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   wanted keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   select p.* into wanted from keyframe.predictions p
   where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
@@ -248,6 +261,9 @@ begin
   end if;
   return json_build_object(
     'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $$;
 comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
@@ -263,14 +279,19 @@ as $$
 declare
   rate jsonb := keyframe_private.take_token('change');
   changed keyframe.predictions;
+  refused keyframe_private.refusal;
 begin
   update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
   where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   returning p.* into changed;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
   end if;
   return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
@@ -285,29 +306,34 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change');
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
   wanted keyframe.predictions;
   before json;
+  refused keyframe_private.refusal;
 begin
   -- The project first, as when a take is selected: two requests never wait for each other.
   perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
   select p.* into wanted from keyframe.predictions p
   where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
   for update;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
-  elsif wanted.is_active then
+  elsif wanted.completed_at is null then
     perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
   elsif exists (
     select from keyframe_private.prediction_images i
     join keyframe.predictions p on p.id = i.prediction_id
-    where i.source_prediction_id = wanted.id and p.is_active
+    where i.source_prediction_id = wanted.id and p.completed_at is null
   ) then
     perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
   end if;
   before := keyframe_private.prediction_json(wanted);
   delete from keyframe.predictions p where p.id = wanted.id;
   return json_build_object('prediction', before, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
@@ -325,7 +351,9 @@ as $$
 declare
   file uuid;
   replayed boolean := false;
+  refused keyframe_private.refusal;
 begin
+  perform keyframe_private.require_client_may('generate');
   if request_hash is not null then
     -- None when no reservation is open: the key is new, or an equal request has set the hash already.
     update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
@@ -339,12 +367,14 @@ begin
     end if;
   end if;
   return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'upload');
 end
 $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- What the projects of an owner cost: the thousand dearest. Sums by project would cost every start another row, so each submit of these days
--- is read. Planned for the days of each call: a plan for any days reads 100,000 rows one by one, in 5 s instead of 0.5 s.
+-- What the projects of an owner cost: the thousand dearest. Planned for the days of each call: a plan for any days reads many rows one by one.
 create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
 returns json
 language plpgsql
@@ -355,19 +385,22 @@ as $$
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select s.project_id as key, count(*) filter (where s.is_first) as predictions,
-        coalesce(sum(s.cost_micros), 0) as "settledMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0) as "heldMicros",
-        coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0) as "unknownMicros"
-      from keyframe_private.provider_submits s
-      where s.owner_id = owner and s.created_at >= first_day::timestamp at time zone 'UTC' and s.created_at < (last_day + 1)::timestamp at time zone 'UTC'
+      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+      from (
+        select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
+        from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
+        union all
+        select d.project_id, d.predictions, d.settled_micros, d.held_micros, d.unknown_micros
+        from keyframe_private.daily_costs d
+        where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
+      ) c
       group by 1 order by 3 desc, 1 limit 1000) g);
-exception when query_canceled then
-  perform keyframe_private.raise_error('invalid_request', 'These days have more predictions than can be added up by project in time. Ask for fewer days, or group by day.');
 end
 $$;
 
--- The caller's predictions and their costs from one day to another, both included.
+-- The caller's predictions and their costs from one day to another, both included. Costs a token for each day by project, otherwise one for
+-- each month begun.
 create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
 returns json
 language plpgsql
@@ -376,11 +409,13 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('read');
   today constant date := (now() at time zone 'UTC')::date;
   first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
   last_day constant date := coalesce(to_day, today);
+  days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
+  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
   groups json;
+  refused keyframe_private.refusal;
 begin
   perform keyframe_private.require_user();
   if last_day < first_day or last_day - first_day > 400 then
@@ -391,7 +426,8 @@ begin
   else
     select json_agg(g order by g.key) into groups from (
       select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
-        sum(c.settled_micros) as "settledMicros", sum(c.held_micros) as "heldMicros", sum(c.unknown_micros) as "unknownMicros"
+        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from keyframe_private.costs c
       where c.owner_id = auth.uid() and c.day between first_day and last_day
       group by 1) g;
@@ -404,6 +440,9 @@ begin
         'availableMicros', b.available_micros, 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
       from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
@@ -448,7 +487,7 @@ grant execute on function
   keyframe.create_project(text, text, text, text, text, text, uuid),
   keyframe.start_prediction(uuid, keyframe.generation_step, jsonb, text, text, text),
   keyframe.estimate_prediction(uuid, keyframe.generation_step, jsonb, text),
-  keyframe.read_prediction(uuid, keyframe.generation_step, uuid),
+  keyframe.read_prediction(uuid, keyframe.generation_step, uuid, boolean),
   keyframe.cancel_prediction(uuid, uuid, text, text),
   keyframe.update_prediction(uuid, uuid, boolean),
   keyframe.delete_prediction(uuid, uuid),

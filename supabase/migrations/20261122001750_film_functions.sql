@@ -37,9 +37,11 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  request record;
   created keyframe.films;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
   perform keyframe_private.require_user();
   if request.replayed then
     select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
@@ -53,6 +55,9 @@ begin
   end if;
   return json_build_object(
     'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $$;
 comment on function keyframe.create_film is 'Creates a film of the caller, without shots.';
@@ -82,6 +87,7 @@ end
 $$;
 comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
 
+-- Costs one token more for each ten shots.
 create function keyframe.read_film(film_id uuid)
 returns json
 language plpgsql
@@ -92,18 +98,27 @@ as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
   wanted keyframe.films;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
   if not found then
     perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
   end if;
+  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  if cardinality(shots) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
+  end if;
   return json_build_object(
     'film', keyframe_private.film_json(wanted),
     'shots', (
       select coalesce(json_agg(
-        (select to_json(j) from (select p.*, keyframe_private.step_predictions(p) as predictions) j) order by p.film_position), '[]')
-      from keyframe.projects p where p.film_id = wanted.id),
+        (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
+      from unnest(shots) p left join keyframe_private.step_predictions(shots) s on s.project_id = p.id),
     'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
@@ -124,7 +139,7 @@ begin
     perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
   end if;
   select w.id into unknown from unnest(project_ids) w (id)
-  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id)
+  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
   limit 1;
   if found then
     perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
@@ -154,6 +169,7 @@ set search_path = ''
 as $$
 declare
   changed keyframe.films;
+  refused keyframe_private.refusal;
 begin
   update keyframe.films f
   set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
@@ -167,6 +183,9 @@ begin
     select f.* into changed from keyframe.films f where f.id = changed.id;
   end if;
   return json_build_object('film', keyframe_private.film_json(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $$;
 comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
@@ -181,10 +200,11 @@ security definer
 set search_path = ''
 as $$
 declare
-  rate jsonb := keyframe_private.take_token('change'); -- before any lock
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
   wanted keyframe.films;
   deleted json;
   shots uuid[];
+  refused keyframe_private.refusal;
 begin
   select f.* into wanted from keyframe.films f
   where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
@@ -202,6 +222,9 @@ begin
     delete from keyframe.projects p where p.id = any (shots);
   end if;
   return json_build_object('film', deleted, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.delete_film is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';

@@ -46,8 +46,10 @@ comment on column keyframe.webhook_endpoints.failing_since is 'Since when every 
 create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
 
 alter table keyframe.webhook_endpoints enable row level security;
+create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
-  using (owner_id = (select auth.uid()));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 grant select on keyframe.webhook_endpoints to authenticated, service_role;
 
 create table keyframe_private.webhook_secrets (

@@ -41,8 +41,10 @@ create index webhook_events_created_at_idx on keyframe.webhook_events (created_a
 create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
 
 alter table keyframe.webhook_events enable row level security;
+create policy webhook_events_all_client on keyframe.webhook_events as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
-  using (owner_id = (select auth.uid()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
 grant select on keyframe.webhook_events to authenticated, service_role;
 
@@ -80,19 +82,21 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- Pending deliveries by endpoint: the claim takes a few of each. Small, however many were delivered. No deduplication: entries of
+-- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many were delivered. No deduplication: entries of
 -- events written together would share one tuple, which is marked dead only when all of them are, and claims would look up the
 -- dead ones each time.
-create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at) with (deduplicate_items = off)
+create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
   where status = 'pending';
 -- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
 -- order leave full pages, in descending order half-empty ones.
 create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
 
 alter table keyframe.webhook_deliveries enable row level security;
+create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
-  using (owner_id = (select auth.uid()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
 create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_deliveries to authenticated, service_role;
 
@@ -115,8 +119,10 @@ comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB
 create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
 
 alter table keyframe.webhook_attempts enable row level security;
+create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
-  using (owner_id = (select auth.uid()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_attempts to authenticated, service_role;
 
@@ -226,7 +232,7 @@ security definer
 set search_path = ''
 as $$
 declare
-  whose constant uuid := nullif(new.owner_id, keyframe_private.everybody());
+  whose constant uuid := new.owner_id;
 begin
   perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
     'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,

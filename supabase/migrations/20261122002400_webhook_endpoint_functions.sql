@@ -11,7 +11,7 @@ as $$
   select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
 $$;
 
--- Returns the endpoint if the caller manages it; otherwise raises not_found. The lock does not block the foreign keys of new
+-- Returns the endpoint if the caller manages it; otherwise raises not_found. An OAuth client needs the right to manage. The lock does not block the foreign keys of new
 -- deliveries: creating a project does not wait for a change of an endpoint.
 create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints
@@ -22,6 +22,7 @@ as $$
 declare
   wanted keyframe.webhook_endpoints;
 begin
+  perform keyframe_private.require_client_may('manage');
   if lock then
     perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
   end if;
@@ -58,10 +59,13 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  request record;
   created keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
   if not request.replayed then
+    perform keyframe_private.require_client_may('manage');
     perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
     insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
     values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
@@ -70,6 +74,9 @@ begin
   created := keyframe_private.managed_endpoint(request.resource_id);
   return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
     'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
 end
 $$;
 comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
@@ -87,6 +94,7 @@ declare
   by_service boolean := coalesce(auth.role() = 'service_role', false);
   caller uuid := case when not by_service then auth.uid() end;
 begin
+  perform keyframe_private.require_client_may('manage');
   select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
   from keyframe.webhook_endpoints e
   where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
@@ -104,8 +112,12 @@ set search_path = ''
 as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
 begin
   return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.read_webhook_endpoint is 'One endpoint of the caller.';
@@ -123,8 +135,10 @@ set search_path = ''
 as $$
 declare
   rate jsonb := keyframe_private.take_token('change');
-  changed keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  changed keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
   update keyframe.webhook_endpoints e
   set url = coalesce(update_webhook_endpoint.url, e.url),
@@ -135,6 +149,9 @@ begin
   where e.id = changed.id
   returning e.* into changed;
   return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.update_webhook_endpoint is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
@@ -148,10 +165,15 @@ set search_path = ''
 as $$
 declare
   rate jsonb := keyframe_private.take_token('change');
-  gone keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  gone keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
   delete from keyframe.webhook_endpoints e where e.id = gone.id;
   return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
@@ -165,9 +187,14 @@ set search_path = ''
 as $$
 declare
   rate jsonb := keyframe_private.take_token('read');
-  endpoint keyframe.webhook_endpoints := keyframe_private.managed_endpoint(endpoint_id);
+  endpoint keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
 begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
   return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
 end
 $$;
 comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
@@ -182,10 +209,12 @@ security definer
 set search_path = ''
 as $$
 declare
-  request record := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  request record;
   endpoint keyframe.webhook_endpoints;
   secret text;
+  refused keyframe_private.refusal;
 begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
   endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
   if overlap_hours is null or overlap_hours not between 0 and 72 then
     perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
@@ -202,6 +231,9 @@ begin
     perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
   end if;
   return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
 end
 $$;
 comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';

@@ -17,20 +17,20 @@ begin
       from (
         select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.deadline_at <= now()
+          where p.admitted_at is not null and p.completed_at is null and p.deadline_at <= now()
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.deadline_at limit max_rows for update skip locked) o
         union all
         select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe.predictions p
-          where p.admitted_at is not null and p.is_active and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by p.next_attempt_at limit max_rows for update skip locked) e
         union all
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe_private.set_aside s
           join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.is_active and p.deadline_at > now()
+          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.completed_at is null and p.deadline_at > now()
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by s.since limit max_rows for update of p skip locked) a
       ) d
@@ -118,7 +118,7 @@ begin
     max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
   perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
   perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
-  perform keyframe_private.prune_rows(costs, 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+  perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.owner_id, o.period, o.resets_at', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
   -- A row that is still due is tried again within minutes: these have ended, or are gone.
@@ -127,7 +127,20 @@ begin
 end
 $$;
 
--- Deletes full buckets unused for a day: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on
+-- Merges the rows that submits have added since the last time.
+create function keyframe_private.merge_costs(max_rows integer default 20000)
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  perform keyframe_private.prune_rows(
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+end
+$$;
+
+-- Deletes full buckets unused for a day, and those of a limit that is gone: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on
 -- refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void
@@ -138,8 +151,8 @@ as $$
 begin
   perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
     o.refilled_at < now() - interval '1 day' and (
-      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) >= l.capacity
-      from keyframe_private.rate_limits l where l.route_class = o.route_class)$w$, max_rows);
+      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
+      from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
 end
 $$;
 
@@ -159,13 +172,15 @@ begin
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if keyframe_private.has_due_delivery(now()) then
+  if keyframe_private.has_due_delivery(now()) or exists (select from keyframe_private.lane_arrivals) then -- also those that somebody holds
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end
 $$;
 
 select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
+select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
+select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
 -- Every minute: small batches then keep up with about 30 events a second.
 select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
 select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');

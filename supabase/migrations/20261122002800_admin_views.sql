@@ -19,7 +19,7 @@ select
   case when p.lease_token is not null then p.next_attempt_at end as leased_until,
   p.next_attempt_at, p.deadline_at, p.provider_prediction_id
 from keyframe.predictions p
-where p.admitted_at is not null and p.is_active
+where p.admitted_at is not null and p.completed_at is null
 union all
 select
   p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
@@ -92,7 +92,7 @@ select
   count(*) filter (where p.status = 'succeeded') as succeeded,
   count(*) filter (where p.status = 'failed') as failed,
   count(*) filter (where p.status = 'canceled') as canceled,
-  count(*) filter (where p.is_active) as active,
+  count(*) filter (where p.completed_at is null) as active,
   coalesce(sum(p.output_bytes), 0)::bigint as stored_bytes,
   count(p.provider_prediction_id) as provider_runs,
   sum(p.attempt) as submits
@@ -110,7 +110,7 @@ create view keyframe_private.admin_costs with (security_invoker = true) as
 select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
   round(sum(c.settled_micros) / 1e6, 6) as settled_usd, round(sum(c.held_micros) / 1e6, 6) as held_usd, round(sum(c.unknown_micros) / 1e6, 6) as unknown_usd
 from keyframe_private.costs c
-where c.owner_id <> '00000000-0000-0000-0000-000000000000'
+where c.owner_id is not null
 group by c.day, c.owner_id, c.step, c.model;
 comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
 comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';

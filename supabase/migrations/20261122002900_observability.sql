@@ -29,7 +29,7 @@ as $$
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
     from (
       select o.status, o.retry_reason, o.next_attempt_at from keyframe.predictions o
-      where o.admitted_at is not null and o.is_active order by o.next_attempt_at limit 10000) p
+      where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000) p
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
@@ -95,10 +95,10 @@ as $$
         select q.created_at as oldest from keyframe.predictions q
         where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
       where not s.spending_stopped and s.max_active_per_owner > (
-        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.is_active)))
+        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
   from (
     select o.status, o.next_attempt_at from keyframe.predictions o
-    where o.admitted_at is not null and o.is_active and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
+    where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
 $$;
 
 -- The few endpoints that fail or that the service has disabled.
@@ -414,7 +414,7 @@ as $$
       join keyframe.models m on m.step = d.step and m.model = d.model),
     'unknownSubmits', (
       select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
-      where c.owner_id = keyframe_private.everybody() and c.day >= date_trunc('month', t.today)),
+      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
     'today', f.figures -> 'today', 'month', f.figures -> 'month')
   from keyframe_private.settings s
   cross join (select (now() at time zone 'UTC')::date as today) t
@@ -424,8 +424,9 @@ as $$
       'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
     from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
     cross join lateral (
-      select coalesce(sum(c.settled_micros), 0) as settled, coalesce(sum(c.held_micros), 0) as held, coalesce(sum(c.unknown_micros), 0) as unknown
-      from keyframe_private.costs c where c.owner_id = keyframe_private.everybody() and c.day >= p.begins) u
+      select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
+      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
   ) f
 $$;
 
@@ -498,7 +499,7 @@ begin
   end loop;
   return figures || jsonb_build_object(
     'unread', unread,
-    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '1 second' else interval '0' end));
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end
 $$;
 comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';

@@ -12,3 +12,8 @@ create policy keyframe_references_insert_owner on storage.objects for insert to 
 -- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>; only the functions write there.
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
+-- Restrictive, because a policy of the app's may open all buckets.
+create policy keyframe_files_all_client on storage.objects as restrictive to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('read')));
+create policy keyframe_files_insert_client on storage.objects as restrictive for insert to authenticated
+  with check (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));

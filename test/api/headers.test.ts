@@ -19,7 +19,7 @@ test.each(["/api/projects", "/api/projects/reference-images", "/api/nothing"])(
   "OPTIONS %s from a browser → 204 without a session: every header an app sends, and no credentials",
   async (path) => {
     const ofSupabase = list(corsHeaders["Access-Control-Allow-Headers"] ?? null);
-    const own = ["idempotency-key", "if-match", "if-none-match", "prefer", "x-region", "x-request-id"];
+    const own = ["idempotency-key", "if-match", "if-none-match", "prefer", "sentry-trace", "x-region", "x-request-id"];
     const { status, headers } = await sendToApi(path, { method: "OPTIONS" });
     expect(status).toBe(204);
     expect(list(headers.get("access-control-allow-headers"))).toEqual(expect.arrayContaining([...own, ...ofSupabase]));

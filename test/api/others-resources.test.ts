@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { OPERATIONS, type OperationId } from "../../shared/contract/operations/index.ts";
-import { footprint, openDatabase } from "../support/api/database.ts";
+import { footprint, leftBehind, openDatabase } from "../support/api/database.ts";
 import { OPERATION_IDS, REQUESTS, request, type Scene, setScene } from "../support/api/requests.ts";
 import { signUp, type User } from "../support/api/user.ts";
 import { asProject, type Manager } from "../support/api/webhooks.ts";
@@ -90,7 +90,7 @@ test("another user's frame in the caller's own project → 404, word for word as
     ["video", "firstFramePredictionId"],
     ["video", "lastFramePredictionId"],
   ] as const) {
-    const before = await footprint(sql, stranger.id);
+    const before = await leftBehind(sql, stranger.id);
     const ask = async (frame: string) => {
       const { status, error } = await stranger.post(`/api/projects/generate/${step}`, {
         projectId: own,
@@ -101,7 +101,7 @@ test("another user's frame in the caller's own project → 404, word for word as
     const foreign = await ask(owned.finishedId);
     expect(foreign).toMatchObject({ status: 404, code: "not_found" });
     expect(foreign).toEqual(await ask(crypto.randomUUID()));
-    expect(await footprint(sql, stranger.id)).toEqual(before);
+    expect(await leftBehind(sql, stranger.id)).toEqual(before);
   }
 });
 

@@ -43,3 +43,19 @@ test("GET with Prefer: wait=20 → held, and answered as soon as the status chan
   expect(answer).toEqual({ applied: "wait=20", status: "canceled" });
   expect(seconds).toBeLessThan(8);
 });
+
+test("as many waits of one user as may be → a further one is answered at once, with the state", async () => {
+  const projectId = await user.createProject();
+  const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
+  await sql`
+    insert into keyframe_private.rate_buckets (owner_id, route_class, tokens, refilled_at) values (${user.id}, 'wait', -1000, now())
+    on conflict (owner_id, route_class) do update set tokens = excluded.tokens`;
+  const began = performance.now();
+  const path = `/api/projects/generate/first-frame?${new URLSearchParams({ projectId, predictionId })}`;
+  const { status, headers, data } = await user.call(path, { headers: { prefer: "wait=25" } });
+  expect([status, (data as Prediction).status, headers.get("ratelimit")]).toEqual([
+    ...[200, "starting"],
+    expect.stringMatching(/^"read";/),
+  ]);
+  expect(performance.now() - began).toBeLessThan(20_000);
+});

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { footprint, openDatabase } from "../support/api/database.ts";
+import { leftBehind, openDatabase } from "../support/api/database.ts";
 import { drawImage } from "../support/media/images.ts";
 import { deleteProject, listProjects, readProject } from "../support/api/projects.ts";
 import { startStuck } from "../support/api/stuck.ts";
@@ -53,11 +53,11 @@ test("DELETE → 200 with the project that is gone; then 404 everywhere, its pre
 test("DELETE while a generation runs → 409 generation_in_progress and nothing has changed; after its cancel → 200", async () => {
   const projectId = await user.createProject();
   const { predictionId } = await startStuck(sql, user, "first-frame", projectId);
-  const before = await footprint(sql, user.id);
+  const before = await leftBehind(sql, user.id);
   const refused = await user.call(`/api/projects/${projectId}`, { method: "DELETE" });
   expect([refused.status, refused.error?.code]).toEqual([409, "generation_in_progress"]);
   expect(refused.error?.message).toContain("Cancel it or wait");
-  expect(await footprint(sql, user.id)).toEqual(before);
+  expect(await leftBehind(sql, user.id)).toEqual(before);
   expect((await user.post("/api/projects/generate/cancel", { projectId, predictionId })).status).toBe(200);
   expect((await deleteProject(user, projectId)).projectId).toBe(projectId);
 });

@@ -67,7 +67,7 @@ test("Retry-After waited out → the next request is admitted", async () => {
   ]);
 });
 
-test("a request that is refused for another reason → costs no token", async () => {
+test("a request that is refused for another reason → costs its token, through the Data API too", async () => {
   await fillBuckets(sql, scene.user.id);
   const nowhere = { ...scene, projectId: crypto.randomUUID(), webhookId: crypto.randomUUID() };
   for (const id of [
@@ -80,8 +80,16 @@ test("a request that is refused for another reason → costs no token", async ()
   ] as const) {
     expect((await request(id, nowhere)).status).toBe(404);
   }
-  const taken = await Promise.all(RATE_CLASSES.map((one) => tokensTaken(sql, scene.user.id, one)));
-  expect(taken).toEqual([0, 0, 0, 0, 0]);
+  const taken = async () =>
+    Object.fromEntries(
+      await Promise.all(
+        RATE_CLASSES.map(async (one) => [one, Math.round(await tokensTaken(sql, scene.user.id, one))] as const),
+      ),
+    );
+  expect(await taken()).toEqual({ read: 2, change: 2, create: 1, generate: 1, upload: 0 });
+  const { error, status } = await scene.user.supabase.rpc("read_film", { film_id: nowhere.projectId });
+  expect([status, error?.code, error?.message]).toEqual([400, "KEYFR", "not_found"]);
+  expect((await taken()).read).toBe(3);
 });
 
 // How tokens are counted and come back, and what a changed limit does: test/db/rate-limits.test.ts.

@@ -38,6 +38,32 @@ test("a file that is too large → refused by the bucket itself", async () => {
   expect((await bucketOf(user).upload(uuidName(), new Uint8Array(10 * 1024 * 1024 + 1), options)).data).toBeNull();
 });
 
+test("one that is too large in chunks, whose size Storage does not see → stored, and refused where a start or an estimate would send it", async () => {
+  const { url } = inject("stack");
+  const large = uuidName();
+  const chunk = new Uint8Array(1024 * 1024);
+  let left = 11;
+  const body = new ReadableStream<Uint8Array>({
+    pull: (stream) => (left-- > 0 ? stream.enqueue(chunk) : stream.close()),
+  });
+  const headers = { authorization: `Bearer ${user.token}`, "content-type": "image/png" };
+  const stored = await fetch(`${url}/storage/v1/object/projects/${large}`, { method: "POST", headers, body });
+  expect(stored.status).toBe(200);
+  await stored.body?.cancel();
+  const projectId = await user.createProject();
+  for (const path of ["first-frame", "first-frame/estimate"]) {
+    const json = { projectId, referenceImagePath: `projects/${large}` };
+    const { status, error } = await user.post(`/api/projects/generate/${path}`, json);
+    expect([path, status, error?.code, error?.message]).toEqual([
+      path,
+      422,
+      "unsupported_input",
+      expect.stringMatching(/11 MB.*10 MB/),
+    ]);
+  }
+  expect(await sql`select from keyframe.predictions where project_id = ${projectId}`).toHaveLength(0);
+});
+
 test("overwriting, moving or removing an image, another user's or the own → refused: predictions may still need it", async () => {
   const other = await drawImage();
   for (const by of [stranger, user]) {

@@ -76,6 +76,7 @@ test.each([
   ["0 3 * * *", "2026-03-01T03:00Z", "2026-03-01T15:00Z"],
   ["5,10-12 */6 * 1-12/5 *", "2026-06-07T12:11Z", "2026-05-07T12:11Z"],
   ["0 0 * * 7", "2026-03-01T00:00Z", "2026-03-02T00:00Z"],
+  ["0 3 * * * 5", "2026-03-01T03:00Z", "2026-03-01T04:00Z"], // what follows five fields is ignored
   ["0 0 6 * 1", "2026-03-06T00:00Z", "2026-03-07T00:00Z"], // a day and a weekday: either
 ])("the schedule %s → due at %s, not at %s", (schedule, due, other) => {
   expect([isDue(schedule, new Date(due)), isDue(schedule, new Date(other))]).toEqual([true, false]);

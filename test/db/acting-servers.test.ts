@@ -17,12 +17,12 @@ type Act = { user: string; name?: string; args?: Record<string, unknown> };
 
 /** One request of a server, in its own transaction, as the Data API makes it. */
 const act = async ({ user, name = "create_project", args = PROJECT }: Act) =>
-  await db.as({ role: "service_role" }, (sql) => call(sql, { user, name, args }));
+  (await db.as({ role: "service_role" }, (sql) => call(sql, { user, name, args })))?.project.owner_id;
 
 async function call(sql: postgres.TransactionSql, { user, name = "create_project", args = PROJECT }: Act) {
   const [row] = await sql<{ answer: { project: { owner_id: string } } }[]>`
     select keyframe_worker.act_as(${user}, ${name}, ${sql.json(args as postgres.JSONValue)}) as answer`;
-  return row?.answer.project.owner_id;
+  return row?.answer;
 }
 
 test("act_as → the function's answer for this user, also where older settings name the secret key's role", async () => {
@@ -32,7 +32,7 @@ test("act_as → the function's answer for this user, also where older settings 
     const answer = await call(sql, { user: anna });
     const [now] = await sql`select current_user::text as role, auth.uid() as uid, auth.role() as claimed`;
     expect(now).toEqual({ role: "authenticated", uid: anna, claimed: "authenticated" });
-    return answer;
+    return answer?.project.owner_id;
   });
   expect(owner).toBe(anna);
 });

@@ -43,6 +43,12 @@ const noLease = { lease_token: null };
 
 /** What each recipe does. In the page's order; one that is missing here, or there, fails. */
 const EFFECTS: Record<string, () => Promise<void>> = {
+  "Start a prediction by hand": async () => {
+    const [row] = await run("Start a prediction by hand", { project_id: world.project });
+    expect(row).toMatchObject({ owner_id: world.owner, status: "queued", model: expect.stringContaining("/") });
+    await db.sql`delete from keyframe.predictions where id = ${String(row?.id)}`;
+  },
+
   "See what waits, and why": async () => {
     const { id } = await seedPrediction(db.sql, world, { columns: { ...noLease, next_attempt_at: inSeconds(-1) } });
     expect(await run("See what waits, and why")).toMatchObject([{ prediction_id: id, why: "due" }]);
@@ -232,12 +238,23 @@ const EFFECTS: Record<string, () => Promise<void>> = {
       select jobid, status, now(), 'ERROR: it broke' from cron.job, unnest(array['succeeded', 'failed']) status where jobname = 'keyframe-sweep'`;
     const rows = await run("See whether the jobs run");
     expect(rows.map(({ jobname, active, status }) => [jobname, active, status])).toEqual([
+      ["keyframe-delete-parts", true, null],
+      ["keyframe-merge-costs", true, null],
       ["keyframe-prune", true, null],
       ["keyframe-prune-cron", true, null],
       ["keyframe-prune-rates", true, null],
       ["keyframe-prune-references", true, null],
       ["keyframe-sweep", true, "failed"],
     ]);
+  },
+
+  "Let an OAuth client act for users": async () => {
+    const client_id = crypto.randomUUID();
+    const claims = { role: "authenticated", sub: world.owner, client_id };
+    const rows = async () => (await db.as(claims, (sql) => sql`select from keyframe.projects`)).count;
+    expect(await rows()).toBe(0);
+    for (let time = 0; time < 2; time++) await run("Let an OAuth client act for users", { client_id });
+    expect(await rows()).toBe(1);
   },
 
   "Delete a user with everything": async () => {

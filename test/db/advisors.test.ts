@@ -43,11 +43,32 @@ test("supabase db advisors at level info → nothing beyond the named exceptions
   expect(findings.filter((finding) => !ofCareless.includes(finding))).toEqual([]);
 }, 120_000); // the CLI starts slowly on a busy machine
 
+// The database above has stand-ins, which the advisors do not take for extensions.
+test("an extension is created → in a schema that the statement names, or its own: the advisors warn of any in public", async () => {
+  const files = ["supabase/migrations/20261122000100_foundation.sql", "tools/deploy/database-stages.ts"];
+  for (const file of files) {
+    const created = (await Deno.readTextFile(file)).match(/create extension \w+( with schema \w+)?/g);
+    expect([file, created]).toEqual([
+      file,
+      [
+        "create extension pg_net with schema extensions",
+        "create extension pg_cron with schema pg_catalog",
+        "create extension supabase_vault", // only ever in vault
+      ],
+    ]);
+  }
+});
+
 test("no function of ours turns a kind of scan or join off → none has a plan so dear that JIT compiles it at each call", async () => {
   const settings = await db.sql<{ setting: string }[]>`
     select distinct split_part(setting, '=', 1) as setting from pg_proc p, unnest(p.proconfig) setting
     where p.pronamespace = any (array['keyframe'::regnamespace, 'keyframe_worker'::regnamespace, 'keyframe_private'::regnamespace])
     order by 1`;
   // test/db/plans.test.ts holds the costs of what workers call.
-  expect(settings.map(({ setting }) => setting)).toEqual(["lock_timeout", "plan_cache_mode", "search_path"]);
+  expect(settings.map(({ setting }) => setting)).toEqual([
+    "lock_timeout",
+    "plan_cache_mode",
+    "search_path",
+    "statement_timeout",
+  ]);
 });

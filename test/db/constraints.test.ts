@@ -59,6 +59,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   reference_image_of_project_is_in_projects: `insert into keyframe.projects (owner_id, title, text_prompt, reference_image_path) values ($owner, 'x', 'x', 'elsewhere/a.png')`,
   model_is_owner_slash_name: `update keyframe.models set model = 'veo-3.1' where model = 'google/veo-3.1'`,
   settings_only_row_check: `insert into keyframe_private.settings (only_row) values (false)`,
+  settings_max_calls_per_owner_check: `update keyframe_private.settings set max_calls_per_owner = 0`,
   settings_max_active_per_owner_check: `update keyframe_private.settings set max_active_per_owner = 0`,
   settings_max_failures_check: `update keyframe_private.settings set max_failures = 101`,
   settings_frame_deadline_check: `update keyframe_private.settings set frame_deadline = '0'`,
@@ -228,6 +229,7 @@ test("every time that an answer of the API has → has a check of its years: oth
   expect(columns.map(({ name }) => name)).toEqual([
     "models.refused_at",
     ...["admitted_at", "deadline_at", "next_attempt_at", "updated_at"].map((column) => `predictions.${column}`),
+    "projects.deleted_at",
     "webhook_events.created_at",
   ]);
 });

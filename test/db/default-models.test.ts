@@ -100,5 +100,5 @@ test("a model whose name changes at the provider → default and predictions fol
   expect([renamed?.model, (await defaults())["first-frame"]]).toEqual(["test/two", "test/two"]);
   await use("first-frame", SHIPPED["first-frame"]);
   const refused = await refusalOf(db.sql`delete from keyframe.models where model = 'test/two'`);
-  expect(refused.constraint).toBe("predictions_model_fkey");
+  expect(refused.constraint).toBe("model_in_use_stays");
 });

@@ -32,6 +32,11 @@ test("every function → has an empty search_path, so that no other table can ta
   expect((await functions()).filter(({ settings }) => !settings?.includes('search_path=""'))).toEqual([]);
 });
 
+test("the function that raises → volatile: supabase db lint plans an immutable one and takes its error for ours", async () => {
+  const [found] = await db.sql`select provolatile from pg_proc where proname = 'raise_error'`;
+  expect(found).toEqual({ provolatile: "v" });
+});
+
 test("definer functions → belong to the role that runs migrations, not to an API role", async () => {
   const owners = new Set((await functions()).filter(({ definer }) => definer).map(({ owner }) => owner));
   expect(owners.size).toBe(1);

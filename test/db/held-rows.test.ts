@@ -20,6 +20,8 @@ import {
   seedSubmit,
 } from "../support/database/predictions.ts";
 import { refusalOf } from "../support/database/refusal.ts";
+import { rolledBack } from "../support/database/rolled-back.ts";
+import { start } from "../support/database/user.ts";
 import { addEndpoint } from "../support/database/webhooks.ts";
 
 // Somebody's transaction stays open and holds rows of one owner, or what serves everybody. Whatever it holds, generate's claims and
@@ -426,4 +428,66 @@ describe("what one row or one kind raises", () => {
       for (const warning of warnings) expect(warning).toMatch(/^Set aside .*: It cannot be written/);
     },
   );
+});
+
+describe("an administrator's transaction stays open → everybody's starts go on", () => {
+  const DEFAULT = "google/nano-banana-2";
+  test.each([
+    ["renames the model", `update keyframe.models set model = 'test/renamed' where model = '${DEFAULT}'`],
+    ["holds every model", "select from keyframe.models for update"],
+    ["holds every default", "select from keyframe.step_defaults for update"],
+    ["holds every rate limit", "select from keyframe_private.rate_limits for update"],
+    ["takes a rate limit away", "delete from keyframe_private.rate_limits where route_class = 'generate'"],
+    ["holds the settings", "select from keyframe_private.settings for update"],
+    ["holds every price", "select from keyframe_private.model_prices for update"],
+  ])("%s", async (_what, hold) => {
+    await clear();
+    const world = await addWorld(db);
+    await rolledBack(db.sql, async (open) => {
+      await open.unsafe(hold);
+      const started = await db.as({ role: "authenticated", sub: world.owner }, async (sql) => {
+        await sql`set local statement_timeout = '4s'`;
+        const [row] = await sql`select keyframe.start_prediction(${world.project}, 'first-frame') as answer`;
+        return row?.answer.prediction;
+      });
+      expect(started.model).toBe(DEFAULT);
+    });
+  });
+
+  test("a start commits before the name of its model does → it has the new name, and runs", async () => {
+    await clear();
+    const world = await addWorld(db);
+    let id = "";
+    await db.sql.begin(async (open) => {
+      await open`update keyframe.models set model = 'test/renamed' where model = ${DEFAULT}`;
+      id = (await start(db, world)).prediction.id;
+    });
+    expect((await claim(db.sql)).map((task) => [task.id, task.task, task.model])).toEqual([
+      [id, "submit", "test/renamed"],
+    ]);
+    await db.sql`update keyframe.models set model = ${DEFAULT} where model = 'test/renamed'`;
+  });
+
+  test("a start commits after it → it fails when it is claimed, without a run or a cost, and the others are claimed", async () => {
+    await clear();
+    const [late, other] = [await addWorld(db), await addWorld(db)];
+    const open = await db.sql.reserve();
+    await open`begin`;
+    const [row] = await open`
+      insert into keyframe.predictions (project_id, step) values (${late.project}, 'first-frame') returning id`;
+    await db.sql`update keyframe.models set model = 'test/renamed' where model = ${DEFAULT}`;
+    await open`commit`;
+    open.release();
+    const { prediction } = await start(db, other);
+    expect((await claim(db.sql)).map((task) => task.id)).toEqual([prediction.id]);
+    expect(await readRow(db.sql, row?.id)).toMatchObject({
+      status: "failed",
+      error_code: "model_unavailable",
+      error_retryable: true,
+    });
+    const [submit] =
+      await db.sql`select outcome, cost_state from keyframe_private.provider_submits where prediction_id = ${row?.id}`;
+    expect(submit).toEqual({ outcome: "no_run", cost_state: "released" });
+    await db.sql`update keyframe.models set model = ${DEFAULT} where model = 'test/renamed'`;
+  });
 });

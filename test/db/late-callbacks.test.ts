@@ -312,3 +312,50 @@ describe("asking the provider to cancel a run", () => {
     expect((await cancels()).length).toBe(1);
   });
 });
+
+/** Paths of files; a path without an ending in its address stands for `path=ending`. */
+const files = (...named: string[]) =>
+  named.map((one) => {
+    const [at = "", ending = "png"] = one.split("=");
+    return { at, url: `https://replicate.delivery/${at}${ending === "" ? "" : `.${ending}`}?token=a.txt` };
+  });
+test.each<[output: string[], row: string | null, found: string | null]>([
+  [["image"], null, "image"],
+  [["images[0]", "images[1]"], null, "images[0]"],
+  [["[0][0]", "[1][0]"], null, "[0][0]"],
+  [["video=mp4", "image", "log=txt"], null, "image"],
+  [["image=", "video=mp4"], null, "image"],
+  [["image="], null, "image"],
+  [["image=", "other"], null, "other"],
+  [["image", "mask"], null, null],
+  [["first=", "second="], null, null],
+  [["video=mp4"], null, null],
+  [["image", "mask"], "mask", "mask"],
+  [["image", "masks[0]", "masks[1]"], "masks", "masks[0]"],
+  [["masks[0]", "masks[1]"], "masks[1]", "masks[1]"],
+  [["image", "imagesmall"], "image", "image"],
+  [["image"], "images", null],
+])(
+  "a frame whose run returns files at %j, of a model whose row names %s → %s is stored, or nothing",
+  async (output, row, found) => {
+    await db.sql.begin(async (sql) => {
+      await sql`update keyframe.models set output = ${row} where model is not null`;
+      const { id } = await seedPrediction(sql, world, {
+        status: "processing",
+        columns: { provider_prediction_id: FOLLOWED },
+      });
+      const all = files(...output);
+      const said = { id, run: FOLLOWED, status: "succeeded", outputUrl: null, outputFiles: all };
+      expect(await providerSays(sql, said)).toBe("recorded");
+      const now = await readRow(sql, id);
+      if (found === null) {
+        expect(now).toMatchObject({ status: "failed", error_code: "output_not_usable", error_retryable: false });
+        expect(now.error_message).toContain(
+          `It has: ${all.map(({ at }) => at).join(", ")}. An administrator has to name it`,
+        );
+      } else
+        expect(now).toMatchObject({ status: "storing", provider_output_url: all.find(({ at }) => at === found)?.url });
+      await sql`update keyframe.models m set output = null where m.output is not null`;
+    });
+  },
+);

@@ -219,6 +219,7 @@ test("docs/models.md, done in its order → the switch, the value and the new mo
   const run = (title: string) => asAdministrator(db.sql, recipes.find((one) => one.title === title)?.sql ?? "");
   expect(recipes.map(({ title }) => title)).toEqual([
     ...["Switch the model of a step", "Offer another value", "Add a model", "Offer a model", "When a model goes away"],
+    "Where the file is",
   ]);
   const video = async (name: string) => (await listed("video")).find(({ model }) => model === name);
 
@@ -234,6 +235,9 @@ test("docs/models.md, done in its order → the switch, the value and the new mo
   expect((await video("kwaivgi/kling-v2.6"))?.available).toBe(false);
   await run("When a model goes away");
   expect((await video("kwaivgi/kling-v2.6"))?.available).toBe(true);
+  await run("Where the file is");
+  const [row] = await db.sql`select output from keyframe.models where output is not null`;
+  expect(row).toEqual({ output: "video" });
 });
 
 test("the table of docs/models.md → every row that is shipped, in its order, with the default", async () => {

@@ -429,7 +429,6 @@ test("calls of ours that run for over two seconds → how many, and of which fun
 
 test("submits of today, and older ones → what they cost all owners, today and this month, and what is left of the budgets", async () => {
   await rolledBack(db.sql, async (sql) => {
-    const everybody = "00000000-0000-0000-0000-000000000000";
     await sql`
       with days as (
         select day from (select (now() at time zone 'UTC')::date as today) t
@@ -440,7 +439,7 @@ test("submits of today, and older ones → what they cost all owners, today and 
       )
       insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros, unknown_micros, unknown_submits, is_merged)
       select owner, day, 'video', 'm', 10, 100, 2, true
-      from days cross join (values (${everybody}::uuid), (${world.owner}::uuid)) o (owner)`;
+      from days cross join (values (null), (${world.owner}::uuid)) o (owner)`;
     await sql`update keyframe_private.settings set service_day_micros = 50, service_month_micros = 1000, spending_stopped = true`;
     const [row] = await sql`
       select keyframe.service_figures() -> 'costs' as costs, extract(day from now() at time zone 'UTC') = 1 as "isFirst"`;

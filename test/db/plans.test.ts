@@ -145,7 +145,7 @@ const DEEP = "now() - interval '7 days'";
 type Asked = [what: string, statement: string, most: number, as?: { role: string }];
 const STATEMENTS: Asked[] = [
   ["projects", "keyframe.list_projects(101)", 110, USER],
-  ["projects far down, with predictions", `keyframe.list_projects(101, ${DEEP}, null, true)`, 110, USER],
+  ["projects far down, with predictions", `keyframe.list_projects(101, ${DEEP}, null, true)`, 320, USER], // three steps each
   ["a search for what nobody has", "keyframe.list_projects(search => 'lighthouse')", 5000, USER],
   ["predictions", "keyframe.list_predictions({crowded}, null, 101)", 110, USER],
   ["a rare step, far down", `keyframe.list_predictions({crowded}, 'last-frame', 101, ${DEEP})`, 25, USER],

@@ -20,18 +20,19 @@ type Frame = "first-frame" | "last-frame";
 const frame = (step: Frame = "first-frame", status: "succeeded" | "storing" = "succeeded", of = world) =>
   seedPrediction(db.sql, of, { step, status });
 
-/** The code of the refusal; also makes sure that it left no row and took no token. */
+/** The code of the refusal; also makes sure that it left no row and took its token. */
 async function refusalCode(wanted: Wanted): Promise<string> {
   const state = async () => {
     const [row] = await db.sql`
       select (select count(*) from keyframe.predictions)::int as predictions,
-        (select count(*) from keyframe_private.rate_buckets)::int as buckets,
-        (select coalesce(sum(tokens), 0) from keyframe_private.rate_buckets) as tokens`;
+        (select coalesce(sum(1000000 - tokens), 0) from keyframe_private.rate_buckets) as taken`;
     return row;
   };
+  // Nothing comes back meanwhile.
+  await db.sql`update keyframe_private.rate_buckets set refilled_at = now() + interval '30 seconds'`;
   const before = await state();
   const code = await codeOf(start(db, world, wanted));
-  expect(await state()).toEqual(before);
+  expect(await state()).toEqual({ predictions: before?.predictions, taken: before?.taken + 1 });
   return code;
 }
 

@@ -105,6 +105,15 @@ describe("the price of a run", () => {
     await addPrice({ metric: "run", usd: 0 });
     expect((await mostCost(model, RUN)).most).toBe(0);
   });
+
+  test("0 per unit of what nobody knows yet → known too, before and after the run", async () => {
+    const ids = [];
+    for (const metric of ["hardware_second", "input_megapixel", "output_megapixel"])
+      ids.push(await addPrice({ metric, usd: 0 }));
+    const unsized = { ...RUN, referenceImagePaths: ["projects/unknown.png"] };
+    expect(await mostCost(model, unsized)).toEqual({ price_ids: ids, most: 0, estimate: 0 });
+    expect(await settledCost(ids, {})).toBe(0);
+  });
 });
 
 test.each<[metric: string, finished: Finished, dollars: number | null]>([

@@ -48,7 +48,9 @@ describe.each(Object.entries(REQUESTS))("%s, while another request of its owner 
       expect(await lockedRows()).toEqual(NONE);
       const advisory = await db.sql`
         select from pg_locks join pg_database d on d.oid = database
-        where locktype = 'advisory' and granted and datname = current_database()`;
+        where locktype = 'advisory' and granted and datname = current_database()
+          -- nobody waits for the place of a call
+          and (classid::bigint << 32 | objid::bigint) <> hashtextextended(${`keyframe call 1 of ${scene.owner}`}, 0)`;
       expect(advisory.count).toBe(0);
       return { outcome };
     });
@@ -85,6 +87,7 @@ test("every request of one owner at once, eight times each, beside the workers â
   const outcomes = await Promise.allSettled(all.map((work) => work?.()));
   const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason] : []));
   const codes = await Promise.all(refused.map((reason) => refusalOf(Promise.reject(reason))));
-  expect(codes.filter(({ sqlstate }) => sqlstate !== "KEYFR")).toEqual([]);
+  // 55P03: it waited for its owner's others for longer than it may.
+  expect(codes.filter(({ sqlstate }) => !["KEYFR", "55P03"].includes(sqlstate))).toEqual([]);
   expect(outcomes.length - refused.length).toBeGreaterThan(100); // most were answered
 });

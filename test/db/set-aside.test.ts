@@ -229,7 +229,7 @@ describe("the sweep, with more rows in front that raise than it looks at", () =>
       await letTimePass();
       for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.sweep()`;
       expect(await asides()).toEqual([]);
-      expect(await db.sql`select from keyframe.predictions where is_active`).toHaveLength(0);
+      expect(await db.sql`select from keyframe.predictions where completed_at is null`).toHaveLength(0);
     },
   );
 

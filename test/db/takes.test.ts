@@ -244,7 +244,7 @@ describe("at the same moment, fifty times", () => {
           cross join unnest(array[p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id]) as selected (id)
           where selected.id is not null and not exists (select from keyframe.predictions t where t.id = selected.id)) as selections,
         (select count(*)::int from keyframe.predictions p cross join keyframe_private.images_of(p.input) i
-          where p.is_active and i.source_prediction_id is not null
+          where p.completed_at is null and i.source_prediction_id is not null
             and not exists (select from keyframe.predictions t where t.id = i.source_prediction_id)) as runs`;
     return row;
   }

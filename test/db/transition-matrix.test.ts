@@ -35,15 +35,8 @@ const says = (status: string) =>
 const cancel: Attempt = async (sql, { id }, { owner, project }) => {
   await sql`select set_config('request.jwt.claims', ${JSON.stringify({ sub: owner, role: "authenticated" })}, true)`;
   await sql`set local role authenticated`;
-  const canceled = sql.savepoint(async (inner) => {
-    const [row] =
-      await inner`select keyframe.cancel_prediction(${project}, ${id}) -> 'prediction' ->> 'status' as answer`;
-    return { answer: row?.answer };
-  });
-  return await canceled.then(
-    ({ answer }) => answer,
-    async (error) => (await refusalOf(Promise.reject(error))).message,
-  );
+  const [row] = await sql`select keyframe.cancel_prediction(${project}, ${id}) as answer`;
+  return row?.answer.prediction?.status ?? row?.answer.message;
 };
 const overdue: Attempt = async (sql, { id }) => {
   await sql`update keyframe.predictions set deadline_at = now() - interval '1 second' where id = ${id}`;

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { HeldLane } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -15,7 +16,6 @@ import {
   seedDeliveries,
   tokenOf,
 } from "../support/database/webhooks.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
@@ -71,6 +71,14 @@ describe("what a claim brings", () => {
       ids.set(seconds, (await seedDeliveries(db.sql, endpoint, 1, { next_attempt_at: fromNow(-seconds) }))[0] ?? "");
     }
     expect(idsOf((await exchange(db.sql)).deliveries)).toEqual([ids.get(30), ids.get(20)]);
+  });
+
+  test("many due at the same moment → the first inserted first, by their ids", async () => {
+    const endpoint = await addEndpoint(db.sql, null, { max_in_flight: 1 });
+    const ids = (await db.sql`select keyframe_private.uuid_v7() as id from generate_series(1, 6)`).map(({ id }) => id);
+    const due = { next_attempt_at: fromNow(-5) };
+    for (const id of ids.toReversed()) await seedDeliveries(db.sql, endpoint, 1, { ...due, id });
+    expect(idsOf((await exchange(db.sql)).deliveries)).toEqual(ids.toSorted().slice(0, 2));
   });
 
   test("due at several endpoints of an owner → one lane with all of them, each with its own limit", async () => {
@@ -393,6 +401,64 @@ describe("arrivals", () => {
     expect((await turn(100)).deliveries).toEqual([]);
     await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
     expect((await turn(100)).deliveries).toHaveLength(2);
+  });
+
+  test.each([
+    ["has locked", "select from keyframe_private.lane_arrivals for update"],
+    ["is deleting", "delete from keyframe_private.lane_arrivals where true"],
+  ])(
+    "that somebody %s → nobody waits for that: their deliveries come at once, and so do later ones of the same lane",
+    async (_what, hold) => {
+      const endpoints = await addEndpoints(3);
+      await turn(100);
+      for (const endpoint of endpoints.slice(0, 2)) await seedDeliveries(db.sql, endpoint, 1);
+      await db.sql.begin(async (sql) => {
+        await sql.unsafe(hold);
+        const sent = await db.sql.begin(async (other) => {
+          await other`set local lock_timeout = '2 s'`;
+          const { deliveries } = await exchange(other, { waitMs: 100 });
+          await record(other, delivered(deliveries));
+          return deliveries.map(({ endpoint_id }) => endpoint_id);
+        });
+        expect(sent.toSorted()).toEqual(endpoints.slice(0, 2).toSorted());
+        await seedDeliveries(db.sql, endpoints[0] ?? "", 1);
+        await seedDeliveries(db.sql, endpoints[2] ?? "", 1);
+        const again = (await turn(100)).deliveries.map(({ endpoint_id }) => endpoint_id);
+        expect(again.toSorted()).toEqual([endpoints[0], endpoints[2]].toSorted());
+      });
+      expect((await turn(100, fromNow(5))).deliveries).toEqual([]);
+      expect(await arrivals()).toBe(0);
+    },
+  );
+
+  test("that somebody holds for a lane that was served a moment ago → its deliveries come a second later; the lane is not taken again each time", async () => {
+    const [endpoint = ""] = await addEndpoints(1);
+    await seedDeliveries(db.sql, endpoint, 1);
+    const at = new Date();
+    expect((await turn(100, at)).deliveries).toHaveLength(1);
+    await seedDeliveries(db.sql, endpoint, 1);
+    await db.sql.begin(async (sql) => {
+      await sql`select from keyframe_private.lane_arrivals for update`;
+      const later = (ms: number) => new Date(at.getTime() + ms);
+      expect((await turn(100, later(900))).deliveries).toEqual([]);
+      expect((await turn(100, later(1_100))).deliveries).toHaveLength(1);
+      const served = (await readLane(db.sql, endpoint))?.served_at;
+      await turn(100, later(2_000));
+      expect((await readLane(db.sql, endpoint))?.served_at).toEqual(served);
+    });
+  });
+
+  test("that somebody holds, and no worker runs → the sweep kicks one; a worker that waits for work waits on", async () => {
+    const [endpoint = ""] = await addEndpoints(1);
+    await seedDeliveries(db.sql, endpoint, 1);
+    await db.sql.begin(async (sql) => {
+      await sql`select from keyframe_private.lane_arrivals for update`;
+      const [row] = await db.sql<{ due: boolean }[]>`select keyframe_private.has_due_delivery(now()) as due`;
+      expect(row?.due).toBe(false);
+      await db.sql`truncate keyframe_private.kicks, keyframe_private.worker_heartbeats`;
+      await db.sql`select keyframe_private.sweep()`;
+      expect((await db.sql`select from keyframe_private.kicks where function_name = 'deliver'`).count).toBe(1);
+    });
   });
 
   test("thousands for a lane that somebody has locked → those of others are read", async () => {

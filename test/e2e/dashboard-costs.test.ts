@@ -58,13 +58,19 @@ test("another resolution is chosen → the estimate follows; the step is done �
   for (const [group, name] of [
     ["Day", today],
     ["Step", "First frame"],
-    ["Model", "google/nano-banana-2"],
+    ["Model", "Nano Banana 2"],
+    ["Project", "Harbour"],
   ] as const) {
     await page.getByRole("radiogroup", { name: "Sums by" }).getByText(group, { exact: true }).click();
     await row(name).waitFor();
     expect(await row(name).getByRole("cell").allTextContents()).toEqual([name, "1", "$0.101", "$0.00"]);
     expect(await row("Total").getByRole("columnheader").allTextContents()).toEqual(["Total", "1", "$0.101", "$0.00"]);
   }
+  await page.getByLabel("Month", { exact: true }).selectOption({ index: 1 });
+  await page.getByText("No runs in this month.").waitFor();
+  await page.getByRole("heading", { name: /\d{4} \$0\.00$/ }).waitFor();
+  expect(await page.getByText("You have no budget of your own.").count()).toBe(0); // a budget is of now
+  await expectGoodLooks(page);
 });
 
 test("a start over the budget → said before it, refused with what is left; a cheaper one → made, and counted against the budget", async () => {
@@ -113,4 +119,31 @@ test("a video of unknown price under a budget → said before it, and refused wi
   await card.getByText("Your budget admits only known prices. Choose another model.").waitFor();
   await card.getByRole("button", { name: "Generate" }).click();
   await card.getByRole("alert").getByText("Nobody knows what this model costs, and there is a budget.").waitFor();
+});
+
+test("settings are changed while the price is read → the old price is dimmed at once; the button and the price stay in the window", async () => {
+  const person = await newPerson();
+  const { page } = await visit({ session: person.session });
+  await openStudio(page, person);
+  const card = stepCard(page, "First frame");
+  const price = card.getByText("about $0.067");
+  await price.waitFor();
+  expect(await price.getAttribute("aria-busy")).toBe(null);
+  await card.getByRole("button", { name: "Settings" }).click();
+  const held = Promise.withResolvers<void>();
+  await page.route("**/estimate", (route) => held.promise.then(() => route.continue()));
+  await choose(page, "First frame", "Resolution", "2K");
+  await card.locator("[aria-busy=true]", { hasText: "about $0.067" }).waitFor();
+  held.resolve();
+  await card.getByText("about $0.101").waitFor();
+  expect(await card.locator("[aria-busy=true]").count()).toBe(0);
+
+  await page.setViewportSize({ width: 1280, height: 480 });
+  await card.getByText("No earlier pictures yet.").scrollIntoViewIfNeeded();
+  for (const shown of [card.getByText("about $0.101"), card.getByRole("button", { name: "Generate" })]) {
+    const { y = -1, height = 0 } = (await shown.boundingBox()) ?? {};
+    expect(y).toBeGreaterThanOrEqual(60); // below the header
+    expect(y + height).toBeLessThan(480);
+  }
+  await expectGoodLooks(page);
 });

@@ -2,6 +2,8 @@ import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
 import { furnish, newPerson } from "../support/dashboard/person.ts";
+import type { KeyframeClient } from "../../client/index.ts";
+import { ROUTES } from "../../client/routes.ts";
 import { openDatabase } from "../support/api/database.ts";
 import type { Step } from "../../shared/contract/fields.ts";
 import { startStuck } from "../support/api/stuck.ts";
@@ -52,6 +54,21 @@ test("the API reference → every operation and event of openapi.json under its 
   const events = Object.keys(openApi.webhooks).map((name) => `POST ${name}`);
   const operations = places.map(({ method, template }) => `${method} ${template}`);
   expect(listed.toSorted()).toEqual([...operations, ...events].toSorted());
+  const list = page.getByRole("navigation", { name: "Docs" });
+  const summaries = places.map(({ described }) => described.summary);
+  expect(await list.getByRole("link").allTextContents()).toEqual(expect.arrayContaining(summaries));
+  const search = page.getByLabel("Search the docs");
+  await search.fill("no such words anywhere");
+  await list.getByText("Nothing found.").waitFor();
+  await search.fill("rotate secret");
+  await list.getByRole("link", { name: placeOf("rotateSecret").described.summary, exact: true }).waitFor();
+  await list
+    .getByRole("link", { name: /^Receive webhooks: / })
+    .first()
+    .waitFor(); // in a guide
+  await expectGoodLooks(page);
+  await search.fill("");
+  await list.getByRole("link", { name: placeOf("startVideo").described.summary, exact: true }).waitFor();
   const sections = await page.getByRole("heading", { level: 2 }).allTextContents();
   expect(sections).toEqual(openApi.tags.map(({ name }) => name));
 
@@ -83,13 +100,31 @@ test("the API reference → every operation and event of openapi.json under its 
   await expectGoodLooks(page);
 });
 
-test("a guide that the API reference names → its text, without another server; an unknown one → said so", async () => {
+test("a guide → a page with its headings, tables and code to copy; its links lead to other guides and to parts of it, without another server; an unknown one → said so", async () => {
   const { session } = await newPerson();
-  const { page } = await visit({ session });
+  const { page, context } = await visit({ session });
+  await context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await page.goto("/#/docs");
-  await page.getByRole("link", { name: "Receive webhooks" }).click();
-  await page.getByRole("heading", { level: 1, name: "Receive webhooks" }).waitFor();
-  await page.getByText(await Deno.readTextFile("docs/receive-webhooks.md")).waitFor();
+  await page.getByRole("link", { name: "First film in React" }).click();
+  await page.getByRole("heading", { level: 1, name: "First film in React" }).waitFor();
+  const text = await Deno.readTextFile("docs/react.md");
+  const headings = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+  await page.getByRole("heading", { level: 2, name: String(headings[0]) }).waitFor();
+  expect(await page.locator("main h2").allTextContents()).toEqual(headings);
+  expect(await page.getByRole("table").count()).toBeGreaterThan(0);
+  await page.getByRole("button", { name: "Copy" }).first().click();
+  await page.getByText("Copied").first().waitFor();
+  const [, code = ""] = /^```\w+\n(.*?)^```$/ms.exec(text) ?? [];
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(code.trimEnd());
+  await expectGoodLooks(page);
+  await page.getByRole("main").getByRole("link", { name: "budgets" }).click();
+  await page.getByRole("heading", { level: 1, name: "Money" }).waitFor();
+  const budgets = page.getByRole("heading", { level: 2, name: "Budgets" });
+  await until("the part is in sight", async () => {
+    const { y = -1 } = (await budgets.boundingBox()) ?? {};
+    return y >= 60 && y < 400;
+  });
+  await expectGoodLooks(page);
   await page.goto("/#/docs/constructor");
   await page.getByRole("heading", { name: "Guide not found" }).waitFor();
 });
@@ -109,6 +144,29 @@ async function filmMaker() {
   await startStuck(sql, user, "last-frame", projectId);
   await keyframe.films.create({ title: "The pier" });
   return { ...person, webhookId };
+}
+
+/** What the reference shows in TypeScript: each call is made, but for those that take something away. Those that failed. */
+async function callAll(page: Page, keyframe: KeyframeClient, webhookId: string): Promise<string[]> {
+  const failed: string[] = [];
+  const image = new Blob([await drawImage()]);
+  for (const [at, place] of places.filter(({ id }) => Object.hasOwn(ROUTES, id)).entries()) {
+    await page.goto(`/#/docs?operation=${place.id}`);
+    if (at === 0) await page.getByText("TypeScript", { exact: true }).click();
+    const [{ summary }] = place.described["x-examples"] as [Example];
+    await page.getByRole("heading", { level: 4, name: summary, exact: true }).waitFor();
+    for (const call of await page.$$eval("[role=region] section pre", (all) => all.map((one) => one.textContent))) {
+      if (!call.startsWith("await keyframe.")) continue;
+      const [, method = ""] = /^await keyframe\.([\w.]+)\(/.exec(call) ?? [];
+      const found = method.split(".").reduce<unknown>((part, name) => Object(part)[name], keyframe);
+      const run = () => new Function("keyframe", "image", `return (async () => { ${call} })()`)(keyframe, image);
+      const isHarmless = !/^(delete|cancel)/.test(place.id);
+      if (typeof found !== "function") failed.push(call);
+      else if (isHarmless) await run().catch((error: unknown) => failed.push(`${call} ${error}`));
+      if (place.id === "changeWebhook") await keyframe.webhooks.change(webhookId, { enabled: true });
+    }
+  }
+  return failed;
 }
 
 /** Pastes a command into a shell, beside an image to upload. */
@@ -169,6 +227,7 @@ test("every example of the page, pasted into a shell by a person with a film and
       if (id === "changeWebhook") await keyframe.webhooks.change(webhookId, { enabled: true });
     }
   }
+  expect(await callAll(page, keyframe, webhookId)).toEqual([]);
   expect(results.filter(([, status]) => status < 200 || status >= 300)).toEqual([]);
   expect(results.length).toBeGreaterThan(places.length);
 }, 300_000); // every operation is opened and pasted, one after the other

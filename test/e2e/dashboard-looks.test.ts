@@ -38,6 +38,10 @@ const press =
 const signedOut: Stop[] = [
   at("/sign-in", "Sign in"),
   press(/^Sign in$/, "Enter your password."),
+  async (page) => {
+    const fields = ["Email", "Password"].map((name) => page.getByLabel(name, { exact: true }));
+    for (const field of fields) expect(await field.getAttribute("aria-invalid")).toBe("true");
+  },
   at("/sign-up", "Create an account"),
   at("/reset-password", "Reset your password"),
   async (page) => {

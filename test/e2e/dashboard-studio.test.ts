@@ -7,7 +7,7 @@ import { uniquePrompt } from "../support/api/provider.ts";
 import { startStuck } from "../support/api/stuck.ts";
 import { signUp } from "../support/api/user.ts";
 import { expectGoodLooks, visitDashboard } from "../support/dashboard/browser.ts";
-import { photoFile, stepCard } from "../support/dashboard/film.ts";
+import { photoFile, stepCard, takeAt } from "../support/dashboard/film.ts";
 import { newPerson, type Person } from "../support/dashboard/person.ts";
 import { until } from "../support/until.ts";
 
@@ -94,6 +94,7 @@ test("an earlier first frame is selected → it shows, marked as used, also afte
   expect(await video.locator("video").getAttribute("poster")).toContain(older.predictionId);
 
   await frame.getByRole("button", { name: "History of the first frame" }).click();
+  await takeAt(page.getByRole("dialog"), 1).click();
   await page.getByRole("button", { name: "Use for the next video" }).click();
   await page.getByRole("button", { name: "Used for the next video", pressed: true }).waitFor();
   await expectGoodLooks(page);
@@ -144,11 +145,10 @@ test("a picture is enlarged, then two are compared by keyboard → each with its
   await page.getByRole("button", { name: "History of the first frame" }).press("Enter");
   await history.getByRole("button", { name: "Enlarge" }).first().press("Enter");
   await one.getByRole("button", { name: "Close" }).click(); // it is above the history
-  const compare = page.getByRole("button", { name: "Compare" });
-  await compare.first().press("Enter");
-  await page.getByText("Press Compare on the other take.").waitFor();
+  await page.getByRole("button", { name: "Compare" }).press("Enter");
+  await page.getByText("Press the other take.").waitFor();
   await expectGoodLooks(page);
-  await compare.last().press("Enter");
+  await takeAt(history, 1).press("Enter");
   const two = page.getByRole("dialog", { name: "Compare: First frame" });
   await two.waitFor();
   await page.reload();
@@ -203,10 +203,13 @@ test("the inputs of an earlier video are used again → its prompt, its frame an
 
   const frame = stepCard(page, "First frame");
   await frame.getByRole("button", { name: "History of the first frame" }).click();
-  const cutPrompt = inputOf(page.getByRole("dialog", { name: "History of the first frame" }), "Prompt").first();
+  const frames = page.getByRole("dialog", { name: "History of the first frame" });
+  const cutPrompt = inputOf(frames, "Prompt");
   expect((await cutPrompt.boundingBox())?.height).toBeLessThan(90);
-  await page.getByRole("button", { name: "Use these inputs" }).last().click();
-  await frame.getByRole("button", { name: "Settings: custom prompt" }).waitFor();
+  await takeAt(frames, 2).click();
+  await frames.getByText("A harbour at night", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Use these inputs" }).click();
+  await frame.getByRole("button", { name: "Settings, custom prompt" }).waitFor();
   expect(await cutOff(frame)).toEqual([]);
   await card.getByRole("button", { name: "Generate again" }).click();
   const again = await until("the second video", async () => {
@@ -298,9 +301,9 @@ test("another model, its values and two images are chosen → the step is made s
   await card.getByRole("radiogroup", { name: "Resolution" }).getByText(String(resolution), { exact: true }).click();
   await card.getByLabel("Seed").fill("7");
   await card.getByText("No earlier pictures yet.").waitFor();
-  for (const seed of ["one", "two"]) {
-    await card.locator("input[type=file]").setInputFiles(photoFile(person.email + seed));
-    const remove = card.getByRole("button", { name: `Remove reference image ${seed === "one" ? 1 : 2}` });
+  await card.locator("input[type=file]").setInputFiles(["one", "two"].map((seed) => photoFile(person.email + seed)));
+  for (const at of [1, 2]) {
+    const remove = card.getByRole("button", { name: `Remove reference image ${at}` });
     expect(await remove.boundingBox()).toMatchObject({ width: 24, height: 24 });
   }
   await page.reload();
@@ -347,7 +350,7 @@ test("another model, its values and two images are chosen → the step is made s
   await card.getByRole("button", { name: "History of the first frame" }).click();
   const history = page.getByRole("dialog");
   const shown = ["Model", "Ratio", "Resolution", "Seed", "Prompt"].map((name) => inputOf(history, name).textContent());
-  expect(await Promise.all(shown)).toEqual([model?.model, "16:9", resolution, "7", "A harbour at dawn"]);
+  expect(await Promise.all(shown)).toEqual([model?.label, "16:9", resolution, "7", "A harbour at dawn"]);
   expect(await inputOf(history, "References").getByRole("img").count()).toBe(2);
   await history.getByText("$").waitFor();
   await page.getByRole("button", { name: "Use these inputs" }).click();
@@ -391,7 +394,7 @@ test("an earlier frame is pressed twice; while it is uploaded, the model and ano
   await card.locator("[aria-pressed=true]").waitFor();
   expect([uploads, await card.getByLabel("Model").inputValue()]).toEqual([1, model]);
   await card.getByRole("button", { name: "Remove reference image" }).click();
-  await stepCard(page, "Last frame").getByRole("button", { name: "Settings: custom prompt" }).waitFor();
+  await stepCard(page, "Last frame").getByRole("button", { name: "Settings, custom prompt" }).waitFor();
 
   watch.allow(/Failed to load resource/);
   await context.route("**/keyframe-outputs/**", (route) =>
@@ -446,7 +449,9 @@ test("“End at the last frame” is taken back → the next video has none; the
 
 /** Compares the two videos of a history, 5 and 3 s long. */
 async function playTwo(page: Page, history: Locator): Promise<void> {
-  for (const button of await history.getByRole("button", { name: "Compare" }).all()) await button.click();
+  await takeAt(history, 0).click();
+  await history.getByRole("button", { name: "Compare" }).click();
+  await takeAt(history, 1).click();
   const window = page.getByRole("dialog", { name: "Compare: Video" });
   const times = () =>
     window.locator("video").evaluateAll((all: HTMLVideoElement[]) => all.map((one) => one.currentTime));
@@ -488,6 +493,7 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   };
 
   const videos = await historyOf("video");
+  await takeAt(videos, 1).click();
   await videos.getByRole("button", { name: "Use as the shot" }).click();
   await shows(older);
   await until("the picture of the new one", () =>
@@ -499,6 +505,7 @@ test("an earlier video is used as the shot, hidden and shown again → the card 
   await until("both", async () => (await others.locator("video").count()) === 2);
   await card.getByText("Used as the shot").waitFor();
   expect((await person.keyframe.readProject(projectId)).selected.video).toBe(older.predictionId);
+  await takeAt(videos, 0).click();
   await more(videos, "Hide");
   await until("one is left", async () => (await videos.locator("video").count()) === 1);
   await become(elsewhere, "visible");
@@ -627,7 +634,7 @@ test("the chosen model is gone at the provider → said, and the settings have t
   await card.getByRole("button", { name: "History of the first frame" }).click();
   await page.getByRole("button", { name: "Use these inputs" }).click();
   const words = "The inputs of that picture are set, without what can no longer be used:";
-  await page.getByText(`${words} the model ${model}.`).waitFor();
+  await page.getByText(`${words} the model Gone.`).waitFor();
   await person.keyframe.deleteProject(projectId);
   await sql`delete from keyframe.models where model = ${model}`;
 });
@@ -794,7 +801,7 @@ test("the page is left while a start has no answer, and opened again → it is s
     await route.continue();
   });
   const card = stepCard(page, "First frame");
-  const generate = card.getByRole("button", { name: "Generate", exact: true });
+  const generate = card.getByRole("button", { name: /^Generate:/ });
   await generate.click();
   await page.getByRole("banner").getByRole("link", { name: "Projects", exact: true }).click();
   await page.getByRole("article").getByText("Harbour").first().click();

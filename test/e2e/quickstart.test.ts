@@ -4,11 +4,16 @@ import { PROJECT } from "../support/tools/deploy-platform.ts";
 import { type DeployScene, openDeployScene } from "../support/tools/deploy-scene.ts";
 import { supabaseCli } from "../../local/stack/supabase-cli.ts";
 
-// docs/quickstart.md as it stands: every block runs in order, in one shell per block. `npm start` is the running stack, the hosted project is
-// a Postgres and the stand-in for Supabase's Management API, and <ref> and … are filled in.
+// docs/quickstart.md, then what docs/going-live.md says of an app's own project, as they stand: every block runs in order, in one shell per
+// block. `npm start` is the running stack, the hosted project is a Postgres and the stand-in for Supabase's Management API, and <ref> is
+// filled in.
 
-const page = await Deno.readTextFile(`${ROOT}docs/quickstart.md`);
-const blocks = [...page.matchAll(/^```(sh|js|sql)\n(.*?)^```$/gms)].map(([, kind = "", text = ""]) => ({ kind, text }));
+const [start, live] = await Promise.all(
+  ["quickstart", "going-live"].map((name) => Deno.readTextFile(`${ROOT}docs/${name}.md`)),
+);
+const [ownProject = ""] = /^## Your app's project$.*?(?=^## The keys$)/ms.exec(live ?? "") ?? [];
+const page = `${start}\n${ownProject}`;
+const blocks = [...page.matchAll(/^```(sh|js)\n(.*?)^```$/gms)].map(([, kind = "", text = ""]) => ({ kind, text }));
 const stack = inject("stack");
 
 let parent: string;
@@ -30,21 +35,20 @@ afterAll(async () => {
 /** The working tree, which git clone would have only when committed. What is installed here is linked, so nothing is installed there. */
 const CLONE = `git -C "${ROOT}" ls-files -coz --exclude-standard | tar -C "${ROOT}" --null -T - -c | tar -x -C keyframe`;
 
+const REPLICATE_SECRET = "whsec_c2lnbmVkLWJ5LXRoZS1xdWlja3N0YXJ0LXRlc3Q=";
+
 /** What stands in the page → what runs here. Each must be found. */
 const found = new Set<string>();
 const filledIn = (text: string) => {
-  const { email, password } = stack.demoUser;
   const replacements: [string, string][] = [
     [
       "git clone https://github.com/<owner>/keyframe && cd keyframe\nnpm start\n",
       `mkdir keyframe && ${CLONE} && ln -s "${ROOT}node_modules" keyframe/node_modules && : > keyframe/local/install-missing.mjs\n`,
     ],
     ["http://127.0.0.1:54321", stack.url],
-    ["sb_publishable_…", stack.publishableKey],
-    ["EMAIL=demo@keyframe.local PASSWORD=film-…", `EMAIL=${email} PASSWORD=${password}`],
-    ["r8_…", `r8_${"0".repeat(37)}`],
-    ["whsec_…", "whsec_c2lnbmVkLWJ5LXRoZS1xdWlja3N0YXJ0LXRlc3Q="],
+    ["curl -s https://api.replicate.com/v1/webhooks/default/secret", `echo '{"key": "${REPLICATE_SECRET}"}'`],
     ["db push --remote=<ref>", `db push --remote=${scene.databaseUrl}`],
+    ["db query --remote=<ref>", `db query --remote=${scene.databaseUrl}`],
     ["curl https://<ref>.supabase.co", `curl -s ${stack.url}`],
     ["--remote=<ref>", `--remote=${PROJECT}`],
     ["https://<ref>.supabase.co", `https://${PROJECT}.supabase.co`],
@@ -58,16 +62,19 @@ const filledIn = (text: string) => {
   return { whole, replacements };
 };
 
-test("docs/quickstart.md → every command works: a film from the app, then Keyframe in its project", {
+test("docs/quickstart.md and docs/going-live.md → every command works: a film from the app, then Keyframe in its project", {
   timeout: 180_000,
 }, async () => {
   let folder = parent;
   const said: string[] = [];
-  const environment = { ...scene.login, PATH: `${ROOT}node_modules/.bin:${Deno.env.get("PATH")}` };
+  const environment = {
+    ...scene.login,
+    KEYFRAME_REPLICATE_API_TOKEN: `r8_${"0".repeat(37)}`,
+    PATH: `${ROOT}node_modules/.bin:${Deno.env.get("PATH")}`,
+  };
   for (const { kind, text } of blocks) {
     const { whole } = filledIn(text);
     if (kind === "js") await Deno.writeTextFile(`${folder}/film.mjs`, whole);
-    else if (kind === "sql") await scene.sql.unsafe(whole);
     else {
       const script = `set -eu\n${whole}\npwd > ${parent}/pwd`;
       const { code, stdout, stderr } = await new Deno.Command("bash", {

@@ -28,6 +28,7 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     { fault: "canceled", code: "provider_canceled" },
     { fault: "rejected", code: "provider_rejected_input", retryable: false, runs: 0 },
     { fault: "output_empty", code: "provider_no_output" },
+    { fault: "output_in=image,mask", code: "output_not_usable", retryable: false },
     { fault: "output_expired", code: "output_expired" },
     { fault: "output_not_image", code: "output_not_usable" },
     { fault: "output_huge", code: "output_too_large", retryable: false },
@@ -67,6 +68,9 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     ["lost_answer", 1, 1],
     ["output_slow=1200", 1, 1],
     ["output_flaky", 1, 1],
+    ["output_in=image", 1, 1],
+    ["output_in=images*", 1, 1],
+    ["output_in", 1, 1],
     ["interrupted", 2, 2],
     ["input_unreachable=2", 3, 3], // as while our Storage is away
   ])(

@@ -1,6 +1,7 @@
 import { parse } from "smol-toml";
 import { expect, test } from "vitest";
 import { addToConfig, removeFromConfig } from "../../tools/install/config-toml.ts";
+import { type App, nextVersions } from "../../tools/install/app.ts";
 import { InstallError } from "../../tools/install/source.ts";
 
 const schemas = ["keyframe", "keyframe_worker"];
@@ -89,4 +90,29 @@ test.each<[what: string, edit: (text: string) => string]>([
       /Keyframe's part of supabase\/config\.toml was edited.*Move.*delete.*run the command again/,
     );
   }
+});
+
+test.each([
+  ["a text", '[api]\nschemas = "env(SCHEMAS)"\n', 'schemas in [api] must be a list of names, such as ["public"]'],
+  ["a number", "[api]\nschemas = 7\n", 'schemas in [api] must be a list of names, such as ["public"]'],
+  ["a list of numbers", "[api]\nschemas = [7]\n", 'schemas in [api] must be a list of names, such as ["public"]'],
+  ["no table", "api = 7\n", "api must be a table"],
+  ["a list", "functions = [7]\n", "functions must be a table"],
+  ["a text of buckets", '[storage]\nbuckets = "env(BUCKETS)"\n', "storage.buckets must be a table"],
+])("config.toml where the CLI's own form is %s → refused in one line that names it", (_what, text, said) => {
+  for (const change of [() => addToConfig(text, ours), () => removeFromConfig(text, schemas)])
+    expect(change).toThrow(
+      new InstallError(`supabase/config.toml cannot be read: ${said}. Correct it and run the command again.`),
+    );
+});
+
+test.each([
+  ["20261122000059_a.sql", ["20261122000100", "20261122000101"]],
+  ["20261231235958_a.sql", ["20261231235959", "20270101000000"]],
+  ["20261122009999_a.sql", ["20261122014040", "20261122014041"]], // no time, but it is there
+  ["0007_a.sql", ["20261122000000", "20261122000001"]],
+])("migrations added after %s → times that exist, each after the one before", (newest, expected) => {
+  const app = { migrations: [newest] } as unknown as App; // all that is read
+  const versions = nextVersions(app, new Date("2026-11-22T00:00:00Z"));
+  expect([versions.next().value, versions.next().value]).toEqual(expected);
 });

@@ -38,6 +38,7 @@ test("the package → has the command, the migrations and the functions with wha
       "supabase/config.toml",
       "tools/install.js",
       "tools/install/remove.sql",
+      ...["costs", "deploy", "install"].map((name) => `docs/${name}.md`), // those that the command names
       "package.json",
       "LICENSE",
       "README.md",
@@ -50,6 +51,8 @@ test("the package → has the command, the migrations and the functions with wha
   expect(described).not.toContain("dependencies");
   const { stdout: bundled } = await run("tar", ["xzOf", tarball, "package/tools/install.js"]);
   expect(bundled).toContain("SPDX-License-Identifier: BSD-3-Clause");
+  const named = [...bundled.matchAll(/docs\/[a-z-]+\.md/g)].map(([path]) => `package/${path}`);
+  expect(stdout.split("\n")).toEqual(expect.arrayContaining(named));
 });
 
 test("npx with the package, on Node and without a network → copies what the checkout's command copies", async () => {
@@ -60,6 +63,8 @@ test("npx with the package, on Node and without a network → copies what the ch
       cwd: byNpx.folder,
       env: { ...Deno.env.toObject(), npm_config_cache: join(folder, "npm") },
     });
+  const { version } = JSON.parse(await readFile(join(PROJECT_ROOT, "package.json"), "utf8"));
+  expect((await npx("--version")).stdout).toBe(`${version}\n`);
   await npx("add");
   expect(await byClone.install(["add"])).toMatchObject({ code: 0 });
   const copied = async (app: AppRepository) =>

@@ -130,6 +130,49 @@ describe("rows against the recorded schemas", () => {
   });
 });
 
+const uri = { type: "string", format: "uri" };
+const files = (...names: string[]) => ({
+  type: "object",
+  properties: Object.fromEntries(names.map((name) => [name, uri])),
+});
+test.each<[what: string, output: object, row: string | null, mistake: string | null]>([
+  ["an address", uri, null, null],
+  ["lists of addresses", { type: "array", items: { type: "array", items: uri } }, null, null],
+  ["an object of one file", { type: "object", properties: { video: uri, seed: { type: "integer" } } }, null, null],
+  ["anything", {}, null, null],
+  [
+    "two files",
+    files("video", "preview"),
+    null,
+    "the model returns several files: video, preview. Name one in the column output.",
+  ],
+  ["two files, one of them named", files("video", "preview"), "video", null],
+  [
+    "a list that is named",
+    { type: "object", properties: { images: { type: "array", items: uri }, mask: uri } },
+    "images[0]",
+    null,
+  ],
+  [
+    "a file of another name",
+    files("video"),
+    "film",
+    "the row names film, and the model returns video. Correct the column output.",
+  ],
+  ["numbers", { type: "array", items: { type: "number" } }, null, "the model returns no file. Use another model."],
+])(
+  "a model that publishes %s as its output → a finding before a run of it is paid, or none",
+  async (_, Output, output, mistake) => {
+    const openapi = {
+      components: { schemas: { ...Object(models["google/nano-banana"]?.openapi).components.schemas, Output } },
+    };
+    const answer = async () => Response.json({ latest_version: { id: "8beff3369e81", openapi_schema: openapi } });
+    const provider = { baseUrl: "https://x.test", token: "r8_right", fetch: answer };
+    const { findings } = await runCheck({ rows: [imageRow({ output })], today: "2026-12-24", provider });
+    expect(findings.map(({ refused }) => refused)).toEqual(mistake === null ? [] : [`output: ${mistake}`]);
+  },
+);
+
 describe("a project and a provider", () => {
   const document = z.looseObject({ components: z.looseObject({ schemas: z.record(z.string(), z.json()) }) });
   const published = z.looseObject({ latest_version: z.looseObject({ openapi_schema: document }) });

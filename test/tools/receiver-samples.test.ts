@@ -65,23 +65,44 @@ async function expectToVerify(sample: Awaited<ReturnType<typeof run>>): Promise<
   }
 }
 
-describe("the guide's sample takes what is genuine and refuses the rest", () => {
+/** The most that a refused request may send, or leave open. */
+const LONG_BODY = "x".repeat(1_000_000);
+
+/** Sends a request byte by byte as it stands, leaves it open, and resolves once it is answered or cut. */
+async function endOf(url: string, headers: string[]): Promise<void> {
+  const { hostname, port } = new URL(url);
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  const request = ["POST / HTTP/1.1", "host: x", ...headers, "", LONG_BODY].join("\r\n");
+  const sent = connection.write(new TextEncoder().encode(request)).catch(() => 0);
+  await connection.read(new Uint8Array(100)).catch(() => null);
+  connection.close();
+  await sent.catch(() => 0);
+}
+
+/** What a sender with the secret, or anybody without, can send: it is answered or cut before it is read whole, and none ends the process. */
+async function expectToSurvive({ url, printed }: Awaited<ReturnType<typeof run>>): Promise<void> {
+  for (const length of ["-1", "1000000000", "abc"]) await endOf(url, [`content-length: ${length}`]);
+  await endOf(url, []);
+  for (const body of ["", "null", "7", "hello"]) await status(deliver(url, { body })).catch(() => 0);
+  await status(deliver(url, { body: LONG_BODY })).catch(() => 0);
+  const id = crypto.randomUUID();
+  expect(await status(deliver(url, { id }))).toBe(204);
+  await printed(`received ${id} project.created\n`);
+}
+
+describe("the guide's sample takes what is genuine, refuses the rest, and lives on", () => {
   test("Node", async () => {
-    await expectToVerify(await run("node", "receiver.mjs", "node", []));
+    const sample = await run("node", "receiver.mjs", "node", []);
+    await expectToVerify(sample);
+    await expectToSurvive(sample);
   });
 
   test("Deno, with the version of package.json, type-checked", async () => {
     expect(documentedSample("deno")).toContain(`npm:standardwebhooks@${standardwebhooks}`);
-    await expectToVerify(
-      await run("deno", "receiver.ts", Deno.execPath(), [
-        "run",
-        "--quiet",
-        "--check",
-        "--no-prompt",
-        "-EN",
-        "--cached-only",
-      ]),
-    );
+    const options = ["run", "--quiet", "--check", "--no-prompt", "-EN", "--cached-only"];
+    const sample = await run("deno", "receiver.ts", Deno.execPath(), options);
+    await expectToVerify(sample);
+    await expectToSurvive(sample);
   });
 
   test("Python", async ({ skip }) => {
@@ -89,6 +110,8 @@ describe("the guide's sample takes what is genuine and refuses the rest", () => 
       console.warn("NOT TESTED: there is no python3 here.");
       skip("there is no python3 here");
     }
-    await expectToVerify(await run("python", "receiver.py", "python3", []));
+    const sample = await run("python", "receiver.py", "python3", []);
+    await expectToVerify(sample);
+    await expectToSurvive(sample);
   });
 });

@@ -1,6 +1,15 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { answerHeaders } from "../../supabase/functions/api/http/respond.ts";
-import { failedBody, PREDICTION, PROJECT, predictionRow, rate, startApi, succeededFields } from "./api-fixture.ts";
+import {
+  failedBody,
+  PREDICTION,
+  PROJECT,
+  predictionRow,
+  rate,
+  SECRET_KEY,
+  startApi,
+  succeededFields,
+} from "./api-fixture.ts";
 
 // Every code of PostgREST and Storage. That each route answers so, and what happens with no platform at all: test/api/outage.test.ts.
 
@@ -103,6 +112,21 @@ test.each([
   expect(response.headers.get("www-authenticate")).toBe(wireCode === "unauthorized" ? "Bearer" : null);
 });
 
+// Seen on hosted projects for 19 days: PostgREST's clock was behind that of what signed the token.
+test.each([
+  ["JWT issued at future", start],
+  ["JWT not yet valid", start],
+  ["JWT issued at future", () => api.call("/api/webhooks", { headers: { authorization: `Bearer ${SECRET_KEY}` } })],
+])(
+  "PGRST303 %j, of a session and of the secret key → 503 with Retry-After: nobody can sign in against a clock",
+  async (message, request) => {
+    postgrest(401, "PGRST303", message);
+    const response = await request();
+    await expectError(response, 503, "unavailable");
+    expect(Number(response.headers.get("retry-after"))).toBeGreaterThanOrEqual(2);
+  },
+);
+
 test("a value that breaks a rule → the message names the rule", async () => {
   postgrest(400, "23514", 'new row for relation "projects" violates check constraint "title_has_1_to_200_characters"');
   expect((await expectError(await start(), 400, "invalid_request")).message).toMatch("title has 1 to 200 characters");
@@ -141,6 +165,7 @@ describe("Storage, when a read signs its output", () => {
     [500, said("500"), 503, "unavailable"],
     [400, said("403", '"exp" claim timestamp check failed'), 401, "unauthorized"],
     [401, { message: "words of the database" }, 401, "unauthorized"],
+    [400, said("403", '"nbf" claim timestamp check failed'), 503, "unavailable"],
     [400, said("404"), 500, "internal"],
   ])("%i %j → %i %s", async (from, body, status, code) => {
     storage = { status: from, body };

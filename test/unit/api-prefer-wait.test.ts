@@ -156,7 +156,8 @@ describe("a status read with Prefer: wait, and during the wait", () => {
     await read({ prefer: "wait=5" }, {}, `projectId=${PROJECT}`);
     const asked = api.seen.map(({ body }) => JSON.parse(new TextDecoder().decode(body)));
     const one = { project_id: PROJECT, step: "first-frame" };
-    expect(asked).toEqual([one, { ...one, prediction_id: PREDICTION }, { ...one, prediction_id: PREDICTION }]);
+    const look = { ...one, prediction_id: PREDICTION, waiting: true };
+    expect(asked).toEqual([one, look, look]);
   });
 
   test("the latest run is asked for, with the tag of an earlier one of the same status → 200 at once", async () => {

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Browser, Page } from "playwright-core";
+import { safeFileName } from "../../client/film.ts";
 import { launchBrowser } from "../../tools/demo/browser.ts";
 import { bundle } from "../support/client/bundle.ts";
+import { readClip } from "../support/media/clips.ts";
 
 // Shots whose sound can be heard, which the simulator's cannot: made and joined in a browser.
 
@@ -55,6 +57,28 @@ async function join(shots, options) {
   return await joinFilm({ shots: files.map((_, at) => ({ title: "Shot", takes: { video: { output: output(at) } } })) }, options);
 }
 const refusal = (shots, options) => join(shots, options).then(() => "joined", ({ code, message }) => [code, message]);
+/** Its sides, its packets, and in seconds: its length, and when each flash is seen and each beep is heard. */
+async function measure(film) {
+  const input = new Input({ source: new BlobSource(film), formats: [MP4] });
+  const [video, audio] = [await input.getPrimaryVideoTrack(), await input.getPrimaryAudioTrack()];
+  const count = async (track) => (await Array.fromAsync(new EncodedPacketSink(track).packets())).length;
+  const begins = (moments) => moments.filter(([, isOn], at) => isOn && !moments[at - 1]?.[1]).map(([second]) => second);
+  const pictures = [];
+  for await (const { canvas, timestamp } of new CanvasSink(video, { width: 16, height: 16, fit: "fill" }).canvases()) {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, 16, 16);
+    pictures.push([timestamp, data.reduce((sum, one) => sum + one) / data.length > 220]);
+  }
+  const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await film.arrayBuffer());
+  const [samples, parts] = [sound.getChannelData(0), []];
+  for (let at = 0; at < samples.length; at += 240) parts.push([at / 48_000, samples.slice(at, at + 240).some((one) => Math.abs(one) > 0.05)]);
+  return {
+    size: [await video.getDisplayWidth(), await video.getDisplayHeight()],
+    packets: [await count(video), await count(audio)],
+    seconds: await video.computeDuration(),
+    flashes: begins(pictures),
+    beeps: begins(parts),
+  };
+}
 async function hear(shots) {
   const film = await join(shots.map(makeShot));
   const sound = await new OfflineAudioContext(1, 1, 48_000).decodeAudioData(await film.arrayBuffer());
@@ -74,6 +98,65 @@ test.each([
   const heard = await page.evaluate(`hear(${JSON.stringify(shots)})`);
   expect(heard).toEqual(shots.map((channels) => (channels > 0 ? "tone" : "silence")));
 });
+
+const clip = (bytes: Uint8Array<ArrayBuffer>) => `new Blob([new Uint8Array([${bytes}])])`;
+const measure = (clips: Uint8Array<ArrayBuffer>[]) => page.evaluate<object>(`join([${clips.map(clip)}]).then(measure)`);
+/** At these seconds, within a packet of sound. */
+const near = (moments: number[]) => moments.map((one) => expect.closeTo(one, 1.6));
+
+test.each<[what: string, clips: string[], expected: object]>([
+  ["a first packet of sound that is longer", ["first-packet-longer.mp4"], { packets: [72, 142] }],
+  ["quicktime.mov", ["quicktime.mov"], { packets: [72, 142] }],
+  ["fragments", ["fragments.mp4"], { packets: [72, 142] }],
+  ["fragments with an index", ["fragments-indexed.mp4"], { packets: [72, 142] }],
+  ["fragments behind a part in the header", ["fragments-after-movie.mp4"], { packets: [72, 142] }],
+  ["pixels that are not square", ["pixels-wide.mp4"], { size: [427, 180] }],
+  ["pixels that are not square, and turned", ["turned-pixels-wide.mp4"], { size: [180, 426] }],
+  ["sound that begins 0.5 s late", ["sound-late.mp4"], { beeps: [1.5] }],
+  [
+    "late sounds of different rates and channels → encoded again",
+    ["sound-late.mp4", "sound-44100-mono-late.mp4", "plain.mp4"],
+    { beeps: [1.5, 4.5, 7] },
+  ],
+  ["other codecs → encoded again", ["plain.mp4", "av1.mp4", "vp9-opus.mp4"], {}],
+  ["different pictures in a second → copied", ["plain.mp4", "fps-30.mp4"], {}],
+])("%s → all its pictures and its sound, each flash and each beep at its second", async (_, clips, expected) => {
+  const ones = clips.map((_clip, at) => 3 * at + 1);
+  const made = await measure(clips.map(readClip));
+  const { beeps = ones, ...exact } = Object(expected);
+  expect(made).toMatchObject({
+    ...exact,
+    flashes: near(ones),
+    beeps: near(beeps),
+    seconds: expect.closeTo(3 * clips.length, 1),
+  });
+});
+
+test.each([
+  ["longer, before the pictures begin", [0, 0, 15, 160], 0],
+  ["shorter, so that all the sound comes earlier", [0, 0, 2, 0], (512 - 4000) / 48_000],
+  ["longer than the pictures' delay, so that all the sound comes later", [0, 0, 35, 40], 5000 / 48_000],
+])(
+  "three shots whose first packet of sound is %s → three beeps in step, and no sound is lost but half a packet where two meet",
+  async (_, duration, late) => {
+    const shot = readClip("first-packet-longer.mp4");
+    shot.set(duration, soundDurations(shot)); // 4000 of 48,000 in a second
+    const { packets, beeps, flashes, seconds } = Object(await measure([shot, shot, shot]));
+    const before = late < 0 ? 4 : 1; // the pictures'
+    expect(packets).toEqual([
+      216,
+      expect.toSatisfy((count: number) => count >= 3 * (142 - (late > 0 ? 5 : 0)) - 2 * before - 1),
+    ]);
+    expect([flashes, seconds]).toEqual([near([1, 4, 7]), expect.closeTo(9, 1)]);
+    expect(beeps).toEqual(near([1 + late, 4 + late, 7 + late]));
+  },
+);
+
+/** Where the first duration of its sound stands, in the track's second table of durations. */
+function soundDurations(bytes: Uint8Array<ArrayBuffer>): number {
+  const letters = String.fromCharCode(...bytes);
+  return letters.indexOf("stts", letters.indexOf("soun")) + 16;
+}
 
 const reason = (words: string) => [
   "cannot_join",
@@ -105,4 +188,15 @@ test("sound that the browser cannot play → told which shot has it", async () =
     return refusal([shot, new Blob([bytes])]);
   })`;
   expect(await page.evaluate(unknown)).toEqual(reason("it cannot play the sound of shot 2"));
+});
+
+test("a title as a file name → without what means something to a file system; a long one ends with a whole word, unless it is one", () => {
+  expect(safeFileName('It\'s "wide": 16/9')).toBe("It s wide 16 9");
+  const long = safeFileName(
+    "The boat leaves the harbour at dawn while the fog is lifting over the old lighthouse keeper",
+  );
+  expect(long).toBe("The boat leaves the harbour at dawn while the fog is lifting over the old");
+  expect(safeFileName(`${"a".repeat(79)} b`)).toBe("a".repeat(79));
+  expect(safeFileName("a".repeat(100))).toBe("a".repeat(80));
+  expect(safeFileName("...")).toBe("Untitled");
 });

@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { systemClock } from "../../client/clock.ts";
 import { createKeyframeClient } from "../../client/index.ts";
-import { refusal, useScriptedServer } from "../support/client/server.ts";
+import { hang, refusal, useScriptedServer } from "../support/client/server.ts";
 
 const server = await useScriptedServer();
 
@@ -97,4 +98,23 @@ test.each([
   const create = () => createKeyframeClient({ ...asServer, ...given });
   expect(create).toThrow(TypeError);
   expect(create).not.toThrow(/of_the_project/);
+});
+
+test("getToken never answers → no_token with what to do, not a fault of the network", async () => {
+  server.play();
+  const options = { requestTimeoutMs: 50, retries: 0, clock: systemClock };
+  const client = server.client({ getToken: () => new Promise(() => undefined), ...options });
+  const refused = client.readProject("p");
+  await expect(refused).rejects.toMatchObject({
+    code: "no_token",
+    message:
+      "getToken has not answered in time. Inside onAuthStateChange supabase-js answers only once your callback has returned: make the call after it.",
+  });
+  expect(server.seen).toEqual([]);
+});
+
+test("the answer does not come, after a token has → a fault of the network", async () => {
+  server.play(hang);
+  const late = server.client({ requestTimeoutMs: 50, retries: 0, clock: systemClock }).readProject("p");
+  await expect(late).rejects.toMatchObject({ code: "network" });
 });

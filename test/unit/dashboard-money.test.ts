@@ -57,7 +57,7 @@ test("refused by the service's budget → said without what others have spent, a
   const resetsAt = "2026-12-01T00:00:00.000Z";
   const words = refusalWords({ scope: "service", period: "day", estimateMicros: 450_000, resetsAt });
   expect(words).toContain("The budget of all users for today has not enough left; this start can cost $0.45.");
-  expect(words).toMatch(/or wait until .*2026.*, when it begins anew\.$/);
+  expect(words).toMatch(/or wait until .*2026.*, when it resets\.$/);
 });
 
 test("a month with settled, held and unknown costs → their sum, against the budget of the month, not of the day", () => {

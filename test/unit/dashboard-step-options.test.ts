@@ -146,7 +146,9 @@ test("inputs of which the present model takes less → the rest is set, and what
     durationSeconds: { values: [5, 6], default: 5 },
     referenceImages: { max: 2 },
   });
-  expect(optionsOf(made, [now], "A pier", { firstFrame: "projects/a.png", lastFrame: "projects/z.png" })).toEqual({
+  expect(
+    optionsOf(made, [now], String, "A pier", { firstFrame: "projects/a.png", lastFrame: "projects/z.png" }),
+  ).toEqual({
     options: options({
       references: ["projects/1.png", "projects/2.png"],
       firstFrame: "projects/a.png",
@@ -159,6 +161,6 @@ test("inputs of which the present model takes less → the rest is set, and what
       ...["1 of its reference images", "the last frame"],
     ],
   });
-  const { leftOut } = optionsOf({ ...made, model: "maker/model" }, undefined, "A pier", {});
+  const { leftOut } = optionsOf({ ...made, model: "maker/model" }, undefined, String, "A pier", {});
   expect(leftOut).toEqual([]);
 });

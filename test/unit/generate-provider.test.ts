@@ -149,12 +149,21 @@ test.each<[string, unknown, Record<string, string>, number | null]>([
   expect((await failureOf(provider.create(NEW_RUN, never()))).retryAfterSeconds).toBe(wait);
 });
 
+test("a page in the provider's words → its text, without markup", async () => {
+  const detail =
+    "<!doctype html><html><head><style>a{color:red}</style><title>Too many</title></head><body class='x'>Slow <b>down</b>";
+  const { provider } = answering(() => Response.json({ detail }, { status: 422 }));
+  const { reason } = createVerdict(await failureOf(provider.create(NEW_RUN, never())));
+  expect(reason.message).toMatch(/ It said: Too many Slow down$/);
+});
+
 const SENSITIVE = "The input or output was flagged as sensitive. (E005)";
 const NO_VERSION = "The specified version does not exist (or perhaps you don't have permission to use it?)";
 const DISABLED = "This version has been disabled because it consistently fails to complete setup.";
 const REJECTED = { action: "fail", retryable: false, reason: { code: "provider_rejected_input" } };
 const CONTENT = { action: "fail", retryable: false, reason: { code: "content_rejected", stage: "input" } };
 const ANOTHER_MODEL = { action: "change_model", reason: { code: "model_unavailable" } };
+const SETUP = { action: "fail", retryable: true, reason: { code: "provider_refused_setup" } };
 const retry = (code: string, providerAnswered = true) => ({ action: "retry", providerAnswered, reason: { code } });
 test.each<[status: number, detail: string | null, verdict: object]>([
   [400, "no", REJECTED],
@@ -164,6 +173,16 @@ test.each<[status: number, detail: string | null, verdict: object]>([
   [404, "no", ANOTHER_MODEL],
   [404, null, retry("provider_unavailable")], // as by another server
   [409, "no", retry("provider_unavailable")],
+  [405, "no", SETUP],
+  [415, "no", SETUP],
+  [400, "webhook must be HTTPS", SETUP],
+  [422, "- webhook: Does not match format 'uri'", SETUP],
+  [422, "The webhook URL must be HTTPS", SETUP],
+  [422, "Cancel-After must be at most 24h", SETUP],
+  [422, "- input.prompt: a webhook of light is too long", REJECTED],
+  [410, "This model has been removed.", ANOTHER_MODEL],
+  [410, null, retry("provider_unavailable")],
+  [400, "Your account has been flagged due to low credit", retry("provider_payment_required")],
   [413, "no", REJECTED],
   [422, "no", REJECTED],
   [422, NO_VERSION, ANOTHER_MODEL],

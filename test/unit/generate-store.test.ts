@@ -4,6 +4,7 @@ import { DatabaseError } from "../../shared/platform/call-database.ts";
 import { readOutput } from "../../supabase/functions/keyframe-generate/files/open-output.ts";
 import { store } from "../../supabase/functions/keyframe-generate/tasks/store.ts";
 import type { StoreTask } from "../../supabase/functions/keyframe-generate/tasks/task.ts";
+import { readClip } from "../support/media/clips.ts";
 import { receive } from "../support/receiver/raw-receiver.ts";
 import * as kit from "./generate-fixture.ts";
 
@@ -44,6 +45,18 @@ test("a PNG that its server calls a text → in Storage byte by byte as what it 
   const sha256 = createHash("sha256").update(kit.PNG).digest("hex");
   const facts = { bytes: kit.PNG.byteLength, sha256, width: 1, height: 1, duration_seconds: null, has_audio: null };
   expect(calls).toEqual([["complete", { output_path: `${NAME}.png`, content_type: "image/png", ...facts }]]);
+});
+
+test("a video that plays, though letters follow its end → stored as it is, and the log has a note", async () => {
+  const bytes = new Uint8Array([...readClip("plain.mp4"), ...new TextEncoder().encode("made by a camera")]);
+  const { calls, lines } = await run(
+    answering(() => new Response(bytes)),
+    { task: { step: "video" } },
+  );
+  expect(storage.files.get(`/keyframe-outputs/${NAME}.mp4`)?.bytes).toEqual(bytes);
+  const facts = { width: 320, height: 180, duration_seconds: 3, has_audio: true };
+  expect(calls).toEqual([["complete", expect.objectContaining(facts)]]);
+  expect(lines.join()).toContain('"note":"bytes_after_end"');
 });
 
 const endless = () => new ReadableStream({ pull: (controller) => controller.enqueue(kit.PNG) }, { highWaterMark: 0 });

@@ -83,6 +83,18 @@ test("who may call: the secret key is good for webhooks and for what health keep
   expect(those("manager")).toEqual(contract.flatMap(([id, { tag }]) => (tag === "Webhooks" ? [id] : [])));
 });
 
+test("Keyframe-User → an optional header of what a user may call, not a credential: generated clients send all of those", () => {
+  for (const { id, described } of places) {
+    const schemes = described.security.flatMap((one) => Object.keys(one));
+    const header = JSON.stringify(described.parameters ?? []).includes("KeyframeUser");
+    expect([id, schemes.filter((scheme) => scheme !== "session" && scheme !== "secretKey"), header]).toEqual([
+      id,
+      [],
+      schemes.includes("session"),
+    ]);
+  }
+});
+
 test("an empty body is taken where {} is enough, and only there; what can be waited for has an ETag", () => {
   for (const [id, { body, bodyMayBeEmpty = false, waits, tagged }] of contract) {
     const isEnough = body instanceof z.ZodType && body.safeParse({}).success;

@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { bootstrapPlatform } from "../../local/platform/bootstrap-platform.ts";
 import { createFunctionsRoute } from "../../local/platform/functions-route.ts";
 import { startPostgres } from "../../local/postgres/start-postgres.ts";
+import type { StackKeys } from "../../local/stack/stack-keys.ts";
+import { signInDemoUser } from "../../local/stack/start-stack.ts";
 import { until } from "../support/until.ts";
 import { PUBLISHABLE_KEY, SECRET_KEY, startTestPlatform, type TestPlatform } from "./platform-fixture.ts";
 
@@ -21,6 +23,7 @@ revoke all on public.notes from anon, authenticated;
 grant select on public.notes to authenticated;
 
 create table public.left_open (id int primary key, name text);
+create sequence public.counted;
 
 create function public.describe_caller(amount int) returns jsonb language sql stable as $$
   select jsonb_build_object('amount', amount, 'uid', auth.uid(), 'role', auth.role(), 'session_user_role', current_user)
@@ -47,6 +50,14 @@ async function sign(claims: JWTPayload): Promise<string> {
     .setProtectedHeader({ alg: "ES256", kid: platform.signingKey.kid })
     .sign(await importJWK(platform.signingKey, "ES256"));
 }
+
+test("a database that another data folder's stack has used → the demo user's sign-in says which folder or database to name", async () => {
+  const keys = (demoPassword: string) => ({ publishableKey: PUBLISHABLE_KEY, demoPassword }) as StackKeys; // all that is read
+  await signInDemoUser(platform.url, keys("film-of-the-first"));
+  await expect(signInDemoUser(platform.url, keys("film-of-another"))).rejects.toThrow(
+    "The database has a demo user of another data folder, whose password is not in keys.json here: name that folder with --data, or give an empty database.",
+  );
+});
 
 describe("Auth and credentials", () => {
   test("a session refreshed → an ES256 token of the published public key, with the claims of Auth; sign-out ends it there", async () => {
@@ -244,59 +255,62 @@ describe("the database", () => {
   });
 });
 
+// test/e2e/studio.test.ts has what an administrator does there.
 describe("Studio", () => {
-  const get = (path: string, headers: Record<string, string> = {}) => fetch(platform.url + path, { headers });
-  const ownPage = { "sec-fetch-site": "same-origin" };
+  const run = (headers: Record<string, string>) =>
+    fetch(`${platform.url}/studio/sql`, {
+      method: "POST",
+      headers,
+      body: new URLSearchParams({ sql: "select current_user as who, 6 * 7" }),
+    });
 
-  test("/studio → the page, and every script, style and font it names, moved below /studio", async () => {
-    const page = await (await get("/studio")).text();
-    const files = [...page.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1] ?? "");
-    expect(files.length).toBeGreaterThanOrEqual(3);
-    for (const file of files) {
-      const answer = await get(file);
-      expect([file, answer.status]).toEqual([file, 200]);
-      const text = await answer.text();
-      if (file.endsWith(".js")) expect(text).toContain('window.location.origin+"/studio"');
-      for (const [, font] of text.matchAll(/url\((\/[^)]+woff2)\)/g)) expect((await get(font ?? "")).status).toBe(200);
+  test("its own page's form → SQL as postgres, whatever a statement before it has set or left open", async () => {
+    for (const sql of ["begin; set role anon", "select current_user as who, 6 * 7"]) {
+      const body = new URLSearchParams({ sql });
+      const answer = await fetch(`${platform.url}/studio/sql`, {
+        method: "POST",
+        headers: { "sec-fetch-site": "same-origin" },
+        body,
+      });
+      expect(answer.status).toBe(200);
+      if (sql.startsWith("select")) expect(await answer.text()).toMatch(/>postgres<.*>42</);
     }
-    expect((await get("/studio/editor/public.left_open")).headers.get("content-type")).toContain("text/html");
-  });
-
-  test("the page's own calls → as service_role: schema, rows, changes; no address of the database, no secret", async () => {
-    const settings = await (await get("/studio/_system/info", ownPage)).text();
-    expect(JSON.parse(settings)).toMatchObject({ admin: true });
-    expect(settings).not.toMatch(/postgres:\/\/|sb_secret/);
-    expect((await get("/studio/_system/config", ownPage)).status).toBe(404);
-    const schema = await (await get("/studio/_system/introspect", ownPage)).json();
-    expect(schema.tables.map((table: { name: string }) => table.name)).toContain("left_open");
-    const address = `${platform.url}/studio/rest/v1/left_open`;
-    const browser = { "content-type": "application/json", "user-agent": "Mozilla/5.0", origin: platform.url };
-    const headers = { ...ownPage, ...browser };
-    const added = await fetch(address, { method: "POST", headers, body: '{"id":1,"name":"one"}' });
-    expect(added.status).toBe(201);
-    expect(await (await get("/studio/rest/v1/left_open", ownPage)).json()).toEqual([{ id: 1, name: "one" }]);
   });
 
   test.each([
     ["another site", { "sec-fetch-site": "cross-site", origin: "https://evil.example" }],
+    ["another port of this machine", { "sec-fetch-site": "same-site", origin: "http://127.0.0.1:1" }],
     ["no browser at all", {}],
-  ])("a call from %s → 403", async (_, headers) => {
-    expect((await get("/studio/rest/v1/left_open", headers as Record<string, string>)).status).toBe(403);
-    expect((await get("/studio/_system/introspect", headers as Record<string, string>)).status).toBe(403);
+  ])("a form from %s → 403", async (_, headers) => {
+    expect((await run(headers as Record<string, string>)).status).toBe(403);
+  });
+
+  test("a page that is only opened → changes nothing: its transaction reads", async () => {
+    await platform.migrate`create view public.changing as select nextval('public.counted')`;
+    const answer = await fetch(`${platform.url}/studio/table/public/changing`);
+    expect(answer.status).toBe(500);
+    expect(await platform.migrate`select is_called from public.counted`).toEqual([{ is_called: false }]);
   });
 
   test("a name that was made to point to this machine → 403", async () => {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(platform.url).port) });
     const lines = "host: evil.example\r\nsec-fetch-site: same-origin\r\nconnection: close\r\n\r\n";
-    await connection.write(new TextEncoder().encode(`GET /studio/rest/v1/left_open HTTP/1.1\r\n${lines}`));
+    await connection.write(new TextEncoder().encode(`GET /studio/table/public/left_open HTTP/1.1\r\n${lines}`));
     const answer = await new Response(connection.readable).text();
     expect(answer).toMatch(/^HTTP\/1.1 403/);
   });
 
-  test("a file outside Studio's folder, or none → 404", async () => {
-    for (const file of ["..%2findex.js", "%2e%2e%2findex.js", ".vite/manifest.json", "none.js"]) {
-      expect([file, (await get(`/studio/static/${file}`)).status]).toEqual([file, 404]);
-    }
+  test("a table, row or page that does not exist → 404; any of its pages → no script, no frame, not cached", async () => {
+    for (const path of [
+      "/studio/table/public/none",
+      "/studio/table/public/left_open/row?key=x",
+      "/studio/none",
+      "/studio/table/public/left_open/row",
+    ])
+      expect([path, (await fetch(platform.url + path)).status]).toEqual([path, 404]);
+    const { headers } = await fetch(`${platform.url}/studio/sql`);
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(headers.get("cache-control")).toBe("no-store");
   });
 });
 

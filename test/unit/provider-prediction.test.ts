@@ -15,11 +15,32 @@ test.each([
   ],
   ["null", null, null],
   ["an empty list", [], null],
-  ["an object", { video: "https://replicate.delivery/a" }, null],
   ["a text that is no address", "a cat", null],
   ["an address too long for a row", `https://replicate.delivery/${"a".repeat(3000)}`, null],
 ])("output %s → its address or null", (_name, output, url) => {
   expect(providerState(run({ output })).output_url).toBe(url);
+});
+
+test("an output that is not one address → each file with its path; nothing of what is deep, long, endless or no address", () => {
+  const url = "https://replicate.delivery/a.mp4";
+  const filesOf = (output: unknown) => providerState(run({ output })).output_files;
+  expect(filesOf({ video: url, seed: 7, text: "a cat" })).toEqual([{ at: "video", url }]);
+  expect(filesOf([[url]])).toEqual([{ at: "[0][0]", url }]);
+  expect(filesOf({ images: [url, { url }] })).toEqual([
+    { at: "images[0]", url },
+    { at: "images[1].url", url },
+  ]);
+  for (const none of [
+    url,
+    null,
+    {},
+    { a: { b: { c: { d: { e: url } } } } },
+    { "a b": url },
+    { a: `${url}${"a".repeat(3000)}` },
+    { a: "data:,a" },
+  ])
+    expect(filesOf(none)).toBeNull();
+  expect(filesOf(Array(1000).fill(url))).toHaveLength(20);
 });
 
 test("a run that goes on, without error and logs → accepted, its output not taken yet", () => {
@@ -28,6 +49,7 @@ test("a run that goes on, without error and logs → accepted, its output not ta
     expect(providerState(run({ status, output }))).toEqual({
       ...{ provider_prediction_id: "abc123", provider_status: status, progress: null, error_message: null },
       output_url: status === "succeeded" ? output : null,
+      output_files: null,
       ...{ failure: null, stage: null, metrics: null },
     });
   }
@@ -58,6 +80,13 @@ test.each([
   ["lines and control characters", "one\n\ttwo\u0007", "one two"],
   ["an address with a token", "cannot read https://x.test/a?token=secret now", "cannot read [address] now"],
   ["inline data", "bad data:image/png;base64,AAAA", "bad [address]"],
+  [
+    "a gateway's page",
+    "HTTP 502: <html>\n<head><title>502 Bad Gateway</title></head>\n<body><hr>nginx</body></html>",
+    "HTTP 502: 502 Bad Gateway nginx",
+  ],
+  ["a page that is cut off", 'failed <script>alert(1)</script><div class="a', "failed"],
+  ["a comparison", "1 < 2 and 3 > 2", "1 < 2 and 3 > 2"],
   ["half a surrogate pair", "a\ud800b", "a\ufffdb"],
   ["a page", "é😀".repeat(5000), `${"é😀".repeat(149)}é…`],
 ])("what the provider said, %s → %j", (_name, said, sentence) => {
@@ -75,6 +104,14 @@ test.each([
   ["an address that has expired", `Client error '400 Bad Request' for url 'https://p.supabase.co${SIGNED}'`, true],
   ["a time limit", { detail: `GET https://p.supabase.co${SIGNED} timed out` }, true],
   ["an upload that is gone", "404 Client Error: Not Found for url: https://api.replicate.com/v1/files/abc", true],
+  ["a refusal", `Failed to fetch image from https://p.supabase.co${SIGNED}: 403`, true],
+  ["a refusal in words", `Could not download https://p.supabase.co${SIGNED} (403 Forbidden)`, true],
+  ["a status alone", `Error opening https://p.supabase.co${SIGNED}: status code 404`, true],
+  [
+    "an image that was fetched and is too small",
+    `Failed to load image https://p.supabase.co${SIGNED}: width must be 500`,
+    false,
+  ],
   ["an image that is none", `Prediction failed: cannot identify image file https://p.supabase.co${SIGNED}`, false],
   ["another server's 502", "502 Server Error: Bad Gateway for url: https://weights.test/model.bin", false],
   ["nothing", null, false],
@@ -118,6 +155,7 @@ test.each([
   ["Service is temporarily unavailable. Please try again later. (E004)", "interrupted"],
   ["Director: unexpected error handling prediction (E1001)", null], // out of memory: it would come again
   ["CUDA out of memory", null],
+  ["Your account was flagged due to low credit.", null],
   ["Error running safety checker: CUDA error", null],
   ["The parameters `ratio` and `duration` specified in the request are not valid.", null],
   ["", null],

@@ -39,7 +39,7 @@ export const migrationsStage: Stage = {
 /** As the first migration does. They may have been disabled in the dashboard since, and their jobs with them. */
 const EXTENSIONS = `do $$
 begin
-  if to_regnamespace('net') is null then create extension pg_net; end if;
+  if to_regnamespace('net') is null then create extension pg_net with schema extensions; end if;
   if to_regnamespace('cron') is null then create extension pg_cron with schema pg_catalog; end if;
   if to_regnamespace('vault') is null then create extension supabase_vault cascade; end if;
 end

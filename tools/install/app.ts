@@ -154,12 +154,22 @@ export async function editedFiles({ folder, record, files }: App, paths: Iterabl
 export function* nextVersions({ migrations }: App, now: Date): Generator<string, never> {
   const newest = migrations.at(-1)?.split("_")[0] ?? "";
   const following = (version: string) => {
-    const next = String(BigInt(version) + 1n).padStart(version.length, "0");
+    const next = secondAfter(version) ?? String(BigInt(version) + 1n).padStart(version.length, "0");
     // Files are ordered as text.
     if (next.length === version.length) return next;
     throw new InstallError(`The newest migration has the version ${newest}, and none can come after it: rename it.`);
   };
-  let version = now.toISOString().replace(/\D/g, "").slice(0, -3);
+  let version = versionAt(now);
   if (version <= newest) version = following(newest);
   for (; ; version = following(version)) yield version;
 }
+
+/** Of a version that is a time in 14 digits: so that 59 seconds are followed by the next minute. */
+function secondAfter(version: string): string | undefined {
+  const [, ...parts] = /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(version) ?? [];
+  if (parts.length === 0) return undefined;
+  const [year = 0, month = 0, day, hour, minute, second = 0] = parts.map(Number);
+  return versionAt(new Date(Date.UTC(year, month - 1, day, hour, minute, second + 1)));
+}
+
+const versionAt = (time: Date): string => time.toISOString().replace(/\D/g, "").slice(0, -3);

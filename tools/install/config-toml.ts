@@ -19,14 +19,31 @@ type Config = {
   storage?: { buckets?: Record<string, unknown> };
 };
 
-/** Throws an InstallError when it is not valid TOML. */
+/** Throws an InstallError when it is not valid TOML, or has another value where a table or a list of names is read. */
 export function parseConfig(text: string): Config {
+  let config: Record<string, unknown>;
   try {
-    return structuredClone(parse(text));
+    config = structuredClone(parse(text));
   } catch (error) {
     const [said] = String(error instanceof Error ? error.message : error).split("\n");
     throw new InstallError(`supabase/config.toml cannot be read (${said}). Correct it and run the command again.`);
   }
+  const { api = {}, functions = {}, storage = {} } = config;
+  if (!isTable(api)) refuseForm("api must be a table");
+  if (!isTable(functions)) refuseForm("functions must be a table");
+  if (!isTable(storage)) refuseForm("storage must be a table");
+  if (!isTable(storage.buckets ?? {})) refuseForm("storage.buckets must be a table");
+  const { schemas = [] } = api;
+  if (!Array.isArray(schemas) || schemas.some((name) => typeof name !== "string"))
+    refuseForm('schemas in [api] must be a list of names, such as ["public"]');
+  return config; // checked above
+}
+
+const isTable = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function refuseForm(said: string): never {
+  throw new InstallError(`supabase/config.toml cannot be read: ${said}. Correct it and run the command again.`);
 }
 
 /** The app's config.toml with the functions declared and the schemas exposed. Everything else stays as it is. */

@@ -33,7 +33,7 @@ export async function rowsFromProject(url: string, key: string, fetcher: typeof 
     retry: false,
   })
     .from("models")
-    .select("step,model,controls,fixed,step_defaults(step)")
+    .select("step,model,controls,fixed,output,step_defaults(step)")
     .order("step")
     .order("position")
     .order("model");

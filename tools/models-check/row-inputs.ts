@@ -3,7 +3,12 @@ import { buildInput, modelSettings } from "../../shared/replicate/build-input.ts
 import { step } from "../../shared/contract/fields.ts";
 
 /** The columns of a row of `models` that are compared with the model's schema. */
-export const modelRow = modelSettings.extend({ step, model: z.string(), is_default: z.boolean() });
+export const modelRow = modelSettings.extend({
+  step,
+  model: z.string(),
+  is_default: z.boolean(),
+  output: z.string().nullish(),
+});
 export type ModelRow = z.infer<typeof modelRow>;
 
 /** A request that a row allows: the values it names, and the images it has. */

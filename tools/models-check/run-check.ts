@@ -1,6 +1,7 @@
 import { readRecordedSchemas, recordedFolder } from "../../local/simulator/model-schemas.ts";
 import { checkInput } from "../../local/simulator/check-input.ts";
-import { alignColumns } from "../sql/run-statements.ts";
+import { alignColumns } from "../../local/platform/studio/run-statements.ts";
+import { outputMistake } from "./row-output.ts";
 import { asksOf, completed, inputOf, type ModelRow } from "./row-inputs.ts";
 import { type Found, ofProvider, ofRecord, type Provider, recordSchema } from "./schemas.ts";
 
@@ -58,6 +59,8 @@ function checkOne(row: ModelRow, found: Found | undefined): Checked {
       if (!findings.has(refused)) findings.set(refused, { step, model, asked: ask.what, refused });
     }
   }
+  const mistake = outputMistake(row, found.openapi);
+  if (mistake !== null) findings.set("output", { step, model, asked: "any input", refused: `output: ${mistake}` });
   return { row, origin: found.origin, findings: [...findings.values()] };
 }
 

@@ -1,48 +1,31 @@
-import { Accordion, Anchor, Text, Title, Typography } from "@mantine/core";
+import { Accordion, Title, Typography } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
-import { Fragment } from "react";
-import { Link, useSearchParams } from "react-router";
+import { useSearchParams } from "react-router";
 import type { KeyframeClient, ListedProject, Step } from "../../../client/index.ts";
-import { type CallPlatform, useServices } from "../services.ts";
+import { useServices } from "../services.ts";
 import { useSession } from "../session/use-session.ts";
 import { CopyButton } from "../ui/CopyButton.tsx";
 import { PageHead, Unread } from "../ui/page-parts.tsx";
-import { type ApiDocument, followReferences } from "./api-document.ts";
+import { type ApiDocument, useApiDocument } from "./api-document.ts";
+import { DocsNav, DocsPage } from "./DocsNav.tsx";
 import classes from "./docs.module.css";
-import { GUIDES } from "./guides.ts";
 import { OperationPanel, Sentences } from "./OperationPanel.tsx";
 
 /** The API reference, made of the service's own openapi.json. */
 export function Component() {
-  const { config, callPlatform } = useServices();
+  const { config } = useServices();
   const address = `${config.supabaseUrl}/functions/v1/api/openapi.json`;
-  const read = useQuery({
-    queryKey: ["openapi", address],
-    queryFn: ({ signal }) => readDocument(callPlatform, signal),
-    staleTime: Number.POSITIVE_INFINITY,
-    gcTime: Number.POSITIVE_INFINITY,
-  });
+  const read = useApiDocument(true);
   return (
-    <>
+    <DocsPage nav={<DocsNav />}>
       <PageHead
         title="Docs"
-        text="Every operation of the API. The commands run in a shell and have your identifiers."
+        text="Every operation of the API. The samples run as they are and have your identifiers."
         actions={<CopyButton text={address} label="Copy URL of openapi.json" />}
       />
-      <Text size="sm" mb="sm">
-        Guides:{" "}
-        {Object.entries(GUIDES).map(([name, { title }], at) => (
-          <Fragment key={name}>
-            {at > 0 && " · "}
-            <Anchor inherit underline="always" component={Link} to={`/docs/${name}`}>
-              {title}
-            </Anchor>
-          </Fragment>
-        ))}
-      </Text>
       <Unread query={read} what="the API reference" heights={[]} />
       {read.data !== undefined && <Reference document={read.data} />}
-    </>
+    </DocsPage>
   );
 }
 
@@ -64,7 +47,7 @@ function Reference({ document }: { document: ApiDocument }) {
       <Typography fz="sm">
         <Sentences text={document.info.description} />
         <p>
-          The commands have the identifiers of your latest film, endpoint and delivery. A word in capitals, such as
+          The samples have the identifiers of your latest film, endpoint and delivery. A word in capitals, such as
           PROJECT_ID, stands for one that you do not have yet, or that you have to choose because it will be deleted.
         </p>
         <details>
@@ -109,13 +92,6 @@ function Reference({ document }: { document: ApiDocument }) {
       ))}
     </>
   );
-}
-
-async function readDocument(callPlatform: CallPlatform, signal: AbortSignal): Promise<ApiDocument> {
-  const document = await callPlatform("/functions/v1/api/openapi.json", { signal });
-  if (typeof document !== "object" || document === null || !("paths" in document))
-    throw new Error("The service's openapi.json is not an OpenAPI document. Check config.json.");
-  return followReferences(document, document) as ApiDocument; // made of the same contract, and tested against the standard
 }
 
 /** Of the project with the most takes among the latest, of the latest endpoint that is enabled, and of any that has a delivery. */

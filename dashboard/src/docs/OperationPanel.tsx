@@ -1,13 +1,16 @@
-import { Group, Typography } from "@mantine/core";
+import { Group, SegmentedControl, Typography } from "@mantine/core";
+import { useLocalStorage } from "@mantine/hooks";
 import { type ReactNode, useEffect, useRef } from "react";
 import { CopyButton } from "../ui/CopyButton.tsx";
-import { answersOf, commandOf, type Field, fieldsOf, type Own, type Place, typeOf } from "./api-document.ts";
+import { answersOf, callOf, commandOf, type Field, fieldsOf, type Own, type Place, typeOf } from "./api-document.ts";
+import { ROUTES } from "../../../client/routes.ts";
 import classes from "./docs.module.css";
 
 /** All of one operation. */
 export function OperationPanel({ place, own, token }: { place: Place; own: Own; token: string }) {
   const { description, security, parameters = [], requestBody, "x-examples": examples = [] } = place.operation;
   const panel = useRef<HTMLDivElement>(null);
+  const [language, setLanguage] = useLocalStorage({ key: "keyframe-samples", defaultValue: SHELL });
   // Named by the address of the page, or moved because a longer one above it closed.
   useEffect(() => {
     const { top = 0 } = panel.current?.getBoundingClientRect() ?? {};
@@ -19,8 +22,19 @@ export function OperationPanel({ place, own, token }: { place: Place; own: Own; 
       <p>
         Credentials: {security.map((schemes) => Object.keys(schemes).join(" and ") || "none").join(", or ") || "none"}
       </p>
+      {Object.hasOwn(ROUTES, place.operation.operationId) && (
+        <SegmentedControl
+          size="xs"
+          mb="sm"
+          aria-label="Language of the samples"
+          data={[SHELL, "TypeScript"]}
+          value={language}
+          onChange={setLanguage}
+        />
+      )}
       {examples.map((example) => {
-        const command = commandOf(place, example, own);
+        const call = language === SHELL ? null : callOf(place, example, own);
+        const command = call ?? commandOf(place, example, own);
         return (
           <section key={example.summary}>
             <Group justify="space-between">
@@ -48,6 +62,8 @@ export function OperationPanel({ place, own, token }: { place: Place; own: Own; 
     </Typography>
   );
 }
+
+const SHELL = "Shell";
 
 const Fields = ({ of }: { of: Field[] }) => (
   <ul>

@@ -1,4 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
+import { ROUTES } from "../../../client/routes.ts";
 import { SAMPLE } from "../../../shared/contract/samples.ts";
+import { useServices } from "../services.ts";
 
 type Texts<Name extends string> = Record<Name, string>;
 /** What the page shows of the service's openapi.json, its references followed. */
@@ -33,6 +36,23 @@ type Schema = Partial<Record<"minimum" | "maximum" | "minLength" | "maxLength", 
     example?: unknown;
   };
 export type Field = [name: string, schema: Schema, note?: string];
+
+/** The service's own openapi.json. */
+export function useApiDocument(enabled: boolean) {
+  const { config, callPlatform } = useServices();
+  return useQuery({
+    queryKey: ["openapi", config.supabaseUrl],
+    queryFn: async ({ signal }) => {
+      const document = await callPlatform("/functions/v1/api/openapi.json", { signal });
+      if (typeof document !== "object" || document === null || !("paths" in document))
+        throw new Error("The service's openapi.json is not an OpenAPI document. Check config.json.");
+      return followReferences(document, document) as ApiDocument; // made of the same contract, and tested against the standard
+    },
+    enabled,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+  });
+}
 
 /** With what each reference leads to in its place. No schema of the document contains itself. */
 export function followReferences(document: object, value: unknown): unknown {
@@ -80,7 +100,8 @@ export const answersOf = ({ responses }: Operation): Field[] =>
  * For a shell. A word in capitals stands for an identifier that is not known, or whose row would be deleted or canceled. The credentials
  * are variables of the shell, so that the page shows no secret.
  */
-export function commandOf({ method, address, operation }: Place, { path = {}, query = {}, body }: Example, own: Own) {
+export function commandOf(place: Place, { path = {}, query = {}, body }: Example, own: Own): string {
+  const { method, address, operation } = place;
   const [credentials = {}] = operation.security;
   const [type = ""] = Object.keys(operation.requestBody?.content ?? {});
   const url = `${address.replaceAll(/\{(\w+)\}/g, (_, name) => path[name] ?? "")}?${new URLSearchParams(query)}`;
@@ -92,10 +113,51 @@ export function commandOf({ method, address, operation }: Place, { path = {}, qu
     const json = JSON.stringify(body, null, 2).replaceAll("'", "'\\''");
     parts.push("-H 'Content-Type: application/json'", `-d '${json}'`);
   }
+  return withOwn(parts.join(" \\\n  "), place, own);
+}
+
+const STEPS: Record<string, string> = { FirstFrame: "first-frame", LastFrame: "last-frame", Video: "video" };
+const VERBS: Record<string, string> = { start: "generate", estimate: "estimate", read: "readPrediction" };
+
+/** Methods of the typed client that are not named as their operation. */
+const METHODS: Record<string, string> = {
+  ...{ changePrediction: "hidePrediction", cancelPrediction: "cancel", listModels: "models", readUsage: "usage" },
+  ...{ createFilm: "films.create", listFilms: "films.list", readFilm: "films.read" },
+  ...{ changeFilm: "films.change", deleteFilm: "films.delete" },
+  ...{ createWebhook: "webhooks.create", listWebhooks: "webhooks.list", readWebhook: "webhooks.read" },
+  ...{ changeWebhook: "webhooks.change", deleteWebhook: "webhooks.delete", testWebhook: "webhooks.test" },
+  ...{ revealSecret: "webhooks.secret", rotateSecret: "webhooks.rotate", recoverWebhook: "webhooks.recover" },
+  ...{ listDeliveries: "webhooks.deliveries", readDelivery: "webhooks.readDelivery", redeliver: "webhooks.redeliver" },
+};
+
+/** The same with the typed client; null where it has no method. */
+export function callOf(place: Place, { path = {}, query = {}, body }: Example, own: Own): string | null {
+  const { operationId } = place.operation;
+  if (!Object.hasOwn(ROUTES, operationId)) return null;
+  const [, verb = "", stepName = ""] = /^(start|estimate|read)(FirstFrame|LastFrame|Video)$/.exec(operationId) ?? [];
+  const step = STEPS[stepName];
+  const asked = Object.fromEntries(
+    Object.entries(query).map(([name, text]) => [name, /^\d+$/.test(text) ? Number(text) : text]),
+  );
+  const input = body ?? (Object.keys(query).length > 0 ? asked : undefined);
+  const method = VERBS[verb] ?? METHODS[operationId] ?? operationId;
+  const given =
+    verb === "read"
+      ? [{ step, ...asked }]
+      : "predictionId" in path
+        ? [path, ...Object.values(Object(body))]
+        : [...(step === undefined ? Object.values(path) : [step]), input];
+  const texts = given.filter((one) => one !== undefined).map((one) => JSON.stringify(one, null, 2));
+  if (operationId === "uploadReferenceImage") texts.push("image");
+  const call = `await keyframe.${method}(${texts.join(", ").replaceAll(/"(\w+)":/g, "$1:")});`;
+  return withOwn(call, place, own);
+}
+
+function withOwn(text: string, { method, operation }: Place, own: Own): string {
   const known = method === "delete" || operation.operationId === "cancelPrediction" ? {} : own;
   const word = (name: string) => name.replaceAll(/[A-Z]/g, "_$&").toUpperCase();
   return Object.entries(SAMPLE).reduce(
-    (command, [name, sample]) => command.replaceAll(sample, known[name] ?? word(name)),
-    parts.join(" \\\n  "),
+    (filled, [name, sample]) => filled.replaceAll(sample, known[name] ?? word(name)),
+    text,
   );
 }

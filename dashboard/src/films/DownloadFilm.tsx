@@ -77,7 +77,11 @@ export function DownloadFilm({ film, isOpen, onClose }: Props) {
     >
       <Radio.Group label="Format" value={format} onChange={setFormat} disabled={download.isPending}>
         <Stack gap="xs" mt="xs">
-          <Radio value="mp4" label="One MP4" description="Made in this browser, in the size of the first shot." />
+          <Radio
+            value="mp4"
+            label="One MP4"
+            description="Made in this browser, in the size of the first shot. Where the browser cannot make AAC, sound that is encoded again is Opus, which some players do not play."
+          />
           <Radio value="zip" label="A zip of the shots" description="With the command by which ffmpeg joins them." />
         </Stack>
       </Radio.Group>

@@ -1,4 +1,4 @@
-import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Anchor, Card, Grid, Group, Stack, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import {
   IconArrowDown,
@@ -8,24 +8,31 @@ import {
   IconGripVertical,
   IconMovie,
   IconPencil,
+  IconPlayerPlay,
+  IconPlus,
   IconTrash,
 } from "@tabler/icons-react";
-import { type ComponentProps, type CSSProperties, useState } from "react";
+import { type ComponentProps, type CSSProperties, useRef, useState } from "react";
 import { Link, useNavigate, useParams } from "react-router";
-import type { FilmWithShots, Shot } from "../../../client/index.ts";
+import { missingVideos } from "../../../client/film.ts";
+import type { FilmWithShots, Output, Prediction, Shot } from "../../../client/index.ts";
 import { NewProject } from "../projects/NewProject.tsx";
 import { ProjectMenu } from "../projects/ProjectMenu.tsx";
 import { isGone } from "../ui/errors.ts";
-import { STEP_NAME } from "../projects/status-words.ts";
-import { Thumb } from "../studio/Sources.tsx";
+import { Frame, Outdated, Thumb } from "../studio/Sources.tsx";
+import { frameOf, isUpload } from "../studio/step-options.ts";
+import { usePrediction } from "../studio/use-predictions.ts";
 import { FilmVideo } from "../studio/StepScreen.tsx";
 import screen from "../studio/screen.module.css";
+import link from "../ui/cover-link.module.css";
+import { clockTime } from "../ui/format-time.ts";
 import { BackLink, EmptyState, Missing, PageHead, Unread } from "../ui/page-parts.tsx";
 import { ActionsMenu, DeleteWindow, TitleWindow } from "../ui/windows.tsx";
+import { AddProject } from "./AddProject.tsx";
 import { DownloadFilm } from "./DownloadFilm.tsx";
 import { useChangeFilm, useDeleteFilm, useFilm } from "./film-queries.ts";
 import { useDragOrder } from "./use-drag-order.ts";
-import { NewButton } from "../ui/buttons.tsx";
+import { BusyButton, NewButton } from "../ui/buttons.tsx";
 import { ErrorNotice } from "../ui/notices.tsx";
 
 export function Component() {
@@ -46,6 +53,8 @@ export function Component() {
 function FilmView({ film }: { film: FilmWithShots }) {
   const { shots } = film;
   const [isNew, shot] = useDisclosure(false);
+  const [isAdding, adding] = useDisclosure(false);
+  const [isDownloading, downloading] = useDisclosure(false);
   const [moved, setMoved] = useState("");
   const change = useChangeFilm(film);
   /** Moves the shot at `from` to the place of its neighbour. */
@@ -56,8 +65,26 @@ function FilmView({ film }: { film: FilmWithShots }) {
     change.mutate({ projectIds }, { onSuccess: () => setMoved(place) });
   };
   const { handleOf, styleOf } = useDragOrder(move);
-  const newShot = <NewButton onClick={shot.open}>New shot</NewButton>;
-  const hasVideo = shots.some(({ takes }) => takes.video !== null);
+  const isComplete = missingVideos(film) === null;
+  const newShot = (
+    <NewButton px="sm" variant={isComplete ? "default" : "filled"} onClick={shot.open}>
+      New shot
+    </NewButton>
+  );
+  const player = useRef<HTMLDivElement>(null);
+  const [played, setPlayed] = useState<string | null>(null);
+  const videos = shots.flatMap((one, at) =>
+    one.takes.video?.output ? [videoOf(one, at, one.takes.video.output)] : [],
+  );
+  const shown = videos.find(({ projectId }) => projectId === played) ?? videos[0];
+  const play = (projectId: string) => {
+    setPlayed(projectId);
+    player.current?.scrollIntoView({ block: "nearest" });
+    const video = player.current?.querySelector("video");
+    if (!video || projectId !== shown?.projectId) return; // another file plays by itself
+    video.currentTime = 0;
+    video.play().catch(() => undefined); // paused meanwhile
+  };
   return (
     <>
       <BackLink to="/films" label="Films" />
@@ -65,8 +92,20 @@ function FilmView({ film }: { film: FilmWithShots }) {
         title={film.title}
         actions={
           <Group gap="xs" wrap="nowrap">
-            {shots.length > 0 && newShot}
-            <FilmMenu film={film} />
+            {shots.length > 0 && (
+              <>
+                <BusyButton
+                  px="sm"
+                  variant={isComplete ? "filled" : "default"}
+                  leftSection={<IconDownload size={18} aria-hidden />}
+                  onClick={downloading.open}
+                >
+                  Download
+                </BusyButton>
+                {newShot}
+              </>
+            )}
+            <FilmMenu film={film} onAdd={adding.open} />
           </Group>
         }
       />
@@ -75,17 +114,24 @@ function FilmView({ film }: { film: FilmWithShots }) {
         <EmptyState
           Icon={IconMovie}
           title="No shots yet"
-          text="A shot is a project of this film. Make a new one, or choose this film in the menu of a project."
-          action={newShot}
+          text="A shot is a project of this film. Make a new one, or add a project that you have."
+          action={
+            <Group>
+              {newShot}
+              <NewButton variant="default" onClick={adding.open}>
+                Add a project
+              </NewButton>
+            </Group>
+          }
         />
       )}
       <Grid gap="lg">
-        {hasVideo && (
-          <Grid.Col span={{ base: 12, md: 7 }}>
-            <FilmPlayer shots={shots} />
+        {shown !== undefined && (
+          <Grid.Col span={{ base: 12, md: 7 }} ref={player}>
+            <FilmPlayer {...{ videos, shown, count: shots.length, isAsked: played !== null, onPlay: setPlayed }} />
           </Grid.Col>
         )}
-        <Grid.Col span={{ base: 12, md: hasVideo ? 5 : 12 }}>
+        <Grid.Col span={{ base: 12, md: shown === undefined ? 12 : 5 }}>
           <Stack component="ol" gap="sm" className="plain-list" aria-label="Shots">
             {shots.map((one, at) => (
               <ShotRow
@@ -95,6 +141,7 @@ function FilmView({ film }: { film: FilmWithShots }) {
                 at={at}
                 count={shots.length}
                 onMove={move}
+                onPlay={play}
                 handle={handleOf(at)}
                 style={styleOf(at)}
               />
@@ -103,20 +150,39 @@ function FilmView({ film }: { film: FilmWithShots }) {
         </Grid.Col>
       </Grid>
       <VisuallyHidden role="status">{moved}</VisuallyHidden>
-      <NewProject isOpen={isNew} onClose={shot.close} filmId={film.filmId} />
+      <NewProject isOpen={isNew} onClose={shot.close} filmId={film.filmId} before={shots.at(-1)} />
+      <AddProject film={film} isOpen={isAdding} onClose={adding.close} />
+      <DownloadFilm film={film} isOpen={isDownloading} onClose={downloading.close} />
     </>
   );
 }
 
+const videoOf = ({ projectId, title, takes: { video } }: Shot, at: number, output: Output) => ({
+  projectId,
+  title,
+  number: at + 1,
+  video: video as Prediction, // it has this output
+  output,
+});
+type ShotVideo = ReturnType<typeof videoOf>;
+
+type FilmPlayerProps = {
+  videos: ShotVideo[];
+  shown: ShotVideo;
+  /** Of all shots. */
+  count: number;
+  /** Whether somebody plays the film. */
+  isAsked: boolean;
+  onPlay: (projectId: string | null) => void;
+};
+
 /** Plays the videos of the shots one after the other, in one player: another one would end full screen and lose the focus. */
-function FilmPlayer({ shots }: { shots: Shot[] }) {
-  const [played, setPlayed] = useState(0);
-  const videos = shots.flatMap(({ title, takes: { video } }, at) =>
-    video?.output ? [{ title, number: at + 1, video, output: video.output }] : [],
-  );
-  const shown = videos[played] ?? videos[0];
-  if (shown === undefined) return null;
+function FilmPlayer({ videos, shown, count, isAsked, onPlay }: FilmPlayerProps) {
   const { title, number, video, output } = shown;
+  const [at, setAt] = useState({ path: "", seconds: 0 });
+  const place = videos.indexOf(shown);
+  const lengthOf = (some: ShotVideo[]) => some.reduce((sum, one) => sum + (one.output.durationSeconds ?? 0), 0);
+  const now = lengthOf(videos.slice(0, place)) + (at.path === output.path ? at.seconds : 0);
   return (
     <>
       <div className={screen.screen}>
@@ -124,13 +190,19 @@ function FilmPlayer({ shots }: { shots: Shot[] }) {
           prediction={video}
           output={output}
           label={`Shot ${number}: ${title}`}
-          autoPlay={played > 0}
-          onEnded={() => setPlayed((played + 1) % videos.length)}
+          autoPlay={isAsked}
+          onTimeUpdate={({ currentTarget }) => setAt({ path: output.path, seconds: currentTarget.currentTime })}
+          onEnded={() => onPlay(videos[place + 1]?.projectId ?? null)}
         />
       </div>
-      <Text size="sm" c="dimmed" mt={6}>
-        Shot {number} of {shots.length}: {title}
-      </Text>
+      <Group justify="space-between" wrap="nowrap" mt={6}>
+        <Text size="sm" c="dimmed">
+          Shot {number} of {count}: {title}
+        </Text>
+        <Text size="sm" c="dimmed" className={screen.clock} title="Of the whole film">
+          {clockTime(now * 1000)} / {clockTime(lengthOf(videos) * 1000)}
+        </Text>
+      </Group>
     </>
   );
 }
@@ -141,14 +213,21 @@ type ShotRowProps = {
   at: number;
   count: number;
   onMove: (from: number, to: number) => void;
+  onPlay: (projectId: string) => void;
   handle: ComponentProps<"span">;
   style: CSSProperties;
 };
 
-function ShotRow({ shot, before, at, count, onMove, handle, style }: ShotRowProps) {
+function ShotRow({ shot, before, at, count, onMove, onPlay, handle, style }: ShotRowProps) {
   const { projectId, title, takes } = shot;
-  const first = takes["first-frame"] ?? before?.takes["last-frame"];
-  const last = takes["last-frame"];
+  const { video } = takes;
+  const known = { projectId, takes, ...(before && { predictions: before.takes }) };
+  // Of a video, those that it was made from; of a shot without one, those that it would be made from.
+  const nextFirst = takes["first-frame"] ?? before?.takes["last-frame"];
+  const first = video === null ? nextFirst?.predictionId : frameOf(video.input, "firstFrame");
+  const last = endOf(shot);
+  const start = usePrediction(known, video === null || first == null || isUpload(first) ? null : first);
+  const isChained = start != null && start.projectId !== projectId;
   // Not disabled: a button would lose the keyboard focus.
   const mover = (Mark: typeof IconArrowUp, where: string, to: number) => (
     <ActionIcon
@@ -179,25 +258,40 @@ function ShotRow({ shot, before, at, count, onMove, handle, style }: ShotRowProp
           <ProjectMenu project={shot} onDeleted={() => document.querySelector("main")?.focus()} />
         </Group>
       </Group>
-      <Group gap="xs" className={screen.large}>
-        {first != null && <Thumb prediction={first} alt={`${STEP_NAME[first.step]} that ${title} starts on`} />}
+      <Group gap="xs" pos="relative" className={screen.large}>
+        {first != null && <Frame key={first} project={known} frame={first} alt={`First frame of ${title}`} />}
+        {first == null && video !== null && <Thumb prediction={video} alt={`Video of ${title}`} />}
         {last !== null && (
           <>
             <IconArrowRight size={16} aria-hidden />
-            <Thumb prediction={last} alt={`Last frame of ${title}`} />
+            <Frame key={last} project={known} frame={last} alt={`Last frame of ${title}`} />
           </>
         )}
-        {takes.video === null && (
+        {video?.output ? (
+          <UnstyledButton className={link.cover} aria-label={`Play from ${title}`} onClick={() => onPlay(projectId)}>
+            <IconPlayerPlay size={18} aria-hidden style={{ display: "block" }} />
+          </UnstyledButton>
+        ) : (
           <Text size="sm" c="dimmed">
             No video yet
           </Text>
         )}
       </Group>
+      {video !== null && <Outdated project={known} prediction={video} />}
+      {isChained && before !== undefined && endOf(before) !== first && (
+        <Text size="sm" mt={6}>
+          It does not start where shot {at} ends. Generate its video again to join them.
+        </Text>
+      )}
     </Card>
   );
 }
 
-function FilmMenu({ film }: { film: FilmWithShots }) {
+/** The frame that the video of a shot ends on, or would end on: a path or an id. */
+const endOf = ({ takes: { video, "last-frame": last } }: Shot): string | null =>
+  video === null ? (last?.predictionId ?? null) : frameOf(video.input, "lastFrame");
+
+function FilmMenu({ film, onAdd }: { film: FilmWithShots; onAdd: () => void }) {
   const navigate = useNavigate();
   const change = useChangeFilm(film);
   const removal = useDeleteFilm(film, () => void navigate("/films"));
@@ -207,7 +301,7 @@ function FilmMenu({ film }: { film: FilmWithShots }) {
       size="lg"
       aria-label="Actions for the film"
       actions={[
-        { label: "Download", Icon: IconDownload, window: (opened) => <DownloadFilm {...opened} film={film} /> },
+        { label: "Add a project", Icon: IconPlus, run: onAdd },
         {
           label: "Rename",
           Icon: IconPencil,

@@ -1,14 +1,16 @@
-import { Card, Stack, Text, Title } from "@mantine/core";
-import { useDisclosure } from "@mantine/hooks";
+import { Card, Group, Stack, Text, Title } from "@mantine/core";
+import { useDisclosure, useInViewport } from "@mantine/hooks";
 import { IconMovie } from "@tabler/icons-react";
 import { Link, useNavigate } from "react-router";
 import type { Film } from "../../../client/index.ts";
 import link from "../ui/cover-link.module.css";
 import { LoadMore, EmptyState, PageHead, Unread } from "../ui/page-parts.tsx";
 import { NewButton } from "../ui/buttons.tsx";
+import { Thumb } from "../studio/Sources.tsx";
+import { useLast } from "../ui/window-focus.ts";
 import { Time } from "../ui/Time.tsx";
 import { TitleWindow } from "../ui/windows.tsx";
-import { useCreateFilm, useFilms } from "./film-queries.ts";
+import { useCreateFilm, useFilm, useFilms } from "./film-queries.ts";
 
 export function Component() {
   const list = useFilms();
@@ -41,9 +43,15 @@ export function Component() {
   );
 }
 
+/** So many fit beside each other on a phone. */
+const PICTURES = 4;
+
 function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Film }) {
+  const { ref, inViewport } = useInViewport<HTMLElement>();
+  const { data } = useFilm(useLast(inViewport && projectIds.length > 0 ? filmId : null), false);
+  const pictures = data?.shots.flatMap(({ takes }) => takes["first-frame"] ?? takes["last-frame"] ?? takes.video ?? []);
   return (
-    <Card component="article" withBorder padding="md" className={link.card}>
+    <Card component="article" ref={ref} withBorder padding="md" className={link.card}>
       <Title order={2} size="h5" lineClamp={1}>
         <Link to={`/films/${filmId}`} className={link.cover}>
           {title}
@@ -52,6 +60,13 @@ function FilmCard({ film: { filmId, title, projectIds, createdAt } }: { film: Fi
       <Text size="sm" c="dimmed">
         {projectIds.length === 1 ? "1 shot" : `${projectIds.length} shots`} · <Time iso={createdAt} />
       </Text>
+      {projectIds.length > 0 && (
+        <Group gap="xs" mt="sm" mih={36} aria-hidden>
+          {pictures?.slice(0, PICTURES).map((take) => (
+            <Thumb key={take.predictionId} prediction={take} alt="" />
+          ))}
+        </Group>
+      )}
     </Card>
   );
 }

@@ -29,14 +29,14 @@ export function useFilmChoice(enabled: boolean) {
   });
 }
 
-/** A film with its shots; without an id nothing is read. */
-export function useFilm(filmId: string | null) {
+/** A film with its shots; without an id nothing is read. `isFollowed`: other pages and people may change it while it is shown. */
+export function useFilm(filmId: string | null, isFollowed = true) {
   const keyframe = useKeyframe();
   return useQuery({
     queryKey: filmKey(filmId),
     queryFn: ({ signal }) => keyframe.films.read(filmId ?? "", { signal }),
     enabled: filmId !== null,
-    refetchInterval: ({ state }) => (isGone(state.error) ? false : LOOK_MS),
+    refetchInterval: ({ state }) => (isGone(state.error) || !isFollowed ? false : LOOK_MS),
   });
 }
 

@@ -3,7 +3,8 @@ import { useState } from "react";
 import { useNavigate } from "react-router";
 import type { KeyframeClient, Project } from "../../../client/index.ts";
 import { useOnce } from "../services.ts";
-import { useDraft } from "../session/use-draft.ts";
+import { useCopyDraft, useDraft } from "../session/use-draft.ts";
+import { forNextShot, settingsDraft } from "../studio/step-options.ts";
 import { DescriptionField, PromptField, promptProblem, textProblem, titleProblem } from "./project-fields.tsx";
 import { unless } from "../ui/errors.ts";
 import { FormWindow } from "../ui/windows.tsx";
@@ -13,26 +14,32 @@ type NewProjectProps = {
   onClose: () => void;
   /** The film whose shot it becomes. */
   filmId?: string | undefined;
-  /** The shot that it follows. Default: the film's last one. */
-  after?: string | undefined;
+  /** The shot that it follows, and whose ratio, reference image and settings it takes over. */
+  before?: Project | undefined;
 };
 
 type ProjectTexts = Pick<Project, "title" | "textPrompt" | "description">;
 
+type Asked = ProjectTexts & Partial<Pick<Project, "aspectRatio"> & { filmId: string }>;
+
 const NO_TEXTS: ProjectTexts = { title: "", textPrompt: "", description: "" };
 
 /** Creates a project and opens its studio. Without the library's forms, which no studio needs to load. */
-export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) {
+export function NewProject({ isOpen, onClose, filmId, before }: NewProjectProps) {
   const navigate = useNavigate();
+  const copyDraft = useCopyDraft();
   const [texts, setTyped] = useDraft("new project", NO_TEXTS);
   const [isTried, setTried] = useState(false);
   const create = useOnce(
-    async (keyframe, asked: ProjectTexts & { filmId?: string }, once) => {
+    async (keyframe, asked: Asked, once) => {
       const project = await keyframe.createProject(asked, once);
-      if (filmId !== undefined && after !== undefined) await moveBehind(keyframe, filmId, project.projectId, after);
+      const { referenceImagePath = null } = before ?? {};
+      if (referenceImagePath !== null) await keyframe.changeProject(project.projectId, { referenceImagePath });
+      if (filmId && before) await moveBehind(keyframe, filmId, project.projectId, before.projectId);
       return project;
     },
     (project) => {
+      if (before) copyDraft(settingsDraft(before.projectId), settingsDraft(project.projectId), forNextShot);
       setTyped(() => NO_TEXTS);
       void navigate(`/projects/${project.projectId}`);
     },
@@ -67,7 +74,8 @@ export function NewProject({ isOpen, onClose, filmId, after }: NewProjectProps) 
       onSubmit={(form) => {
         setTried(true);
         const [refused] = Object.entries(problems).find(([, problem]) => problem !== null) ?? [];
-        if (refused === undefined) create.mutate({ ...texts, ...(filmId === undefined ? {} : { filmId }) });
+        if (refused === undefined)
+          create.mutate({ ...texts, ...(filmId && { filmId }), ...(before && { aspectRatio: before.aspectRatio }) });
         else form.querySelector<HTMLElement>(`[name=${refused}]`)?.focus();
       }}
     >

@@ -103,6 +103,7 @@ const SAY_THEMSELVES = new Set([
   "provider_canceled",
   "provider_lost",
   "provider_no_output",
+  "provider_refused_setup",
   "provider_rejected_input",
 ]);
 

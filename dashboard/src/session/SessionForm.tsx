@@ -94,6 +94,7 @@ export function PasswordField({ isNew, ...props }: PasswordInputProps & { label:
     <PasswordInput
       name={isNew ? "new-password" : "password"}
       autoComplete={isNew ? "new-password" : "current-password"}
+      aria-invalid={Boolean(props.error)} // which the library sets on every other field
       visibilityToggleFocusable
       visibilityToggleButtonProps={{ "aria-label": "Show password" }}
       required

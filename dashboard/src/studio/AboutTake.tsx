@@ -11,6 +11,7 @@ import { Time } from "../ui/Time.tsx";
 import { Frame, Outdated } from "./Sources.tsx";
 import { type Fact, factsOf } from "./step-options.ts";
 import { TakeMenu } from "./TakeMenu.tsx";
+import { useModelLabel } from "./use-models.ts";
 
 /** Changes what is looked at, as the address has it. */
 export type Look = (at: Partial<Record<"step" | "history" | "take", string | null>>) => void;
@@ -31,16 +32,21 @@ type Props = TakesProps & {
   children?: ReactNode;
 };
 
+/** Whether it stands for its step. */
+export const isUsed = ({ selected, takes }: ProjectWithPredictions, { step, predictionId }: Prediction): boolean =>
+  predictionId === (selected[step] ?? takes[step]?.predictionId);
+
 /** What a prediction was made with and what became of it. A take can be selected, hidden and deleted, and its inputs used again. */
 export function AboutTake({ project, prediction, other, lines, select, onReuse, children }: Props) {
-  const { step, predictionId, output, error, createdAt } = prediction;
-  const isChosen = predictionId === (project.selected[step] ?? project.takes[step]?.predictionId);
+  const { step, output, error, createdAt } = prediction;
+  const isChosen = isUsed(project, prediction);
   const choose = () => {
     if (!isChosen) select.mutate({ change: { selected: selectionOf(project, prediction) } });
   };
-  const others = other && factsOf(other);
+  const labelOf = useModelLabel();
+  const others = other && factsOf(other, labelOf);
   const facts: Record<string, ReactNode> = {};
-  for (const fact of factsOf(prediction)) {
+  for (const fact of factsOf(prediction, labelOf)) {
     const isDifferent = others !== undefined && others.find(({ name }) => name === fact.name)?.words !== fact.words;
     facts[fact.name] = <FactValue {...{ project, fact, isDifferent, lines }} noun={nounOf(step)} />;
   }

@@ -3,7 +3,7 @@ import type { Prediction, ProjectWithPredictions } from "../../../client/index.t
 import { STEP_NAME } from "../projects/status-words.ts";
 import { useDraft } from "../session/use-draft.ts";
 import { errorSentence } from "../ui/errors.ts";
-import { useAddReference } from "./reference-image.ts";
+import { useAddReferences } from "./reference-image.ts";
 import { Frame, Thumb } from "./Sources.tsx";
 import classes from "./screen.module.css";
 import { frameOf, isUpload } from "./step-options.ts";
@@ -25,8 +25,8 @@ export function EarlierPictures({ project, images, max, onChange }: Props) {
   const newest = useNewest(project.projectId);
   /** The frames that images are copies of, by the paths of these. */
   const [copies, changeCopies] = useDraft(`copies ${project.projectId}`, NO_COPIES);
-  const add = useAddReference((path, image) => {
-    if (!(image instanceof Blob)) changeCopies((known) => ({ ...known, [path]: image.predictionId }));
+  const add = useAddReferences(([path = ""], [image]) => {
+    if (image && !(image instanceof Blob)) changeCopies((known) => ({ ...known, [path]: image.predictionId }));
     onChange([...images, path]);
   });
   if (newest === undefined) return null;
@@ -42,12 +42,12 @@ export function EarlierPictures({ project, images, max, onChange }: Props) {
     const isChosen = path !== undefined && images.includes(path);
     return {
       className: classes.choice,
-      "aria-busy": add.isPending && add.variables === frame,
+      "aria-busy": add.isPending && add.variables[0] === frame,
       "aria-pressed": isChosen,
       disabled: images.length >= max && !isChosen,
       onClick: () => {
         if (isChosen) onChange(images.filter((one) => one !== path));
-        else if (frame) add.mutate(frame);
+        else if (frame) add.mutate([frame]);
         else if (path !== undefined) onChange([...images, path]);
       },
     };

@@ -11,6 +11,7 @@ import { useServices } from "../services.ts";
 import { useReferenceAddress } from "./reference-image.ts";
 import type { Look } from "./AboutTake.tsx";
 import { Sources } from "./Sources.tsx";
+import { FRAME_BEFORE } from "./StepScreen.tsx";
 import { StepCard } from "./StepCard.tsx";
 import {
   type FrameRole,
@@ -18,12 +19,14 @@ import {
   isUpload,
   modelOf,
   NO_OPTIONS,
+  NO_SETTINGS,
   optionsOf,
   type StepOptions,
+  settingsDraft,
   takesLastFrame,
 } from "./step-options.ts";
 import classes from "./strip.module.css";
-import { useModels } from "./use-models.ts";
+import { useModelLabel, useModels } from "./use-models.ts";
 import { predictionKey, predictionQuery, type Take, usePrediction, useTake } from "./use-predictions.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { ErrorNotice, notify } from "../ui/notices.tsx";
@@ -33,6 +36,7 @@ const TakeWindows = lazy(() => import("./TakeWindows.tsx"));
 
 export function FilmStrip({ project, texts }: { project: ProjectWithPredictions; texts: TextsState }) {
   const models = useModels();
+  const labelOf = useModelLabel();
   const takes = {
     "first-frame": useTake(project, "first-frame"),
     video: useTake(project, "video"),
@@ -46,7 +50,7 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
   const posterImage = useReferenceAddress(video.prediction?.input.firstFrameImagePath ?? null);
   const services = useServices();
   const queries = useQueryClient();
-  const [options, changeOptions] = useDraft(`settings ${project.projectId}`, NO_SETTINGS);
+  const [options, changeOptions] = useDraft(settingsDraft(project.projectId), NO_SETTINGS);
   const select = useChangeProject(project.projectId);
   const [address, setAddress] = useSearchParams();
   /** What is looked at is in the address, for a reload and a second tab. */
@@ -61,8 +65,9 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
     for (const take of shown) queries.setQueryData(predictionKey(take.predictionId), take); // without another read
     look({ take: shown.map(({ predictionId }) => predictionId).join() });
   };
-  const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });
   const optionsFor = (step: Step): StepOptions => ({ ...NO_OPTIONS, ...options[step] });
+  const next = nextStep(project, optionsFor("video"), before);
+  const isWide = useMediaQuery("(min-width: 62em)", undefined, { getInitialValueInEffect: false });
   const card = (step: Step) => ({
     project,
     texts,
@@ -72,7 +77,8 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
     options: optionsFor(step),
     onOptions: (changed: Partial<StepOptions>) =>
       changeOptions((all) => ({ ...all, [step]: { ...NO_OPTIONS, ...all[step], ...changed } })),
-    startsOn: step === "first-frame" ? null : startsOn,
+    startsOn,
+    isNext: step === next,
     isLookedAt: !isWide && address.get("step") === step,
     onLook: () => address.get("step") !== step && look({ step }),
     onHistory: () => look({ step, history: step }),
@@ -108,7 +114,11 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
       }
       named.push(name);
     }
-    const { options: made, aspectRatio, leftOut } = optionsOf(prediction, models[step], texts.texts.textPrompt, ofStep);
+    const {
+      options: made,
+      aspectRatio,
+      leftOut,
+    } = optionsOf(prediction, models[step], labelOf, texts.texts.textPrompt, ofStep);
     select.mutate(
       { change: { ...(aspectRatio === null ? {} : { aspectRatio }), selected } },
       {
@@ -127,7 +137,7 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
   const endsAtLast = takesLastFrame(modelOf(models.video, forVideo), forVideo);
   const firstSource =
     forVideo.firstFrame === null && startsOn !== null
-      ? { alt: "Last frame of the shot before", frame: startsOn.predictionId }
+      ? { alt: FRAME_BEFORE, frame: startsOn.predictionId }
       : sourceOf("first frame", forVideo.firstFrame, first);
   const lastSource = sourceOf("last frame", forVideo.lastFrame, last);
   const nextFrom = endsAtLast ? [firstSource, lastSource] : [firstSource];
@@ -146,7 +156,7 @@ export function FilmStrip({ project, texts }: { project: ProjectWithPredictions;
               poster={posterFrame?.output?.url ?? posterImage.data ?? undefined}
               notYet={
                 forVideo.firstFrame === null && startsOn === null
-                  ? whyNotYet(project.predictions["first-frame"], first)
+                  ? whyNotYet(project.predictions["first-frame"], first, before)
                   : null
               }
             >
@@ -184,8 +194,6 @@ const FRAMES = [
   ["lastFrame", "last-frame"],
 ] as const;
 
-const NO_SETTINGS: Partial<Record<Step, StepOptions>> = {};
-
 const sourceOf = (name: string, chosen: string | null, { prediction, isSelected }: Take) => ({
   alt: `${chosen !== null ? "Chosen" : isSelected ? "Selected" : "Latest"} ${name}`,
   frame: chosen ?? prediction?.predictionId ?? null,
@@ -199,8 +207,25 @@ function reusedWords(noun: string, named: string[], leftOut: string[]): string {
     : "The inputs are set. Generate when you are ready.";
 }
 
-/** Why the video cannot start yet. Null when it can or when unknown: then the service decides. */
-function whyNotYet(firstFrame: Prediction | null, { isNone }: Take): string | null {
+/** The one action that stands out. Null when all is made, and until the shot before is read: its frame may be the first. */
+function nextStep(
+  { takes }: ProjectWithPredictions,
+  { firstFrame }: StepOptions,
+  before: Prediction | null | undefined,
+): Step | null {
+  const isChained = takes["first-frame"] === null && firstFrame === null;
+  if (isChained && before === undefined) return null;
+  if (isChained && before === null) return "first-frame";
+  return takes.video === null || takes.video.outdated ? "video" : null;
+}
+
+/** Why the video cannot start yet; empty until the shot before is read. Null when it can or when unknown: then the service decides. */
+function whyNotYet(
+  firstFrame: Prediction | null,
+  { isNone }: Take,
+  before: Prediction | null | undefined,
+): string | null {
   if (!isNone) return null;
+  if (before === undefined) return "";
   return isRunning(firstFrame) ? "Waiting for the first frame." : "Generate the first frame first.";
 }

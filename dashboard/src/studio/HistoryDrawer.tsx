@@ -1,15 +1,19 @@
-import { Checkbox, Drawer, Stack, Text } from "@mantine/core";
+import { Checkbox, Drawer, Stack, Text, UnstyledButton } from "@mantine/core";
 import { IconColumns2, IconMaximize } from "@tabler/icons-react";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import type { Prediction, Step } from "../../../client/index.ts";
-import { STEP_NAME } from "../projects/status-words.ts";
+import { isRunning, statusWords, STEP_NAME } from "../projects/status-words.ts";
 import { SmallButton } from "../ui/buttons.tsx";
+import link from "../ui/cover-link.module.css";
+import { relativeTime } from "../ui/format-time.ts";
 import { ErrorNotice } from "../ui/notices.tsx";
 import { LoadMore, Unread } from "../ui/page-parts.tsx";
 import { KeepFocus, useIsOnTop, useOpened } from "../ui/window-focus.ts";
-import { AboutTake, type TakesProps } from "./AboutTake.tsx";
+import { AboutTake, isUsed, type TakesProps } from "./AboutTake.tsx";
 import classes from "./screen.module.css";
 import { StepScreen } from "./StepScreen.tsx";
+import { factsOf } from "./step-options.ts";
+import { useModelLabel } from "./use-models.ts";
 import { usePredictions } from "./use-predictions.ts";
 
 type Props = TakesProps & {
@@ -20,18 +24,22 @@ type Props = TakesProps & {
   onEnlarge: (...takes: Prediction[]) => void;
 };
 
-/** All predictions of a step with their inputs. */
+/** All predictions of a step as a contact sheet: each with what differs among them, the chosen one with all of its inputs. */
 export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Props) {
   const { project, select } = about;
   const [withHidden, setWithHidden] = useState(false);
+  const [chosenId, setChosenId] = useState<string>();
   /** The first of two takes to compare. */
   const [marked, setMarked] = useState<Prediction | null>(null);
   const history = usePredictions(project.projectId, step, isOpen, withHidden);
   const all = history.data?.pages.flatMap((page) => page.predictions);
-  const isMarked = ({ predictionId }: Prediction) => predictionId === marked?.predictionId;
-  const compare = (prediction: Prediction) => {
-    setMarked(marked === null ? prediction : null);
-    if (marked !== null && !isMarked(prediction)) onEnlarge(marked, prediction);
+  const chosen = all?.find(({ predictionId }) => predictionId === chosenId) ?? all?.[0];
+  const differencesOf = useDifferences(all ?? []);
+  const press = (prediction: Prediction) => {
+    setChosenId(prediction.predictionId);
+    if (marked === null || prediction.output === null || prediction.predictionId === marked.predictionId) return;
+    setMarked(null);
+    onEnlarge(marked, prediction);
   };
   const count = all?.length;
   return (
@@ -40,37 +48,62 @@ export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Pr
       onClose={onClose}
       closeOnEscape={useIsOnTop(isOpen)}
       position="right"
+      size="xl"
       title={`History of the ${STEP_NAME[step].toLowerCase()}`}
     >
       <Stack gap="lg">
         <KeepFocus key={count} />
         <Unread query={history} what="the history" heights={[96, 96, 96]} />
         <ErrorNotice title="Could not change the project" error={select.error} />
-        {all?.map((prediction) => (
-          <div key={prediction.predictionId} className={classes.historyEntry} data-wide={step === "video" || undefined}>
-            <StepScreen step={step} latest={prediction} shown={prediction} prompt={prediction.input.prompt} />
-            <AboutTake {...about} prediction={prediction} lines={3}>
-              {prediction.output !== null && (
-                <>
-                  <SmallButton size="compact-sm" Icon={IconMaximize} onClick={() => onEnlarge(prediction)}>
-                    Enlarge
-                  </SmallButton>
-                  <SmallButton
-                    size="compact-sm"
-                    variant={isMarked(prediction) ? "light" : "default"}
-                    aria-pressed={isMarked(prediction)}
-                    Icon={IconColumns2}
-                    onClick={() => compare(prediction)}
-                  >
-                    Compare
-                  </SmallButton>
-                </>
+        <ol className={`plain-list ${classes.sheet}`} aria-label="Takes">
+          {all?.map((prediction) => (
+            <Fragment key={prediction.predictionId}>
+              <li className={classes.cell} data-status={prediction.status}>
+                <StepScreen
+                  isStill
+                  step={step}
+                  latest={prediction}
+                  shown={prediction}
+                  isSelected={isUsed(project, prediction)}
+                  prompt={prediction.input.prompt}
+                />
+                <UnstyledButton
+                  className={link.cover}
+                  aria-pressed={prediction === chosen}
+                  onClick={() => press(prediction)}
+                >
+                  <Text span size="xs" lineClamp={2} mt={6}>
+                    {[...stateWords(prediction), ...differencesOf(prediction)].join(" · ")}
+                  </Text>
+                </UnstyledButton>
+              </li>
+              {prediction === chosen && (
+                <li className={classes.details}>
+                  <AboutTake {...about} prediction={prediction} lines={3}>
+                    {prediction.output !== null && (
+                      <>
+                        <SmallButton size="compact-sm" Icon={IconMaximize} onClick={() => onEnlarge(prediction)}>
+                          Enlarge
+                        </SmallButton>
+                        <SmallButton
+                          size="compact-sm"
+                          variant={marked === null ? "default" : "light"}
+                          aria-pressed={marked !== null}
+                          Icon={IconColumns2}
+                          onClick={() => setMarked(marked === null ? prediction : null)}
+                        >
+                          Compare
+                        </SmallButton>
+                      </>
+                    )}
+                  </AboutTake>
+                </li>
               )}
-            </AboutTake>
-          </div>
-        ))}
+            </Fragment>
+          ))}
+        </ol>
         <Text size="sm" role="status" className={classes.hint}>
-          {marked !== null && "Press Compare on the other take."}
+          {marked !== null && "Press the other take."}
         </Text>
         {count === 0 && <Text size="sm">Nothing here.{!withHidden && " What is hidden is not shown."}</Text>}
         <LoadMore of={history} />
@@ -85,4 +118,23 @@ export function HistoryDrawer({ step, isOpen, onClose, onEnlarge, ...about }: Pr
       </Stack>
     </Drawer>
   );
+}
+
+/** The time, and what is not as it should be. */
+const stateWords = (prediction: Prediction): string[] => [
+  relativeTime(prediction.createdAt, Date.now()),
+  ...(prediction.status === "succeeded" || isRunning(prediction) ? [] : [statusWords(prediction)]),
+  ...(prediction.hidden ? ["Hidden"] : []),
+];
+
+/** In words, those inputs of a prediction that are not the same for all of them. Its pictures are seen. */
+function useDifferences(all: Prediction[]): (prediction: Prediction) => string[] {
+  const labelOf = useModelLabel();
+  const wordsOf = (one: Prediction) =>
+    factsOf(one, labelOf).flatMap(({ name, words, frames }) =>
+      frames ? [] : name === "Seed" ? `seed ${words}` : words,
+    );
+  const lists = all.map(wordsOf);
+  const common = (lists[0] ?? []).filter((words) => lists.every((list) => list.includes(words)));
+  return (prediction) => wordsOf(prediction).filter((words) => !common.includes(words));
 }

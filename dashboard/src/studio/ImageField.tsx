@@ -4,7 +4,7 @@ import { type ReactNode, useRef, useState } from "react";
 import type { ProjectWithPredictions } from "../../../client/index.ts";
 import { SmallButton } from "../ui/buttons.tsx";
 import { errorSentence } from "../ui/errors.ts";
-import { KINDS, refuseImage, useAddReference } from "./reference-image.ts";
+import { KINDS, refuseImage, useAddReferences } from "./reference-image.ts";
 import { Frame } from "./Sources.tsx";
 import classes from "./screen.module.css";
 
@@ -29,15 +29,18 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
   const [refusal, setRefusal] = useState<string | null>(null);
   const button = useRef<HTMLButtonElement>(null);
   const isOne = max === 1;
-  const add = useAddReference((path) => onChange(isOne ? [path] : [...images, path]));
+  const add = useAddReferences((paths) => onChange(isOne ? paths : [...images, ...paths]));
   const error = add.error ?? props.error ?? null;
   const problem = refusal ?? (error === null ? null : errorSentence(error));
   const isFull = images.length >= max;
-  const take = (file: File | null | undefined) => {
-    if (file == null || (isFull && !isOne)) return;
-    const reason = refuseImage(file);
+  const take = (given: File[] | File | null) => {
+    const files = [given ?? []].flat();
+    const room = isOne ? 1 : max - images.length;
+    if (files.length === 0 || room <= 0) return;
+    const refused = files.flatMap((file) => refuseImage(file) ?? []);
+    const reason = files.length > room ? `There is room for ${room} more. Choose fewer images.` : (refused[0] ?? null);
     setRefusal(reason);
-    if (reason === null) add.mutate(file);
+    if (reason === null) add.mutate(files);
   };
   const remove = (image: string) => {
     onChange(images.filter((one) => one !== image));
@@ -52,7 +55,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
       onDragOver={(event) => event.preventDefault()} // without this the browser opens the file
       onDrop={(event) => {
         event.preventDefault();
-        take(event.dataTransfer.files[0]);
+        take([...event.dataTransfer.files].slice(0, isOne ? 1 : undefined));
       }}
     >
       <Group gap="xs" mt={4}>
@@ -68,7 +71,7 @@ export function ImageField({ project, label, noun, addLabel, images, max, onChan
           );
         })}
         {(isOne || !isFull) && (
-          <FileButton accept={KINDS.join()} onChange={take}>
+          <FileButton accept={KINDS.join()} multiple={!isOne} onChange={take}>
             {(given) => (
               <SmallButton ref={button} {...given} isBusy={add.isPending} Icon={IconPhotoPlus}>
                 {isOne && isFull ? "Replace" : addLabel}

@@ -5,7 +5,7 @@ import { TakePicture } from "../projects/TakePicture.tsx";
 import classes from "./screen.module.css";
 import { useReferenceAddress } from "./reference-image.ts";
 import { frameOf, isUpload } from "./step-options.ts";
-import { usePrediction } from "./use-predictions.ts";
+import { type Known, usePrediction } from "./use-predictions.ts";
 
 /** `frame`: a path or an id, as StepOptions has it. */
 type Source = { alt: string; frame: string | null };
@@ -37,7 +37,7 @@ export function Sources({ project, label, sources, more }: SourcesProps) {
 }
 
 /** A small picture of a frame, wherever it is from. */
-export function Frame({ project, frame, alt }: { project: ProjectWithPredictions; frame: string; alt: string }) {
+export function Frame({ project, frame, alt }: { project: Known; frame: string; alt: string }) {
   const isPath = isUpload(frame);
   const prediction = usePrediction(project, isPath ? null : frame);
   const { data: address } = useReferenceAddress(isPath ? frame : null);
@@ -60,8 +60,10 @@ export const Thumb = ({ prediction, alt }: { prediction: Prediction; alt: string
 
 type TakeProps = { project: ProjectWithPredictions; prediction: Prediction };
 
+type OutdatedProps = { project: Known & Pick<ProjectWithPredictions, "projectId">; prediction: Prediction };
+
 /** What of an outdated take is not what the next one would be made with. */
-export function Outdated({ project, prediction: { input, outdated } }: TakeProps) {
+export function Outdated({ project, prediction: { input, outdated } }: OutdatedProps) {
   const first = usePrediction(project, input.firstFramePredictionId);
   const last = usePrediction(project, input.lastFramePredictionId);
   if (!outdated) return null;

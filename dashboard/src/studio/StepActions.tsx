@@ -6,17 +6,22 @@ import { useRef } from "react";
 import type { Estimate, Prediction, ProjectWithPredictions, Step, StepBody } from "../../../client/index.ts";
 import type { Choices } from "./step-options.ts";
 import { projectKey } from "../projects/project-queries.ts";
-import { isRunning } from "../projects/status-words.ts";
+import { isRunning, STEP_NAME } from "../projects/status-words.ts";
 import { useKeyframe, useOnce } from "../services.ts";
 import { estimateWords, overBudgetWords } from "../ui/money.ts";
 import type { TextsState } from "./texts/use-texts.ts";
 import { BusyButton } from "../ui/buttons.tsx";
 import { unless } from "../ui/errors.ts";
 import { movesFocus } from "../ui/window-focus.ts";
+import classes from "./strip.module.css";
 
 type Props = {
   project: ProjectWithPredictions;
   step: Step;
+  /** It is what to do next on this page. */
+  isNext: boolean;
+  /** It takes the place of a frame of another shot. */
+  isOwn: boolean;
   /** What would be started. */
   choices: Choices;
   latest: Prediction | null;
@@ -29,27 +34,35 @@ type Props = {
   cancel: ReturnType<typeof useCancelPrediction>;
 };
 
-export function StepActions({ project, step, choices, latest, notYet, canStart, isUnsaved, starting, cancel }: Props) {
+export function StepActions({ project, step, choices, latest, notYet, canStart, starting, cancel, ...props }: Props) {
   const startButton = useRef<HTMLButtonElement>(null);
   const running = isRunning(latest) ? latest : null;
   const canAsk = canStart && notYet === null && running === null;
-  const estimate = useEstimate(project, step, choices, canAsk);
+  const { estimate, isOld } = useEstimate(project, step, choices, canAsk);
   // Only said: the budget may have room again when it is started, and the service decides then. What it says is not said twice.
   const problem = notYet ?? (estimate && starting.error === null ? overBudgetWords(estimate) : null);
   const Icon = latest === null ? IconPlayerPlay : IconReload;
+  const again = latest === null ? (props.isOwn ? "Generate its own" : "Generate") : "Generate again";
+  const words = props.isUnsaved ? "Save and generate" : again;
+  const name = STEP_NAME[step].toLowerCase();
+  const ofEstimate = isOld ? { opacity: 0.4, "aria-busy": true } : {};
   return (
-    <>
+    <div className={classes.actions}>
       <Group gap="xs">
         <BusyButton
           ref={startButton}
           size="sm"
+          variant={props.isNext ? "filled" : "default"}
           isBusy={starting.isStarting}
           isOff={notYet !== null || running !== null || !canStart}
+          aria-label={`${words}: ${name}`}
           aria-describedby={`estimate-${step} problem-${step}`}
+          aria-keyshortcuts="Control+Enter"
+          data-generate={props.isNext ? "next" : ""}
           leftSection={<Icon size={16} aria-hidden />}
           onClick={() => starting.start(choices)}
         >
-          {isUnsaved ? "Save and generate" : latest === null ? "Generate" : "Generate again"}
+          {words}
         </BusyButton>
         {running !== null && (
           <BusyButton
@@ -57,32 +70,36 @@ export function StepActions({ project, step, choices, latest, notYet, canStart, 
             variant="default"
             size="sm"
             isBusy={cancel.isPending}
+            aria-label={`${cancel.isPending ? "Canceling…" : "Cancel"}: ${name}`}
             leftSection={<IconPlayerStop size={16} aria-hidden />}
             onClick={() => cancel.mutate(running)}
           >
             {cancel.isPending ? "Canceling…" : "Cancel"}
           </BusyButton>
         )}
-        <Text size="sm" c="dimmed" id={`estimate-${step}`} hidden={estimate === null}>
+        <Text size="sm" c="dimmed" id={`estimate-${step}`} hidden={estimate === null} {...ofEstimate}>
           {estimate && estimateWords(estimate)}
         </Text>
       </Group>
-      <Text size="sm" id={`problem-${step}`} hidden={problem === null}>
+      <Text size="sm" id={`problem-${step}`} hidden={!problem}>
         {problem}
       </Text>
-    </>
+    </div>
   );
 }
 
 const AFTER_TYPING_MS = 400;
 
-/** What a start would cost. Null while that is not known, not wanted or refused: then the form or the start itself says why. */
+/**
+ * What a start would cost. Null while that is not known, not wanted or refused: then the form or the start itself says why. `isOld`: it is
+ * that of the settings before.
+ */
 function useEstimate(
   project: ProjectWithPredictions,
   step: Step,
   choices: Choices,
   isWanted: boolean,
-): Estimate | null {
+): { estimate: Estimate | null; isOld: boolean } {
   const keyframe = useKeyframe();
   const { projectId, updatedAt, takes } = project;
   const isSeen = useDocumentVisibility() === "visible";
@@ -94,7 +111,7 @@ function useEstimate(
     takes["last-frame"]?.predictionId,
   ]);
   const [settled] = useDebouncedValue(asked, AFTER_TYPING_MS);
-  const { data, isError } = useQuery({
+  const { data, isError, isPlaceholderData } = useQuery({
     queryKey: ["estimate", projectId, step, asked],
     queryFn: ({ signal }) => keyframe.estimate<Step>(step, { projectId, ...choices } as StepBody[Step], { signal }), // as in a start
     enabled: isWanted && isSeen && settled === asked,
@@ -102,7 +119,7 @@ function useEstimate(
     staleTime: 60_000,
     placeholderData: keepPreviousData,
   });
-  return isWanted && !isError ? (data ?? null) : null;
+  return { estimate: isWanted && !isError ? (data ?? null) : null, isOld: isPlaceholderData };
 }
 
 /**

@@ -34,7 +34,8 @@ type Props = {
   onOptions: (changed: Partial<StepOptions>) => void;
   poster?: string | undefined;
   notYet?: string | null;
-  /** The frame of another shot that it starts on or looks like. */
+  isNext: boolean;
+  /** The frame of another shot that it starts on or looks like, or that stands for its first frame. */
   startsOn: Prediction | null;
   /** Of this step only. */
   children?: ReactNode;
@@ -64,6 +65,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
     hasFirstFrame: project.takes["first-frame"] !== null || options.firstFrame !== null,
     hasLastFrame: isVideo && (project.takes["last-frame"] !== null || options.lastFrame !== null),
   };
+  const standIn = step === "first-frame" ? startsOn : null;
   const card = useRef<HTMLElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: once, when it appears
   useEffect(() => {
@@ -85,6 +87,7 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           isSelected={take.isSelected}
           prompt={shown?.input.prompt ?? ""}
           poster={props.poster}
+          standIn={standIn}
         />
       </div>
       <Stack gap="xs" className={classes.body}>
@@ -94,17 +97,25 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
           </Title>
           <StepTools step={step} shown={shown} title={title} hasHistory={latest !== null} {...props} />
         </Group>
-        <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
+        {standIn !== null && latest === null ? (
+          <Text size="sm" mih={22}>
+            The video starts on this frame.
+          </Text>
+        ) : (
+          <PredictionState prediction={latest} take={shown} isCanceling={isCanceling} />
+        )}
         <StepActions
           project={project}
           step={step}
           choices={{
             ...choicesOf(model, options, given),
-            ...(startsOn === null || options.firstFrame !== null
+            ...(startsOn === null || standIn !== null || options.firstFrame !== null
               ? {}
               : { firstFramePredictionId: startsOn.predictionId }),
           }}
           latest={latest}
+          isNext={props.isNext}
+          isOwn={standIn !== null}
           notYet={props.notYet ?? null}
           canStart={textProblem(options.prompt, model?.promptMaxLength) === null}
           isUnsaved={texts.isDirty}
@@ -118,7 +129,12 @@ export function StepCard({ project, step, take, texts, models, options, startsOn
             <Thumb key={take.newer.predictionId} prediction={take.newer} alt={`New ${STEP_NAME[step].toLowerCase()}`} />
             <Stack gap={4} align="flex-start">
               <Text size="sm">New</Text>
-              <Button size="compact-sm" variant="default" onClick={props.onUseLatest}>
+              <Button
+                size="compact-sm"
+                variant="default"
+                aria-label={`Use the new one: ${STEP_NAME[step].toLowerCase()}`}
+                onClick={props.onUseLatest}
+              >
                 Use the new one
               </Button>
             </Stack>

@@ -14,17 +14,23 @@ type Props = {
   isSelected?: boolean;
   prompt: string;
   poster?: string | undefined;
+  /** The frame of the shot before, in place of one that the step does not have. */
+  standIn?: Prediction | null;
+  /** Of a video its first picture alone. */
+  isStill?: boolean;
 };
 
 /** The step's take in a box of fixed size, with the progress of the next one. */
-export function StepScreen({ step, latest, shown, isSelected = false, prompt, poster }: Props) {
-  const output = shown?.output ?? null;
+export function StepScreen({ step, latest, shown, isSelected = false, prompt, poster, ...props }: Props) {
+  const { standIn = null, isStill = false } = props;
+  const output = (standIn ?? shown)?.output ?? null;
   const running = isRunning(latest) ? latest : null;
   const alt = `${STEP_NAME[step]}: ${prompt}`;
   const Icon = step === "video" ? IconMovie : IconPhoto;
   return (
     <div className={classes.screen}>
-      {shown !== null && <TakeMedia prediction={shown} label={alt} poster={poster} />}
+      {shown !== null && <TakeMedia prediction={shown} label={alt} poster={poster} isStill={isStill} />}
+      {standIn !== null && <TakeMedia prediction={standIn} label={FRAME_BEFORE} />}
       {output === null && (
         <div className={classes.message} aria-hidden>
           <Icon size={32} stroke={1.2} />
@@ -34,8 +40,11 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
       {output !== null && (
         <div className={classes.chips}>
           {isSelected && <span>Used {USE[step]}</span>}
+          {standIn !== null && <span>From the shot before</span>}
           {running !== null && <span>Next: {statusWords(running)}</span>}
-          {running === null && !isSelected && isEarlier(latest, shown) && <span>Earlier {nounOf(step)}</span>}
+          {running === null && !isSelected && standIn === null && isEarlier(latest, shown) && (
+            <span>Earlier {nounOf(step)}</span>
+          )}
         </div>
       )}
       {running !== null && (
@@ -49,6 +58,8 @@ export function StepScreen({ step, latest, shown, isSelected = false, prompt, po
   );
 }
 
+export const FRAME_BEFORE = "Last frame of the shot before";
+
 function emptyWords(latest: Prediction | null, shown: Prediction | null): string {
   if (latest === null) return "Nothing yet";
   if (latest.status !== "succeeded") return statusWords(latest);
@@ -56,14 +67,17 @@ function emptyWords(latest: Prediction | null, shown: Prediction | null): string
   return latest.hidden ? "Hidden" : ""; // it is read
 }
 
-type PlayerProps = Pick<ComponentProps<"video">, "poster" | "autoPlay" | "onEnded" | "controls" | "muted">;
-type MediaProps = PlayerProps & { prediction: Prediction; label: string };
+type PlayerProps = Pick<
+  ComponentProps<"video">,
+  "poster" | "autoPlay" | "onEnded" | "onTimeUpdate" | "controls" | "muted"
+>;
+type MediaProps = PlayerProps & { prediction: Prediction; label: string; isStill?: boolean };
 
 /** The picture or the video of a take; nothing without a file. */
-export function TakeMedia({ prediction, label, ...player }: MediaProps) {
+export function TakeMedia({ prediction, label, isStill = false, ...player }: MediaProps) {
   const { step, output } = prediction;
   if (output === null) return null;
-  return step === "video" ? (
+  return step === "video" && !isStill ? (
     <FilmVideo key={output.path} prediction={prediction} output={output} label={label} {...player} />
   ) : (
     <TakePicture

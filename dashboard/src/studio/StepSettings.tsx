@@ -14,6 +14,7 @@ import {
   forcedValues,
   maxReferences,
   modelOf,
+  priceWords,
   settingsOf,
   settingWords,
   type StepOptions,
@@ -35,6 +36,7 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
   const id = useId();
   const model = modelOf(models, options);
   const withLastFrame = given.hasLastFrame && takesLastFrame(model, options);
+  const label = options.prompt.trim() === "" ? "Settings" : "Settings, custom prompt";
   const words = model === undefined ? [] : settingWords(model, options, withLastFrame);
   return (
     <div>
@@ -45,11 +47,12 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
           ml={-8}
           style={{ flexShrink: 0 }}
           aria-expanded={isOpen}
+          aria-label={`${label}: ${STEP_NAME[given.step].toLowerCase()}`}
           aria-controls={id}
           leftSection={<IconAdjustmentsHorizontal size={16} aria-hidden />}
           onClick={toggle}
         >
-          {options.prompt.trim() === "" ? "Settings" : "Settings: custom prompt"}
+          {label}
         </Button>
         <Text size="xs" c="dimmed" truncate title={words.join(" · ")}>
           {words.join(" · ")}
@@ -74,7 +77,7 @@ export function StepSettings({ options, onChange, models, given, project }: Prop
                 description={aboutModel(model)}
                 data={models.map((one) => ({
                   value: one.model,
-                  label: `${one.label}, ${one.vendor}${one.isDefault ? " (default)" : ""}`,
+                  label: `${one.label} · ${priceWords(one)} · ${one.vendor}${one.isDefault ? " (default)" : ""}`,
                 }))}
                 value={model.model}
                 onChange={({ currentTarget: { value } }) => {

@@ -1,5 +1,5 @@
 import { Box, Group, NativeSelect, Text, VisuallyHidden } from "@mantine/core";
-import { useDidUpdate, useDisclosure, useId, usePrevious } from "@mantine/hooks";
+import { useDidUpdate, useDisclosure, useId, usePrevious, useWindowEvent } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import { useNavigate, useParams } from "react-router";
@@ -36,11 +36,13 @@ export function Component() {
 }
 
 function Studio({ project }: { project: ProjectWithPredictions }) {
-  const { projectId, title, predictions, takes, filmId } = project;
+  const { title, predictions, takes, filmId } = project;
   const [isNext, next] = useDisclosure(false);
+  const isMade = takes.video !== null && !takes.video.outdated;
   const navigate = useNavigate();
   const texts = useTexts(project);
   const queries = useQueryClient();
+  useWindowEvent("keydown", generateByKeys);
   // The end of a run changes more than the project: sums, histories, films, the models that are offered.
   const running = runningOf(project).map(({ predictionId }) => predictionId);
   const before = usePrevious(running);
@@ -58,7 +60,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
           actions={
             <Group gap="xs" wrap="nowrap">
               {filmId !== null && takes["last-frame"] !== null && (
-                <NewButton variant="default" onClick={next.open}>
+                <NewButton variant={isMade ? "filled" : "default"} onClick={next.open}>
                   Next shot
                 </NewButton>
               )}
@@ -76,7 +78,7 @@ function Studio({ project }: { project: ProjectWithPredictions }) {
         <ReferenceImage project={project} />
       </Group>
       <FilmStrip project={project} texts={texts} />
-      {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} after={projectId} />}
+      {filmId !== null && <NewProject isOpen={isNext} onClose={next.close} filmId={filmId} before={project} />}
       <StatusAnnouncer predictions={predictions} />
     </>
   );
@@ -103,6 +105,16 @@ function ReferenceImage({ project }: { project: ProjectWithPredictions }) {
       />
     </Box>
   );
+}
+
+/** Ctrl+Enter generates the step that it is pressed in; elsewhere the one that is next. */
+function generateByKeys(event: KeyboardEvent): void {
+  const { target, key, ctrlKey, metaKey } = event;
+  if (key !== "Enter" || !(ctrlKey || metaKey) || !(target instanceof Element) || target.closest("[role=dialog]"))
+    return;
+  event.preventDefault();
+  const card = target.closest("article");
+  (card ?? document).querySelector<HTMLElement>(card ? "[data-generate]" : "[data-generate=next]")?.click();
 }
 
 /** Announces status changes to screen readers, not progress or time. */

@@ -25,22 +25,26 @@ export function useReferenceAddress(path: string | null) {
 
 const nullIfRefused = (error: unknown) => (isRefused(error) ? null : Promise.reject(error));
 
-/** Uploads an image, or the file of a take. It is shown from the local file. A second press meanwhile does nothing. */
-export function useAddReference(onAdded: (path: string, image: Blob | Prediction) => unknown) {
+/** Uploads images, or the files of takes. They are shown from the local files. A second press meanwhile does nothing. */
+export function useAddReferences(onAdded: (paths: string[], images: (Blob | Prediction)[]) => unknown) {
   const keyframe = useKeyframe();
   const queries = useQueryClient();
   const mutationKey = ["add reference", useId()];
   const add = useMutation({
     meta: CHANGES_NOTHING,
     mutationKey,
-    mutationFn: async (image: Blob | Prediction) => {
-      const file = image instanceof Blob ? image : await readTake(keyframe, image);
-      const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
-      queries.setQueryData(referenceKey(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
-      return referenceImagePath;
+    mutationFn: async (images: (Blob | Prediction)[]) => {
+      const paths: string[] = [];
+      for (const image of images) {
+        const file = image instanceof Blob ? image : await readTake(keyframe, image);
+        const { referenceImagePath } = await keyframe.uploadReferenceImage(file);
+        queries.setQueryData(referenceKey(referenceImagePath), URL.createObjectURL(file)); // refers to the file, and does not copy it
+        paths.push(referenceImagePath);
+      }
+      return paths;
     },
-    onSuccess: (path, image) => {
-      if (queries.isMutating({ mutationKey }) > 0) onAdded(path, image); // signed out meanwhile, it is forgotten
+    onSuccess: (paths, images) => {
+      if (queries.isMutating({ mutationKey }) > 0) onAdded(paths, images); // signed out meanwhile, they are forgotten
     },
   });
   const mutate: typeof add.mutate = (...given) => {

@@ -1,4 +1,6 @@
 import type { Model, ModelControl, Prediction, Step, StepBody } from "../../../client/index.ts";
+import { dollars } from "../ui/money.ts";
+import type { LabelOf } from "./use-models.ts";
 
 export type Value = NonNullable<ModelControl["default"]>;
 
@@ -28,6 +30,21 @@ export const NO_OPTIONS: StepOptions = {
   usesLastFrame: true,
   values: {},
 };
+
+export type Settings = Partial<Record<Step, StepOptions>>;
+export const NO_SETTINGS: Settings = {};
+
+/** The name of the draft that holds them. */
+export const settingsDraft = (projectId: string): string => `settings ${projectId}`;
+
+/** What the next shot takes over: neither the prompts nor the frames. */
+export const forNextShot = (settings: Settings): Settings =>
+  Object.fromEntries(
+    Object.entries(settings).map(([step, options]) => [
+      step,
+      { ...options, prompt: "", firstFrame: null, lastFrame: null },
+    ]),
+  );
 
 export type FrameRole = "firstFrame" | "lastFrame";
 
@@ -131,6 +148,7 @@ export const takesLastFrame = (model: Model | undefined, { usesLastFrame }: Step
 export function optionsOf(
   { step, input, model }: Prediction,
   models: Model[] | undefined,
+  labelOf: LabelOf,
   projectPrompt: string,
   frames: Partial<Pick<StepOptions, FrameRole>>,
 ): { options: StepOptions; aspectRatio: string | null; leftOut: string[] } {
@@ -157,7 +175,7 @@ export function optionsOf(
   const isRatioTaken =
     aspectRatio === null || now.controls.aspectRatio === undefined || isTaken("aspectRatio", aspectRatio);
   const leftOut = [
-    same === undefined && `the model ${model}`,
+    same === undefined && `the model ${labelOf(model)}`,
     ...others.map(([name, value]) => `${controlName(name).toLowerCase()} ${valueWords(name, value)}`),
     !isRatioTaken && `aspect ratio ${aspectRatio}`,
     referenceImagePaths.length > most && `${referenceImagePaths.length - most} of its reference images`,
@@ -177,6 +195,26 @@ const valuesOf = (input: Prediction["input"]): [string, Value][] =>
       value === null || typeof value === "object" || ELSEWHERE.has(name) || OF_IMAGE.test(name) ? [] : [[name, value]],
     )
     .toSorted(byPlace);
+
+const UNITS: Record<Model["prices"][number]["metric"], string> = {
+  run: "a run",
+  image: "an image",
+  output_second: "a second",
+  input_megapixel: "a megapixel given",
+  output_megapixel: "a megapixel",
+  hardware_second: "a second of computing",
+};
+
+/** Such as “from $0.05 a second”: its prices for other settings may be higher. */
+export function priceWords({ prices }: Model): string {
+  const metrics = [...new Set(prices.map(({ metric }) => metric))];
+  const words = metrics.map((metric) => {
+    const all = prices.filter((price) => price.metric === metric).map(({ priceUsd }) => priceUsd);
+    const lowest = Math.min(...all);
+    return `${Math.max(...all) > lowest ? "from " : ""}${dollars(lowest * 1_000_000)} ${UNITS[metric]}`;
+  });
+  return words.join(" and ") || "price unknown";
+}
 
 const NAMES: Record<string, string> = { negativePrompt: "Avoid", durationSeconds: "Length", audio: "Sound" };
 
@@ -202,13 +240,16 @@ export function settingWords(model: Model, options: StepOptions, withLastFrame: 
 export type Fact = { name: string; words: string; frames?: string[] };
 
 /** All that a prediction was made with. */
-export function factsOf({ input, model, requestedModel }: Prediction): Fact[] {
+export function factsOf({ input, model, requestedModel }: Prediction, labelOf: LabelOf): Fact[] {
   const images = (name: string, frames: (string | null)[]): Fact[] => {
     const given = frames.filter((frame) => frame !== null);
     return given.length === 0 ? [] : [{ name, words: given.join(), frames: given }];
   };
   return [
-    { name: "Model", words: requestedModel === null ? model : `${model} instead of ${requestedModel}` },
+    {
+      name: "Model",
+      words: (requestedModel === null ? [model] : [model, requestedModel]).map(labelOf).join(" instead of "),
+    },
     ...(input.aspectRatio === null ? [] : [{ name: "Ratio", words: input.aspectRatio }]),
     ...valuesOf(input).map(([name, value]) => ({ name: controlName(name), words: valueWords(name, value) })),
     { name: "Prompt", words: input.prompt },

@@ -1,21 +1,30 @@
 import { useQuery } from "@tanstack/react-query";
-import type { Model, Step } from "../../../client/index.ts";
+import type { Model, ModelList, Step } from "../../../client/index.ts";
 import { useKeyframe } from "../services.ts";
 
 const CHANGES_SELDOM_MS = 5 * 60_000;
 
 export type ModelsOfSteps = Partial<Record<Step, Model[]>>;
 
-/** The models that each step offers. Empty while loading: settings that depend on them are hidden. */
-export function useModels(): ModelsOfSteps {
+function useModelList<Selected>(select: (list: ModelList) => Selected): Selected | undefined {
   const keyframe = useKeyframe();
-  const { data } = useQuery({
-    queryKey: ["models"],
-    queryFn: async ({ signal }): Promise<ModelsOfSteps> => {
-      const { steps } = await keyframe.models({ signal });
-      return Object.fromEntries(steps.map(({ step, models }) => [step, models.filter(({ available }) => available)]));
-    },
-    staleTime: CHANGES_SELDOM_MS,
-  });
-  return data ?? {};
+  const queryFn = ({ signal }: { signal: AbortSignal }) => keyframe.models({ signal });
+  return useQuery({ queryKey: ["models"], queryFn, staleTime: CHANGES_SELDOM_MS, select }).data;
 }
+
+const NO_MODELS: ModelsOfSteps = {};
+const availableOf = ({ steps }: ModelList): ModelsOfSteps =>
+  Object.fromEntries(steps.map(({ step, models }) => [step, models.filter(({ available }) => available)]));
+
+/** The models that each step offers. Empty while loading: settings that depend on them are hidden. */
+export const useModels = (): ModelsOfSteps => useModelList(availableOf) ?? NO_MODELS;
+
+export type LabelOf = (model: string) => string;
+
+const labelsOf = ({ steps }: ModelList): LabelOf => {
+  const labels = new Map(steps.flatMap(({ models }) => models.map(({ model, label }) => [model, label])));
+  return (model) => labels.get(model) ?? model;
+};
+
+/** A model's name for people; of one that has no row any more, the provider's. */
+export const useModelLabel = (): LabelOf => useModelList(labelsOf) ?? String;

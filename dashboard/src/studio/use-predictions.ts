@@ -42,9 +42,13 @@ export const predictionQuery = ({ keyframe, callPlatform }: Services, prediction
     staleTime: RENEW_MS,
   });
 
+/** Predictions that were read with a project, or with a shot of a film. */
+export type Known = Pick<ProjectWithPredictions, "takes"> &
+  Partial<Record<"predictions", ProjectWithPredictions["takes"]>>;
+
 /** The prediction of this id. Null without one, and when it is deleted; undefined until it is read. */
 export function usePrediction(
-  { predictions, takes }: ProjectWithPredictions,
+  { predictions = NONE_KNOWN, takes }: Known,
   predictionId: string | null,
 ): Prediction | null | undefined {
   const services = useServices();
@@ -58,6 +62,8 @@ export function usePrediction(
   });
   return predictionId === null ? null : (known ?? data);
 }
+
+const NONE_KNOWN = { "first-frame": null, "last-frame": null, video: null };
 
 export type Take = {
   /** The selected one, else the latest that is not hidden. Null while it is read, and when there is none. */

@@ -45,7 +45,7 @@ export function refusalWords({ scope, period, estimateMicros, resetsAt, ...owner
     scope === "owner"
       ? `Your budget for ${name} has ${dollars(availableMicros)} of ${dollars(limitMicros)} left`
       : `The budget of all users for ${name} has not enough left`;
-  return `${left}; this start can cost ${dollars(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it begins anew.`;
+  return `${left}; this start can cost ${dollars(estimateMicros)}. Choose a cheaper model, resolution or length, or wait until ${exactTime(resetsAt)}, when it resets.`;
 }
 
 type Sums = Pick<Usage["groups"][number], "settledMicros" | "heldMicros" | "unknownMicros">;
@@ -53,9 +53,12 @@ type Sums = Pick<Usage["groups"][number], "settledMicros" | "heldMicros" | "unkn
 /** What may still be billed, at the most. */
 export const openOf = ({ heldMicros, unknownMicros }: Sums): number => heldMicros + unknownMicros;
 
-/** The sum of this month with the most of what is open, against its budget. */
-export function monthWords({ groups, budgets }: Usage): string {
-  const used = groups.reduce((sum, group) => sum + group.settledMicros + openOf(group), 0);
-  const budget = budgets.find(({ period }) => period === "month");
-  return budget === undefined ? dollars(used) : `${dollars(used)} of ${dollars(budget.limitMicros)}`;
+/** The sum of all groups with the most of what is open. */
+export const sumWords = ({ groups }: Usage): string =>
+  dollars(groups.reduce((sum, group) => sum + group.settledMicros + openOf(group), 0));
+
+/** The sum of this month against its budget. */
+export function monthWords(usage: Usage): string {
+  const budget = usage.budgets.find(({ period }) => period === "month");
+  return sumWords(usage) + (budget === undefined ? "" : ` of ${dollars(budget.limitMicros)}`);
 }

@@ -97,7 +97,14 @@ export function FormWindow({ isOpen, onClose, title, failed, saving, canSubmit =
       closeOnEscape={useIsOnTop(isOpen)}
       closeOnClickOutside={!saving.isPending}
     >
-      <form noValidate onSubmit={submit}>
+      <form
+        noValidate
+        onSubmit={submit}
+        onKeyDown={({ key, ctrlKey, metaKey, target, currentTarget }) => {
+          const isFinished = key === "Enter" && (ctrlKey || metaKey) && target instanceof HTMLTextAreaElement;
+          if (isFinished) currentTarget.requestSubmit();
+        }}
+      >
         <Stack>
           {form.done || form.children}
           <ErrorNotice title={failed} error={saving.error} />

@@ -1,36 +1,55 @@
-import { Progress, SegmentedControl, Stack, Table, Text } from "@mantine/core";
+import { Group, NativeSelect, Progress, SegmentedControl, Stack, Table, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Step, Usage } from "../../../client/index.ts";
 import { STEP_NAME } from "../projects/status-words.ts";
 import { exactTime } from "../ui/format-time.ts";
-import { dollars, monthWords, openOf } from "../ui/money.ts";
+import { dollars, monthWords, openOf, sumWords } from "../ui/money.ts";
 import { PageHead, Panel, Unread } from "../ui/page-parts.tsx";
-import { useUsage } from "./use-usage.ts";
+import { useModelLabel } from "../studio/use-models.ts";
+import { useTitles, useUsage } from "./use-usage.ts";
 
 const GROUPS = [
   { value: "day", label: "Day" },
   { value: "step", label: "Step" },
   { value: "model", label: "Model" },
+  { value: "project", label: "Project" },
 ] as const;
 
 export function Component() {
   const [groupBy, setGroupBy] = useState<(typeof GROUPS)[number]["value"]>("day");
-  const usage = useUsage(groupBy);
+  const [months] = useState(latestMonths);
+  const [month, setMonth] = useState("");
+  const usage = useUsage(groupBy, month);
   return (
     <>
-      <PageHead title="Usage" text="What your runs cost this month. Days are those of UTC." />
+      <PageHead title="Usage" text="What your runs cost. Days are those of UTC." />
       <Unread query={usage} what="the usage" heights={[400]} />
       {usage.data !== undefined && (
         <Panel
-          title={`This month ${monthWords(usage.data)}`}
-          actions={<SegmentedControl aria-label="Sums by" data={[...GROUPS]} value={groupBy} onChange={setGroupBy} />}
+          title={
+            month === ""
+              ? `This month ${monthWords(usage.data)}`
+              : `${MONTH.format(new Date(month))} ${sumWords(usage.data)}`
+          }
+          actions={
+            <Group gap="xs">
+              <NativeSelect
+                aria-label="Month"
+                data={months}
+                value={month}
+                onChange={({ currentTarget }) => setMonth(currentTarget.value)}
+              />
+              <SegmentedControl aria-label="Sums by" data={[...GROUPS]} value={groupBy} onChange={setGroupBy} />
+            </Group>
+          }
         >
           <Stack>
-            {usage.data.budgets.map((budget) => (
-              <Budget key={budget.period} {...budget} />
-            ))}
-            {usage.data.budgets.length === 0 && <Text size="sm">You have no budget of your own.</Text>}
-            {usage.data.groups.length === 0 ? <Text c="dimmed">No runs this month.</Text> : <Sums usage={usage.data} />}
+            {month === "" && <Budgets of={usage.data.budgets} />}
+            {usage.data.groups.length === 0 ? (
+              <Text c="dimmed">No runs in this month.</Text>
+            ) : (
+              <Sums usage={usage.data} />
+            )}
             <Text size="sm" c="dimmed">
               Open: runs that have not ended, or of which the provider's bill is unknown. They count with the most that
               they can cost. The provider's invoice decides.
@@ -42,13 +61,20 @@ export function Component() {
   );
 }
 
+const Budgets = ({ of }: { of: Usage["budgets"] }) =>
+  of.length === 0 ? (
+    <Text size="sm">You have no budget of your own.</Text>
+  ) : (
+    of.map((budget) => <Budget key={budget.period} {...budget} />)
+  );
+
 function Budget({ period, limitMicros, availableMicros, resetsAt }: Usage["budgets"][number]) {
   const used = limitMicros === 0 ? 100 : 100 - (100 * availableMicros) / limitMicros;
   const name = period === "day" ? "today" : "this month";
   return (
     <div>
       <Text size="sm" mb={6}>
-        Your budget for {name} has {dollars(availableMicros)} of {dollars(limitMicros)} left. It begins anew on{" "}
+        Your budget for {name} has {dollars(availableMicros)} of {dollars(limitMicros)} left. It resets on{" "}
         {exactTime(resetsAt)}.
       </Text>
       <Progress
@@ -61,7 +87,9 @@ function Budget({ period, limitMicros, availableMicros, resetsAt }: Usage["budge
 }
 
 /** A table whose rows have a bar. */
-function Sums({ usage: { groupBy, groups } }: { usage: Usage }) {
+function Sums({ usage }: { usage: Usage }) {
+  const { groupBy, groups } = usage;
+  const nameOf = useNames(usage);
   const total = { key: "Total", predictions: 0, settledMicros: 0, heldMicros: 0, unknownMicros: 0 };
   for (const group of groups) {
     total.predictions += group.predictions;
@@ -70,9 +98,9 @@ function Sums({ usage: { groupBy, groups } }: { usage: Usage }) {
   }
   const most = Math.max(1, ...groups.map((row) => row.settledMicros + openOf(row)));
   const figures = (row: typeof total) => [row.predictions, dollars(row.settledMicros), dollars(openOf(row))];
-  const body = groups.map((row) => [
+  const body = groups.slice(0, MOST_ROWS).map((row) => [
     <div key={row.key}>
-      {nameOf(groupBy, row.key)}
+      {nameOf(row.key)}
       <Progress.Root size="sm" bg="transparent" aria-hidden>
         <Progress.Section value={(100 * row.settledMicros) / most} />
         <Progress.Section value={(100 * openOf(row)) / most} color="iris.2" />
@@ -85,7 +113,31 @@ function Sums({ usage: { groupBy, groups } }: { usage: Usage }) {
   return <Table tabularNums horizontalSpacing={6} data={{ head, body: rows, foot: ["Total", ...figures(total)] }} />;
 }
 
-const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+/** The others are in the total. */
+const MOST_ROWS = 100;
 
-const nameOf = (groupBy: Usage["groupBy"], key: string): string =>
-  groupBy === "day" ? DAY.format(new Date(key)) : groupBy === "step" ? STEP_NAME[key as Step] : key; // the keys are steps
+const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeZone: "UTC" });
+const MONTH = new Intl.DateTimeFormat(undefined, { month: "long", year: "numeric", timeZone: "UTC" });
+
+/** A year of months, the present one first. */
+function latestMonths(): { value: string; label: string }[] {
+  const now = new Date();
+  return Array.from({ length: 12 }, (_, back) => {
+    const first = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back));
+    return back === 0
+      ? { value: "", label: "This month" }
+      : { value: first.toISOString().slice(0, 7), label: MONTH.format(first) };
+  });
+}
+
+/** The name of a group for people. */
+function useNames(usage: Usage): (key: string) => string {
+  const labelOf = useModelLabel();
+  const titles = useTitles(usage);
+  return {
+    day: (key: string) => DAY.format(new Date(key)),
+    step: (key: string) => STEP_NAME[key as Step], // the keys are steps
+    model: labelOf,
+    project: (key: string) => (titles === undefined ? "" : (titles.get(key) ?? `Deleted project ${key.slice(0, 8)}`)),
+  }[usage.groupBy];
+}

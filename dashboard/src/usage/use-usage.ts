@@ -1,13 +1,38 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import type { UsageGroup } from "../../../client/index.ts";
-import { useKeyframe } from "../services.ts";
+import type { Usage, UsageGroup } from "../../../client/index.ts";
+import { useKeyframe, useServices } from "../services.ts";
 
-/** This month's sums, by UTC, and the budgets. */
-export function useUsage(groupBy: UsageGroup) {
+/** The sums of a month, by UTC, and the budgets. `month`: such as 2026-03; the present one by default. */
+export function useUsage(groupBy: UsageGroup, month = "") {
   const keyframe = useKeyframe();
   return useQuery({
-    queryKey: ["usage", groupBy],
-    queryFn: ({ signal }) => keyframe.usage({ groupBy }, { signal }),
+    queryKey: ["usage", groupBy, month],
+    queryFn: ({ signal }) => keyframe.usage({ groupBy, ...(month !== "" && daysOf(month)) }, { signal }),
     placeholderData: keepPreviousData,
   });
+}
+
+function daysOf(month: string) {
+  const end = new Date(`${month}-01`);
+  end.setUTCMonth(end.getUTCMonth() + 1, 0);
+  return { from: `${month}-01`, to: end.toISOString().slice(0, 10) };
+}
+
+/** More in one address would be refused. */
+const MOST_TITLES = 100;
+
+/** The titles of the projects that sums are of, by id. One that is missing is deleted. */
+export function useTitles({ groupBy, groups }: Usage) {
+  const { callPlatform } = useServices();
+  const ids = groups.slice(0, MOST_TITLES).map(({ key }) => key);
+  return useQuery({
+    queryKey: ["titles", ids],
+    queryFn: async ({ signal }) => {
+      const path = `/rest/v1/projects?select=id,title&id=in.(${ids})`;
+      const rows = (await callPlatform(path, { signal })) as { id: string; title: string }[]; // those columns
+      return new Map(rows.map(({ id, title }) => [id, title]));
+    },
+    enabled: groupBy === "project" && ids.length > 0,
+    placeholderData: keepPreviousData,
+  }).data;
 }

@@ -20,7 +20,7 @@ export function HowToVerify() {
       </Text>
       <Code block>{SAMPLE}</Code>
       <Text size="sm" c="dimmed">
-        Whole receivers in Node, Deno, Python, Go, Ruby and PHP:{" "}
+        Whole receivers in Node, Deno and Python, and libraries for other languages:{" "}
         <Anchor inherit underline="always" component={Link} to="/docs/webhooks">
           Receive webhooks
         </Anchor>

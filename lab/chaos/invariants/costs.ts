@@ -39,14 +39,14 @@ export const costInvariants = {
   sums_are_the_ledgers: {
     sentence: "the sums of each owner and of everybody, by the day on which a submit was added, equal the ledger's",
     broken: `
-      select format('owner %s, %s, %s by %s: counted %s, the ledger has %s', owner_id, day, step, model, c.sums, t.sums) as broken
+      select format('owner %s, %s, %s by %s: counted %s, the ledger has %s', owner, day, step, model, c.sums, t.sums) as broken
       from (
-        select owner_id, day, step, model,
+        select coalesce(owner_id::text, 'everybody') as owner, day, step, model,
           row(sum(predictions), sum(held_micros), sum(settled_micros), sum(unknown_micros), sum(unknown_submits))::text as sums
         from keyframe_private.costs group by 1, 2, 3, 4
       ) c
       full join (
-        select o.owner_id, (s.created_at at time zone 'UTC')::date as day, s.step, s.model, row(
+        select o.owner, (s.created_at at time zone 'UTC')::date as day, s.step, s.model, row(
           -- A second run of a submit has the same attempt.
           count(distinct s.prediction_id) filter (where s.attempt = 1),
           coalesce(sum(s.most_micros) filter (where s.cost_state = 'held'), 0),
@@ -54,9 +54,9 @@ export const costInvariants = {
           coalesce(sum(s.most_micros) filter (where s.cost_state = 'unknown'), 0),
           count(*) filter (where s.cost_state = 'unknown'))::text as sums
         from keyframe_private.provider_submits s
-        cross join lateral (values (s.owner_id), (keyframe_private.everybody())) o (owner_id)
+        cross join lateral (values (s.owner_id::text), ('everybody')) o (owner)
         group by 1, 2, 3, 4
-      ) t using (owner_id, day, step, model)
+      ) t using (owner, day, step, model)
       where c.sums is distinct from t.sums`,
   },
 } satisfies Record<string, Invariant>;

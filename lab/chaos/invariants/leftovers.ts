@@ -4,7 +4,7 @@ import type { Invariant } from "./ledger-tables.ts";
 export const workInvariants = {
   starts_have_ended: {
     sentence: "each start has reached its end",
-    broken: `select format('prediction %s is %s', id, status) as broken from keyframe.predictions where is_active`,
+    broken: `select format('prediction %s is %s', id, status) as broken from keyframe.predictions where completed_at is null`,
   },
   submits_have_ended: {
     sentence: "each submit has ended, and no hold is left",

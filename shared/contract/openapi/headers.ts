@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { ErrorCode } from "../../http/errors.ts";
+import { id } from "../fields.ts";
 import { type Operation, takesKey } from "../operations/operation.ts";
 
 // A header with an id becomes one shared component.
@@ -137,11 +138,19 @@ const waitForChange = z
     param: { id: "PreferWaitForChange" },
   });
 
+// Not a security scheme: generated clients send every scheme, so this header beside each session, which is refused.
+const actingFor = id.optional().meta({
+  description:
+    "From a server, beside the secret key: the id of the user (auth.users.id) for whom it acts. The request has that user's rights, limits and rows, and nothing more. Without the secret key, or beside a session, it is refused (403 `forbidden`). Browsers cannot send it.",
+  param: { id: "KeyframeUser" },
+});
+
 /** The headers of a request, without its credentials. */
 export function requestHeaders(operation: Operation): z.ZodObject {
-  const { method, tagged, waits, errors } = operation;
+  const { method, tagged, waits, errors, caller } = operation;
   return z.object({
     "X-Request-Id": requestIdGiven,
+    ...(caller === "nobody" ? {} : { "Keyframe-User": actingFor }),
     ...(takesKey(operation) ? { "Idempotency-Key": idempotencyKey } : {}),
     ...(tagged && method === "GET" ? { "If-None-Match": ifNoneMatch } : {}),
     ...(errors?.includes("precondition_failed") ? { "If-Match": ifMatch } : {}),

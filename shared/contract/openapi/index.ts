@@ -52,14 +52,7 @@ export function openApiDocument(serverUrl: string, version: string) {
             in: "header",
             name: "apikey",
             description:
-              "The project's secret key (sb_secret_…), for service-wide webhook endpoints, figures and metrics, and for servers that act for a user. Never in an app.",
-          },
-          actingFor: {
-            type: "apiKey",
-            in: "header",
-            name: "Keyframe-User",
-            description:
-              "Beside the secret key: the id of the user (auth.users.id) for whom a server acts. The request has that user's rights, limits and rows, and nothing more. Without the secret key, or beside a session, it is refused (403 `forbidden`). Browsers cannot send it.",
+              "The project's secret key (sb_secret_…), for service-wide webhook endpoints, figures and metrics, and for servers that act for a user (`Keyframe-User`). Never in an app.",
           },
         },
       },

@@ -105,6 +105,8 @@ const ERROR_MEANING: Record<ErrorCode, string> = {
     "The start can cost more than is left of a budget. Nothing was started. `budget` says which, what is left and when it begins anew: wait, or choose a cheaper model, resolution or length.",
   spending_stopped: "The administrator has stopped new generations for now. Nothing was started. Try again later.",
   forbidden: "`Keyframe-User` came without the project's secret key, or beside a session. Only a server may send it.",
+  client_not_allowed:
+    "The token is that of an app (OAuth client) that may not do this for its user. Sign in to the service itself, or ask its administrator to allow the app.",
   not_found: "There is nothing at this path, or nothing of yours with this identifier.",
   user_not_found:
     "No user with the id in `Keyframe-User` can sign in: it is unknown, or the account was deleted or banned.",

@@ -64,7 +64,8 @@ export function errorsOf(operation: Operation): ErrorCode[] {
     "schema_outdated",
     ...(operation.errors ?? []),
   ];
-  if (caller !== "nobody") codes.push("unauthorized", "forbidden", "user_not_found", "rate_limited");
+  if (caller !== "nobody")
+    codes.push("unauthorized", "forbidden", "client_not_allowed", "user_not_found", "rate_limited");
   if (operation.needsSecretKey !== undefined) codes.push("unauthorized");
   if (body !== undefined) codes.push("payload_too_large", "request_timeout", "unsupported_media_type");
   if (body !== undefined && body !== "image") codes.push("invalid_json");

@@ -25,7 +25,7 @@ export async function footprint(sql: postgres.Sql, owner: string): Promise<Recor
   return row;
 }
 
-/** The same without tokens: an upload takes its own before the body is read, so one that is refused for its bytes has cost it. */
+/** The same without tokens: a refused request has taken its own. */
 export async function leftBehind(sql: postgres.Sql, owner: string): Promise<Record<string, unknown>> {
   const { tokens: _, ...rest } = await footprint(sql, owner);
   return rest;

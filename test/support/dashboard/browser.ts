@@ -106,6 +106,9 @@ async function axeFindings(page: Page, rules: string[] = []): Promise<string[]> 
   }, rules);
 }
 
+/** Of a page that is not the dashboard's. */
+export const expectNoFindings = async (page: Page): Promise<void> => expect(await axeFindings(page)).toEqual([]);
+
 const NARROW = { width: 360, height: 780 };
 
 async function untilNothingFades(page: Page): Promise<void> {

@@ -25,6 +25,7 @@ export type Saying = {
   run: string;
   status?: string;
   outputUrl?: string | null;
+  outputFiles?: { at: string; url: string }[];
   progress?: number | null;
   error?: string | null;
   foundBy?: "name" | "text" | null;
@@ -53,6 +54,7 @@ export async function providerSays(sql: AnySql, saying: Saying): Promise<string>
     ...{ prediction_id: id, attempt, provider_prediction_id: run, provider_status: status, output_url: outputUrl },
     ...{ progress, error_message: error, failure, stage, metrics, found_by: saying.foundBy },
     attempt_without_run: saying.attemptWithoutRun,
+    output_files: saying.outputFiles,
   });
 }
 

@@ -2,7 +2,7 @@ import postgres from "postgres";
 import { afterAll, beforeAll, inject } from "vitest";
 import { onServer } from "./make-template.ts";
 
-export type Claims = { sub?: string; role: string };
+export type Claims = { sub?: string; role: string; client_id?: unknown };
 
 /** A test file's own database, cloned from the migrated template. */
 export type ClonedDatabase = {
@@ -20,7 +20,10 @@ export function useDatabase(limits: "no limits" | "shipped limits" = "no limits"
   const database = {} as ClonedDatabase; // filled before any hook or test can use it
   beforeAll(async () => {
     Object.assign(database, await cloneDatabase());
-    if (limits === "no limits") await database.sql`update keyframe_private.rate_limits set capacity = 1000000`;
+    if (limits === "no limits") {
+      await database.sql`update keyframe_private.rate_limits set capacity = 1000000`;
+      await database.sql`update keyframe_private.settings set max_calls_per_owner = 1000`;
+    }
   });
   afterAll(() => database.sql?.end({ timeout: 5 }));
   return database;
@@ -45,6 +48,19 @@ export async function cloneTemplate(): Promise<string> {
   return url.href;
 }
 
+/** The error that the Data API makes of an answer with a status of its own; its transaction is committed. */
+function refusalIn(value: unknown): Error {
+  const found = [value, ...valuesOf(value), ...valuesOf(value).flatMap(valuesOf)].find(
+    (one): one is RefusalAnswer => typeof one === "object" && one !== null && "code" in one && one.code === "KEYFR",
+  );
+  if (!found) return new Error("A function has refused, and its answer was not returned.");
+  const { code, message, details: detail, hint } = found;
+  return Object.assign(new postgres.PostgresError(message), { code, message, detail, hint });
+}
+type RefusalAnswer = { code: string; message: string; details: string; hint: string };
+const valuesOf = (value: unknown): unknown[] =>
+  typeof value === "object" && value !== null ? Object.values(value) : [];
+
 async function cloneDatabase(): Promise<ClonedDatabase> {
   const url = await cloneTemplate();
   const sql = postgres(url, { max: 25, onnotice: () => undefined });
@@ -57,10 +73,16 @@ async function cloneDatabase(): Promise<ClonedDatabase> {
         await transaction`
           select set_config('request.jwt.claims', ${JSON.stringify(claims)}, true),
                  set_config('request.jwt.claim.sub', ${claims.sub ?? ""}, true)`;
-        return { value: await work(transaction) };
+        const value = await work(transaction);
+        const [response] = await transaction<
+          { status: string | null }[]
+        >`select current_setting('response.status', true) as status`;
+        return { value, isRefused: Boolean(response?.status) };
       });
       // postgres.js types the result as if it could be a list of queries; wrapped in an object it cannot.
-      return (result as { value: Awaited<ReturnType<typeof work>> }).value;
+      const { value, isRefused } = result as { value: Awaited<ReturnType<typeof work>>; isRefused: boolean };
+      if (isRefused) throw refusalIn(value);
+      return value;
     },
     addUser: async () => {
       const id = crypto.randomUUID();

@@ -70,6 +70,16 @@ export const WEBHOOK_REQUESTS: Record<string, RequestOf> = {
 
 export const REQUESTS: Record<string, RequestOf> = { ...USER_REQUESTS, ...WEBHOOK_REQUESTS };
 
+/** What an OAuth client may be allowed; each has those before it. */
+export const CLIENT_RIGHTS = ["read", "generate", "manage"] as const;
+export type ClientRight = (typeof CLIENT_RIGHTS)[number];
+
+/** The right that an OAuth client needs for a request. */
+export function neededFor(name: string): ClientRight {
+  if (/^delete_|webhook/.test(name)) return "manage";
+  return REQUESTS[name]?.takes === "read" ? "read" : "generate";
+}
+
 export async function addScene(db: ClonedDatabase, owner: string): Promise<Scene> {
   const project = crypto.randomUUID();
   await db.sql`insert into keyframe.projects (id, owner_id, title, text_prompt) values (${project}, ${owner}, 't', 'p')`;

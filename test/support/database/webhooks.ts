@@ -4,7 +4,7 @@ import type {
   Exchanged as ExchangeAnswer,
   HeldLane,
 } from "../../../supabase/functions/keyframe-deliver/lanes/database.ts";
-import type { ClonedDatabase } from "./clone-database.ts";
+import type { Claims, ClonedDatabase } from "./clone-database.ts";
 import type { Row } from "./predictions.ts";
 
 type AnySql = postgres.Sql | postgres.TransactionSql;
@@ -93,6 +93,7 @@ export async function exchange(
     at,
     waitMs = 0,
     smallLane = 1000,
+    maxBytes = 2_000_000,
   }: {
     results?: Result[];
     held?: HeldLane[];
@@ -102,12 +103,13 @@ export async function exchange(
     at?: Date;
     waitMs?: number;
     smallLane?: number;
+    maxBytes?: number;
   } = {},
 ): Promise<Exchanged> {
   const [row] = await sql<{ answer: Answer & { claim: Claim | null } }[]>`
     select keyframe_worker.exchange_deliveries(
       ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${maxLanes}, ${leaseSeconds}, ${heartbeatMs},
-      coalesce(${at ?? null}, now()), ${waitMs}, small_lane => ${smallLane}) as answer`;
+      coalesce(${at ?? null}, now()), ${waitMs}, small_lane => ${smallLane}, max_bytes => ${maxBytes}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
   const { claim, ...recording } = row.answer;
   if (claim === null) throw new Error(`The claim failed with ${recording.claim_error}.`);
@@ -131,7 +133,7 @@ export function heldLanes(
   { sending = () => true, more = true }: { sending?: (id: string) => boolean; more?: boolean } = {},
 ): HeldLane[] {
   return lanes.map(({ lane_id, token, endpoints }) => ({
-    ...{ lane_id, token, most: more ? 1000 : 0 },
+    ...{ lane_id, token, most: more ? 1000 : 0, pause_ms: 0 },
     sending: endpoints.flatMap(({ deliveries }) => deliveries.map(({ id }) => id).filter(sending)),
     // An endpoint brings as many as it has room for besides these.
     room: Object.fromEntries(
@@ -146,7 +148,7 @@ export function heldLanes(
 /** The lanes of these results, with nothing else to send. */
 function releasedLanes(results: Result[]): HeldLane[] {
   const lanes = new Map(results.map(({ lane_id, lane_token }) => [lane_id, lane_token]));
-  return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: [], most: 0, room: {} }));
+  return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: [], most: 0, room: {}, pause_ms: 0 }));
 }
 
 /** A result, with its lane. */
@@ -213,7 +215,12 @@ export async function clearWebhooks(sql: AnySql): Promise<void> {
 }
 
 /** Who calls a function of the Data API: a user's id, or one of the other two roles. */
-export type Caller = string | "service_role" | "anon";
+export type Caller = string | "service_role" | "anon" | Claims;
+
+function claimsOf(caller: Caller): Claims {
+  if (typeof caller === "object") return caller;
+  return caller === "service_role" || caller === "anon" ? { role: caller } : { role: "authenticated", sub: caller };
+}
 
 /** A function of keyframe as PostgREST calls it, by names, with the caller's own rights. */
 export async function call<T>(
@@ -222,8 +229,7 @@ export async function call<T>(
   name: string,
   args: Record<string, string | number | boolean | object | null> = {},
 ): Promise<T> {
-  const claims =
-    caller === "service_role" || caller === "anon" ? { role: caller } : { role: "authenticated", sub: caller };
+  const claims = claimsOf(caller);
   const names = Object.keys(args).map((key, i) => `${key} => $${i + 1}`);
   return await db.as(claims, async (sql) => {
     const [row] = await sql.unsafe<{ answer: T }[]>(

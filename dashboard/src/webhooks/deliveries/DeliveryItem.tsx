@@ -89,7 +89,12 @@ function DeliveryDetails({ webhook, delivery, hasLeft }: DeliveryDetailsProps) {
   return (
     <Stack gap="md">
       <Group>
-        <SmallButton isBusy={redeliver.isPending} Icon={IconRepeat} onClick={send}>
+        <SmallButton
+          isBusy={redeliver.isPending}
+          aria-label={`Send again: ${delivery.eventType}`}
+          Icon={IconRepeat}
+          onClick={send}
+        >
           Send again
         </SmallButton>
       </Group>

@@ -31,11 +31,11 @@ const ALWAYS = {
   "X-Content-Type-Options": "nosniff",
 };
 
-/** All that supabase-js sends (its corsHeaders, and x-region), and those of the contract. */
+/** All that supabase-js sends (its corsHeaders, and x-region), those of the contract, and of tracing (Sentry adds its own to every request). */
 const PREFLIGHT = {
   "Access-Control-Allow-Methods": "GET, HEAD, POST, PATCH, DELETE",
   "Access-Control-Allow-Headers":
-    "authorization, apikey, content-type, x-client-info, x-region, x-retry-count, traceparent, tracestate, baggage, idempotency-key, x-request-id, prefer, if-match, if-none-match",
+    "authorization, apikey, content-type, x-client-info, x-region, x-retry-count, traceparent, tracestate, baggage, sentry-trace, idempotency-key, x-request-id, prefer, if-match, if-none-match",
   "Access-Control-Max-Age": "86400",
 };
 

@@ -1,9 +1,8 @@
-import { z } from "zod";
+import type { z } from "zod";
 import type { Step } from "../../../../shared/contract/fields.ts";
 import { modelList } from "../../../../shared/contract/controls.ts";
-import { estimate, exceededBudget, usage } from "../../../../shared/contract/costs.ts";
+import { estimate, usage } from "../../../../shared/contract/costs.ts";
 import type { Prediction } from "../../../../shared/contract/predictions.ts";
-import { ApiError } from "../../../../shared/http/errors.ts";
 import { describeError } from "../../../../shared/platform/log.ts";
 import { answerBase } from "../rows/database.ts";
 import type { Caller } from "../auth/verify-session.ts";
@@ -17,9 +16,6 @@ const estimated = answerBase.extend({ estimate });
 const used = answerBase.extend(usage.shape);
 const read = answerBase.extend({ prediction: predictionRow });
 type Read = z.infer<typeof read>;
-/** Over a budget the start is refused with an answer, so that the event about it is kept. */
-const refusal = z.object({ code: z.literal("budget_exceeded"), message: z.string(), budget: exceededBudget });
-const startAnswer = z.union([read, z.object({ refused: refusal })]);
 
 type StartId = "startFirstFrame" | "startLastFrame" | "startVideo";
 type EstimateId = "estimateFirstFrame" | "estimateLastFrame" | "estimateVideo";
@@ -31,12 +27,7 @@ export const startPrediction =
   async (call, deps) => {
     const { projectId, model, ...input } = call.body;
     const args = { project_id: projectId, step, input, model, ...call.idempotency };
-    const answered = await deps.database("start_prediction", args, call.token, startAnswer);
-    if ("refused" in answered) {
-      const { code, message, budget } = answered.refused;
-      throw new ApiError(code, message, { budget });
-    }
-    const started = answered;
+    const started = await deps.database("start_prediction", args, call.token, read);
     const { id, projectId: project } = started.prediction;
     // The prediction exists and will be charged. Whatever fails from here on, the answer must say that it was started.
     const fallBackToStarted = (error: unknown) => {
@@ -132,8 +123,8 @@ async function hold(
   if (seconds === 0) return { answer: first, waited: {} };
   const { token, signal } = call;
   const { id, projectId, step } = first.prediction;
-  const readAgain = () =>
-    deps.database("read_prediction", { project_id: projectId, step, prediction_id: id }, token, read);
+  const again = { project_id: projectId, step, prediction_id: id, waiting: true };
+  const readAgain = () => deps.database("read_prediction", again, token, read);
   const answer = await holdAnswer(first, { seconds, readAgain, isDone, signal }, deps);
   return { answer, waited: { "Preference-Applied": `wait=${seconds}` } };
 }

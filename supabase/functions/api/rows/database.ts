@@ -1,9 +1,11 @@
 import { z } from "zod";
 import { PostgrestClient } from "@supabase/postgrest-js";
 import { StorageClient } from "@supabase/storage-js";
+import { exceededBudget } from "../../../../shared/contract/costs.ts";
 import { ApiError, isErrorCode } from "../../../../shared/http/errors.ts";
 import { jsonText } from "../../../../shared/platform/environment.ts";
 import { internal, schemaOutdated, unauthorized, unavailable, type UpstreamFailure } from "../failures.ts";
+import { createCallTurns } from "./call-turns.ts";
 import { type Credential, isServer } from "../auth/verify-session.ts";
 import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
 
@@ -38,21 +40,17 @@ export type Database = <Answer>(
   answer: z.ZodType<Answer>,
 ) => Promise<Answer>;
 
-export function createDatabase({ database, reads }: PlatformClient): Database {
+export function createDatabase({ database, reads }: PlatformClient, takeTurn = createCallTurns()): Database {
   return async (name, args, token, answer) => {
     const client = READS.test(name) ? reads : database;
     const call = isServer(token)
       ? client.schema("keyframe_worker").rpc("act_as", { user_id: token.userId, function_name: name, args })
       : client.rpc(name, args);
-    const { data, error, status } = await setCredential(call, token);
+    const { data, error, status } = await takeTurn(token, async () => await setCredential(call, token));
     if (error) throw databaseError(name, { status, ...error });
     const parsed = answer.safeParse(data);
     if (parsed.success) return parsed.data;
-    // Of an answer that can have two shapes, by the first.
-    const found = parsed.error.issues.flatMap((issue) =>
-      issue.code === "invalid_union" ? (issue.errors[0] ?? []) : issue,
-    );
-    const issues = found.map(({ path, code }) => `${path.join(".")} (${code})`);
+    const issues = parsed.error.issues.map(({ path, code }) => `${path.join(".")} (${code})`);
     throw new Error(`The SQL function ${name} answered in another shape: ${issues.join(", ")}`);
   };
 }
@@ -66,6 +64,9 @@ type Failure = { status: number; code?: string; message?: string; details?: stri
  */
 const AWAY = /^(08...|53...|57P0.|57014|55P03|40001|40P01|25006|PGRST00[0-3])$/;
 
+/** PostgREST's clock is behind that of Auth: its code is that of an expired token, and only the message tells them apart. */
+const TOO_EARLY = /^JWT (issued at future|not yet valid)/;
+
 /** There is no such function with these arguments, or no such schema. */
 const MISSING = /^(PGRST(202|106)|42883)$/;
 
@@ -75,7 +76,8 @@ function databaseError(name: string, failure: Failure): ApiError {
   const cause: UpstreamFailure = { from: "database", operation: name, status, code };
   if (code === "KEYFR" && isErrorCode(message)) {
     const headers = message === "rate_limited" ? rateLimited(failure.hint) : {};
-    return new ApiError(message, failure.details || "The request was refused.", { cause, headers });
+    const budget = message === "budget_exceeded" ? { budget: jsonText.pipe(exceededBudget).parse(failure.hint) } : {};
+    return new ApiError(message, failure.details || "The request was refused.", { cause, headers, ...budget });
   }
   if (AWAY.test(code)) return unavailable(cause);
   if (MISSING.test(code)) return schemaOutdated(cause);
@@ -94,11 +96,12 @@ function databaseError(name: string, failure: Failure): ApiError {
   if (code === "23503")
     return new ApiError("not_found", "Something this request refers to has been deleted meanwhile.", { cause });
   if (/^[0-9A-Z]{5}$/.test(code)) return internal(cause);
+  if (code === "PGRST303" && TOO_EARLY.test(message)) return unavailable(cause);
   if (status === 401) return unauthorized("The session token was refused.", cause);
   return status === 0 || status === 429 || status >= 500 ? unavailable(cause) : internal(cause);
 }
 
-/** The hint of keyframe_private.take_token. */
+/** The hint of keyframe_private.take_token and take_call. */
 const refusal = z.object({ policy: z.string(), limit: z.int(), window_seconds: z.int(), wait_seconds: z.int() });
 
 /** `r` is 0 and `t` the seconds until the next request is admitted. */

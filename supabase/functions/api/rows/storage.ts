@@ -97,6 +97,7 @@ function storageError(operation: string, error: StorageFailure): ApiError {
   const { message, status = 0, statusCode = "", code = "" } = error;
   // The message shows an expired token. It is not logged, because it can name files.
   const cause: UpstreamFailure = { from: "storage", operation, status, code: statusCode || code };
+  if (/"(iat|nbf)" claim/.test(message)) return unavailable(cause); // its clock is behind that of Auth
   if (status === 401 || statusCode === "401" || /\bjwt\b|"exp" claim/i.test(message)) {
     return unauthorized("The session token was refused.", cause);
   }

@@ -17,7 +17,7 @@ export function databaseProblems(figures: ServiceFigures, answered: Writes): str
     ...settingProblems(settings, answered),
     ...blockers.map(blockerProblem),
     ...(answered === "locked" && blockers.length === 0
-      ? ["A write waited over 0.3 s for a lock, and nobody holds it any more: ask again."]
+      ? ["A write would wait for a lock that was taken a moment ago: ask again."]
       : []),
     ...unreadProblems(figures),
     ...(setAside === null ? [] : setAsideProblems(setAside)),

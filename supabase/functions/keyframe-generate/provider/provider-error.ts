@@ -2,7 +2,12 @@ import { z } from "zod";
 import { retryAfterSeconds } from "../../../../shared/http/retry-after.ts";
 import { jsonText } from "../../../../shared/platform/environment.ts";
 import { providerSentence } from "../../../../shared/platform/log.ts";
-import { contentRejected, readFailure, type Stage } from "../../../../shared/replicate/provider-prediction.ts";
+import {
+  contentRejected,
+  isAboutMoney,
+  readFailure,
+  type Stage,
+} from "../../../../shared/replicate/provider-prediction.ts";
 
 /**
  * A failed call of the provider. `status` is null without a complete answer: the call may have had its effect.
@@ -82,7 +87,18 @@ export function createVerdict(error: ProviderError): Verdict {
     const message = sentence("The provider does not have this model. Choose another, or name none.", explanation);
     return { action: "change_model", reason: { code: "model_unavailable", message } };
   }
-  if (status !== null && status >= 400 && status < 500 && ![401, 402, 403, 404, 408, 409, 425, 429].includes(status)) {
+  if (status !== null && status >= 400 && status < 500 && isAboutMoney(explanation)) {
+    const code = "provider_payment_required";
+    return { ...retryVerdict(error), reason: { code, message: sentence(SENTENCES[code], explanation) } };
+  }
+  if (isOurSetup(status, explanation)) {
+    const message = sentence(
+      "The provider refuses how it is called. An administrator has to correct the setup.",
+      explanation,
+    );
+    return { action: "fail", reason: { code: "provider_refused_setup", message }, retryable: true };
+  }
+  if (status !== null && ABOUT_THE_INPUT.includes(status)) {
     // Nothing was made yet, whatever the words say.
     if (readFailure(explanation).kind === "content_rejected") {
       const reason = {
@@ -98,12 +114,28 @@ export function createVerdict(error: ProviderError): Verdict {
   return retryVerdict(error);
 }
 
+const ABOUT_THE_INPUT = [400, 413, 422];
+
 /**
- * Official models are answered 404, versions of others 422: "The specified version does not exist …", "This version has been disabled …".
- * A 404 without the provider's words is of another server.
+ * Whether the provider refuses what the service adds to each input, such as `webhook: must be HTTPS`, or the kind of request: that is no
+ * fault of the prompt.
+ */
+function isOurSetup(status: number | null, explanation: string): boolean {
+  if (status !== null && ABOUT_THE_INPUT.includes(status)) {
+    return /\bwebhook(?:_\w+)?(?: url)?(?::| must| is| has| should| cannot| needs| does)|\bcancel-after\b/i.test(
+      explanation,
+    );
+  }
+  const others = [401, 402, 403, 404, 408, 409, 410, 425, 429];
+  return status !== null && status >= 400 && status < 500 && !others.includes(status);
+}
+
+/**
+ * Official models are answered 404 or 410, versions of others 422: "The specified version does not exist …", "This version has been disabled …".
+ * One without the provider's words is of another server.
  */
 function isModelGone(status: number | null, explanation: string): boolean {
-  if (status === 404) return explanation !== "";
+  if (status === 404 || status === 410) return explanation !== "";
   return status === 422 && /\bversion (?:does not exist|has been disabled)/i.test(explanation);
 }
 

@@ -31,7 +31,7 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
     await upload({ bucket: "keyframe-outputs", name }, copy, deps, signal);
     const checked = copy.result();
     if (!checked) throw new StorageError("upload", null, new Error("Storage did not read the whole file"));
-    const { durationSeconds, hasAudio, ...facts } = checked;
+    const { durationSeconds, hasAudio, note, ...facts } = checked;
     const output: StoredOutput = {
       output_path: name,
       content_type: copy.type,
@@ -40,7 +40,7 @@ export async function store(task: StoreTask, deps: Deps, signal: AbortSignal): P
       has_audio: hasAudio,
     };
     if (await deps.database.complete(task, output)) {
-      deps.log.info("output_stored", { predictionId: task.id, step: task.step, bytes: output.bytes });
+      deps.log.info("output_stored", { predictionId: task.id, step: task.step, bytes: output.bytes, note });
       return;
     }
     deps.log.warn("output_too_late", { predictionId: task.id });

@@ -1,0 +1,73 @@
+import * as media from "mediabunny";
+
+const formats = [media.MP4, media.QTFF];
+const open = (file: Blob, initInput?: media.Input) =>
+  new media.Input({ source: new media.BlobSource(file), formats, ...(initInput && { initInput }) });
+
+/**
+ * A shot for mediabunny. Of an MP4 whose first part is in its header (`moov`) and whose rest is in fragments (`moof`), it reads only
+ * the first part: such a file is copied into one without fragments.
+ */
+export async function openShot(file: Blob): Promise<media.Input> {
+  const whole = open(file);
+  const header = await findHeader(file);
+  if (header === null) return whole;
+  const hidden = new Blob([file.slice(0, header + 4), "free", file.slice(header + 8)]);
+  const rest = open(hidden, open(file));
+  try {
+    const [first] = await rest.getTracks();
+    const [same] = await whole.getTracks();
+    if (!first || !same || (await first.getFirstTimestamp()) <= (await same.getFirstTimestamp())) return whole;
+    return open(await copyBoth(whole, rest));
+  } finally {
+    rest.dispose();
+  }
+}
+
+/** Where the box `moov` begins; null when there is none with a fragment behind it. */
+async function findHeader(file: Blob): Promise<number | null> {
+  let header: number | null = null;
+  for (let at = 0; at + 8 <= file.size; ) {
+    const view = new DataView(await file.slice(at, at + 16).arrayBuffer());
+    const type = String.fromCharCode(...new Uint8Array(view.buffer, 4, 4));
+    if (type === "moof") return header;
+    if (type === "moov") header = at;
+    const size = view.getUint32(0);
+    const long = size === 1 && view.byteLength === 16 ? Number(view.getBigUint64(8)) : size;
+    if (long < 8) break; // to the end of the file, or no box
+    at += long;
+  }
+  return null;
+}
+
+async function copyBoth(...parts: media.Input[]): Promise<Blob> {
+  const target = new media.BufferTarget();
+  const output = new media.Output({ format: new media.Mp4OutputFormat(), target });
+  const writers: (() => Promise<void>)[] = [];
+  const videos = (await Promise.all(parts.map((part) => part.getPrimaryVideoTrack()))).flatMap((track) => track ?? []);
+  const sounds = (await Promise.all(parts.map((part) => part.getPrimaryAudioTrack()))).flatMap((track) => track ?? []);
+  const videoCodec = await videos[0]?.getCodec();
+  const videoConfig = await videos[0]?.getDecoderConfig();
+  if (videos[0] && videoCodec && videoConfig) {
+    const source = new media.EncodedVideoPacketSource(videoCodec);
+    output.addVideoTrack(source, { rotation: await videos[0].getRotation() });
+    writers.push(() => copy(videos, (packet) => source.add(packet, { decoderConfig: videoConfig })));
+  }
+  const soundCodec = await sounds[0]?.getCodec();
+  const soundConfig = await sounds[0]?.getDecoderConfig();
+  if (soundCodec && soundConfig) {
+    const source = new media.EncodedAudioPacketSource(soundCodec);
+    output.addAudioTrack(source);
+    writers.push(() => copy(sounds, (packet) => source.add(packet, { decoderConfig: soundConfig })));
+  }
+  await output.start();
+  await Promise.all(writers.map((write) => write()));
+  await output.finalize();
+  return new Blob([target.buffer ?? new ArrayBuffer()]);
+}
+
+async function copy(tracks: media.InputTrack[], add: (packet: media.EncodedPacket) => Promise<void>): Promise<void> {
+  for (const track of tracks) {
+    for await (const packet of new media.EncodedPacketSink(track).packets()) await add(packet);
+  }
+}

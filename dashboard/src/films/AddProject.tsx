@@ -1,0 +1,66 @@
+import { Radio, Stack, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { keepPreviousData, useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import type { Film } from "../../../client/index.ts";
+import { useChangeProject } from "../projects/project-queries.ts";
+import { useKeyframe } from "../services.ts";
+import { FormWindow, type WindowProps } from "../ui/windows.tsx";
+
+/** So many fit into the window; a search finds the others. */
+const MOST_SHOWN = 8;
+
+/** Puts a project that exists into a film, as its last shot. */
+export function AddProject({ film, isOpen, onClose }: WindowProps & { film: Film }) {
+  const keyframe = useKeyframe();
+  const [typed, setTyped] = useState("");
+  const [chosen, setChosen] = useState("");
+  const [search] = useDebouncedValue(typed.trim(), 250);
+  const { data, error } = useQuery({
+    queryKey: ["projects", "to add", search],
+    queryFn: ({ signal }) => keyframe.listProjects({ search: search || undefined, limit: 50 }, { signal }),
+    enabled: isOpen,
+    placeholderData: keepPreviousData,
+  });
+  const change = useChangeProject(chosen);
+  const offered = data?.projects.filter(({ filmId }) => filmId !== film.filmId).slice(0, MOST_SHOWN);
+  const close = () => {
+    setChosen("");
+    setTyped("");
+    onClose();
+  };
+  return (
+    <FormWindow
+      title="Add a project"
+      submit="Add as last shot"
+      failed="Could not add the project"
+      isOpen={isOpen}
+      onClose={close}
+      saving={{ ...change, error: change.error ?? error }}
+      canSubmit={chosen !== ""}
+      onSubmit={() => change.mutate({ change: { filmId: film.filmId } }, { onSuccess: close })}
+    >
+      <TextInput
+        type="search"
+        label="Search by title"
+        data-autofocus
+        maxLength={200}
+        value={typed}
+        onChange={({ currentTarget }) => setTyped(currentTarget.value)}
+      />
+      <Radio.Group label="Project" value={chosen} onChange={setChosen}>
+        <Stack gap="xs" mt="xs">
+          {offered?.map(({ projectId, title, filmId }) => (
+            <Radio
+              key={projectId}
+              value={projectId}
+              label={title}
+              {...(filmId !== null && { description: "In another film: it is moved from there." })}
+            />
+          ))}
+        </Stack>
+      </Radio.Group>
+      {offered?.length === 0 && <Text size="sm">No project found.</Text>}
+    </FormWindow>
+  );
+}

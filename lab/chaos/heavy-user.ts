@@ -1,0 +1,159 @@
+import { createClient } from "@supabase/supabase-js";
+import { pause } from "../../shared/platform/pause.ts";
+import type { Scenario } from "./scenarios.ts";
+import type { World } from "./world.ts";
+
+// One signed-in user who asks for as much as the service gives, with more than almost anybody has.
+
+const SUBMITS = 100_000;
+const SHOTS = 500;
+const TAKES_OF_LARGE = 8_000;
+
+export const HEAVY_USER: Record<string, Scenario> = {
+  heavy_reads: {
+    sentence: `a user with ${SUBMITS} submits who asks in 180 loops for usage by project, for a film of ${SHOTS} shots, for a sorted table, and to wait`,
+    prepare: (world) => addHeavyUser(world),
+    run: (world, over) =>
+      withShippedLimits(world, async () => {
+        const { call, project, film, waiting } = heavy();
+        const status = `/functions/v1/api/projects/generate/first-frame?projectId=${project}&predictionId=${waiting}`;
+        await Promise.all([
+          repeat(25, over, () => call("/functions/v1/api/usage?groupBy=project")),
+          repeat(25, over, () => call("/rest/v1/predictions?select=id,input&order=input->>prompt.desc,id")),
+          repeat(30, over, () => call(`/functions/v1/api/films/${film}`)),
+          repeat(100, over, () => call(status, { headers: { prefer: "wait=20" } })),
+        ]);
+        return [];
+      }),
+  },
+  heavy_writes: {
+    sentence: `a user with ${SUBMITS} holds under a budget of the service who starts 200 frames at once and deletes a project of ${TAKES_OF_LARGE} predictions sixty times at once`,
+    startsFrames: true,
+    laterMs: 1_000,
+    prepare: async (world) => {
+      await addHeavyUser(world, "held");
+      await world.sql`update keyframe_private.settings set service_month_micros = 9007199254740991`;
+    },
+    run: (world, over) =>
+      withShippedLimits(world, async () => {
+        const { call, project, large } = heavy();
+        const body = JSON.stringify({ projectId: project, prompt: "A harbour at dawn" });
+        await Promise.all([
+          repeat(60, over, () => call(`/functions/v1/api/projects/${large}`, { method: "DELETE" })),
+          repeat(200, over, () => call("/functions/v1/api/projects/generate/first-frame", { method: "POST", body })),
+        ]);
+        await world.sql`update keyframe_private.settings set service_month_micros = default`;
+        const [row] = await world.sql<{ visible: number }[]>`
+          select count(*)::int as visible from keyframe.projects where id = ${large} and deleted_at is null`;
+        return row?.visible === 0 ? [] : ["the project was never deleted"];
+      }),
+  },
+};
+
+type HeavyUser = {
+  call: (path: string, init?: RequestInit) => Promise<Response>;
+  film: string;
+  project: string;
+  large: string;
+  /** A prediction of the project that neither ends nor changes. */
+  waiting: string;
+};
+let user: HeavyUser | undefined;
+const heavy = (): HeavyUser => {
+  if (!user) throw new Error("The scenario was not prepared.");
+  return user;
+};
+
+/** Longer than a busy request takes; a request without an answer frees its loop. */
+const REQUEST_MS = 30_000;
+const MOST_PAUSE_MS = 1_000;
+
+/** Repeats a request in so many loops at once. After a refusal a loop pauses as Retry-After says, for at most a second. */
+async function repeat(loops: number, over: AbortSignal, send: () => Promise<Response>): Promise<void> {
+  const loop = async () => {
+    while (!over.aborted) {
+      const response = await send().catch(() => undefined); // the platform closes connections when it is busy
+      await response?.body?.cancel();
+      if (response?.ok) continue;
+      await pause(Math.min(Number(response?.headers.get("retry-after") ?? 1) * 1000, MOST_PAUSE_MS), over);
+    }
+  };
+  await Promise.all(Array.from({ length: loops }, loop));
+}
+
+/** The runs of chaos have limits that nobody meets; here they are the subject. */
+async function withShippedLimits<T>({ sql }: World, work: () => Promise<T>): Promise<T> {
+  await sql`update keyframe_private.rate_limits set capacity = capacity / 100, per_second = per_second / 100`;
+  try {
+    return await work();
+  } finally {
+    await sql`update keyframe_private.rate_limits set capacity = capacity * 100, per_second = per_second * 100`;
+  }
+}
+
+/** Signs the user up, and gives them a film, a large project and a past by SQL. */
+async function addHeavyUser({ stack, sql }: World, submits: "settled" | "held" = "settled"): Promise<void> {
+  const { auth } = createClient(stack.url, stack.keys.publishableKey, {
+    auth: { persistSession: false, autoRefreshToken: false },
+  });
+  const account = { email: `scenario-heavy-${crypto.randomUUID()}@keyframe.local`, password: crypto.randomUUID() };
+  const { data, error } = await auth.signUp(account);
+  if (error || !data.session) throw new Error(`The heavy user could not sign up: ${error?.message ?? "no session"}`);
+  const owner = data.session.user.id;
+  const headers = {
+    authorization: `Bearer ${data.session.access_token}`,
+    ...{ apikey: stack.keys.publishableKey, "accept-profile": "keyframe", "content-type": "application/json" },
+  };
+  const call = (path: string, init: RequestInit = {}) =>
+    fetch(`${stack.url}${path}`, {
+      ...init,
+      headers: { ...headers, ...init.headers },
+      signal: AbortSignal.timeout(REQUEST_MS),
+    });
+  const [row] = await sql<{ film: string }[]>`
+    insert into keyframe.films (owner_id, title) values (${owner}, 'Heavy') returning id as film`;
+  const film = row?.film ?? "";
+  const projects = await sql<{ id: string }[]>`
+    insert into keyframe.projects (owner_id, title, text_prompt, film_id)
+    select ${owner}, 'Shot ' || i, repeat('A harbour at dawn. ', 20), case when i <= ${SHOTS} then ${film}::uuid end
+    from generate_series(1, ${SHOTS + 2}::int) i returning id`;
+  const [project = "", large = ""] = projects.slice(SHOTS).map(({ id }) => id);
+  await sql.begin(async (open) => {
+    await open`set local session_replication_role = replica`;
+    await open`
+      insert into keyframe.predictions (id, project_id, owner_id, step, status, input, model, attempt, created_at, admitted_at, started_at, completed_at,
+        deadline_at, output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
+      select r.id, p.id, p.owner_id, r.step::keyframe.generation_step, 'succeeded',
+        jsonb_build_object('prompt', p.text_prompt || r.id, 'referenceImagePaths', '[]'::jsonb), 'google/nano-banana', 1,
+        now(), now(), now(), now(), now(), p.owner_id || '/' || p.id || '/' || r.id || '.png', 'image/png', 1, repeat('a', 64), 1, 1
+      from keyframe.projects p
+      cross join lateral (
+        select gen_random_uuid() as id, step from unnest(array['first-frame', 'last-frame']) step,
+          generate_series(1, case when p.id = ${large} then ${TAKES_OF_LARGE / 2} when p.id = ${project} then 0 else 2 end)) r
+      where p.owner_id = ${owner}`;
+    await open`set local session_replication_role = origin`;
+    await open`
+      insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, most_micros, cost_micros, cost_state)
+      select ${owner}, p.id, gen_random_uuid(), 1, true, 'first-frame', 'google/nano-banana', 1000,
+        case when ${submits}::text = 'settled' then 1000 end, ${submits}
+      from (select array(select id from keyframe.projects where owner_id = ${owner}) as ids) o, generate_series(1, ${SUBMITS}::int) i
+      cross join lateral (select o.ids[1 + i % ${SHOTS}] as id) p`;
+  });
+  const waiting = await addRunning({ sql }, owner, project);
+  await sql`analyze keyframe.predictions, keyframe_private.provider_submits`;
+  user = { call, film, project, large, waiting };
+}
+
+/** A prediction that runs for as long as the scenario. */
+async function addRunning({ sql }: Pick<World, "sql">, owner: string, project: string): Promise<string> {
+  const [row] = await sql.begin(async (open) => {
+    await open`set local session_replication_role = replica`;
+    return await open<{ id: string }[]>`
+      insert into keyframe.predictions (project_id, owner_id, step, status, input, model, provider_prediction_id, attempt, admitted_at, started_at,
+        next_attempt_at, deadline_at)
+      values (${project}, ${owner}, 'first-frame', 'processing', '{"prompt": "p", "referenceImagePaths": []}', 'google/nano-banana',
+        ${crypto.randomUUID()}, 1, now(), now(), now() + interval '1 hour', now() + interval '1 hour')
+      returning id`;
+  });
+  return row?.id ?? "";
+}

@@ -1,0 +1,40 @@
+import { ApiError } from "../../../../shared/http/errors.ts";
+import { type Credential, isServer } from "../auth/verify-session.ts";
+
+/** As many as settings.max_calls_per_owner by default: the database refuses more, from all processes together. */
+const MAX_CALLS_PER_CALLER = 6;
+/** Each holds a connection to this function, but none to the database. */
+const MAX_WAITING_PER_CALLER = 64;
+
+/** Makes a call of the database for a caller, in its turn. Throws rate_limited when too many of this caller wait. */
+type CallTurns = <T>(caller: Credential, call: () => Promise<T>) => Promise<T>;
+
+/** Lets the burst of one caller wait here, where it takes no connection of the database from others. */
+export function createCallTurns(): CallTurns {
+  const queues = new Map<string, { calls: number; waiting: (() => void)[] }>();
+  return async (caller, call) => {
+    const key = isServer(caller) ? caller.userId : caller;
+    // The secret key and anonymous callers have no limit in the database either.
+    if (key === null || key.startsWith("sb_secret_")) return await call();
+    const queue = queues.get(key) ?? { calls: 0, waiting: [] };
+    queues.set(key, queue);
+    if (queue.calls < MAX_CALLS_PER_CALLER) queue.calls += 1;
+    else if (queue.waiting.length >= MAX_WAITING_PER_CALLER) throw tooMany();
+    else await new Promise<void>((begin) => queue.waiting.push(begin));
+    try {
+      return await call();
+    } finally {
+      const next = queue.waiting.shift(); // takes over the turn
+      if (next) next();
+      else queue.calls -= 1;
+      if (queue.calls === 0) queues.delete(key);
+    }
+  };
+}
+
+const tooMany = (): ApiError =>
+  new ApiError(
+    "rate_limited",
+    `More than ${MAX_WAITING_PER_CALLER} requests of yours wait for an answer. Wait the seconds named in Retry-After, then try again.`,
+    { headers: { "Retry-After": "1" } },
+  );
