@@ -2531,11 +2531,13 @@ comment on table keyframe_private.owner_budgets is 'Budgets of single owners, in
 alter table keyframe_private.owner_budgets enable row level security;
 
 create table keyframe_private.exhausted_budgets (
+  id bigint not null generated always as identity,
   owner_id uuid,
-  period text,
-  resets_at timestamp with time zone,
+  period text not null,
+  resets_at timestamp with time zone not null,
   limit_micros bigint not null,
   refused_at timestamp with time zone not null default now(),
+  constraint exhausted_budgets_pkey PRIMARY KEY (id),
   constraint once_in_a_period UNIQUE NULLS NOT DISTINCT (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
@@ -3055,7 +3057,7 @@ begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  places := (select s.max_calls_per_owner from keyframe_private.settings s);
+  places := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
   for place in 1 .. places loop
     if keyframe_private.take_lock('call ' || place, caller, waits => false) then
       perform set_config('keyframe.call_of', caller::text, true);
@@ -3273,10 +3275,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.limit_changes()
  SET search_path TO ''
 AS $function$
 begin
-  if pg_trigger_depth() = 1 -- the deletion of an account takes no token
-    and current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid())
-  then
-    perform keyframe_private.take_token('change', needed => case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if pg_trigger_depth() > 1 then -- the deletion of an account takes no token
+    return null;
+  end if;
+  perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid()) then
+    perform keyframe_private.take_token('change');
   end if;
   return null;
 end
@@ -6104,6 +6108,8 @@ declare
   resources text[];
   of_resource jsonb;
   of_owners jsonb;
+  free integer;
+  others integer;
   most integer;
   new_left integer;
   full_owners uuid[];
@@ -6119,8 +6125,9 @@ begin
   for number in 1 .. coalesce(cardinality(resources), 0) loop
     of_resource := coalesce(room -> resources[number], room -> '', '{}');
     of_owners := coalesce(of_resource -> 'owners', '{}');
-    most := least((of_resource ->> 'all')::integer,
-      ceil((max_rows - cardinality(owners))::numeric / (cardinality(resources) - number + 1))::integer);
+    free := max_rows - cardinality(owners);
+    others := cardinality(resources) - number;
+    most := least((of_resource ->> 'all')::integer, greatest(ceil(free / (others + 1.0))::integer, free - 2 * others));
     continue when most <= 0;
     new_left := coalesce((of_resource ->> 'new')::integer, most);
     full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
@@ -6428,7 +6435,8 @@ AS $function$
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from (
         select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros

@@ -44,7 +44,7 @@ begin
   if caller is null or current_setting('keyframe.call_of', true) = caller::text then
     return true;
   end if;
-  places := (select s.max_calls_per_owner from keyframe_private.settings s);
+  places := coalesce((select s.max_calls_per_owner from keyframe_private.settings s), 1);
   for place in 1 .. places loop
     if keyframe_private.take_lock('call ' || place, caller, waits => false) then
       perform set_config('keyframe.call_of', caller::text, true);

@@ -106,8 +106,8 @@ $$;
 create trigger _200_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 
--- Counts each update or delete by a user, before any row is locked: a request that waits for its token holds no lock. A request that
--- changes a film and its projects counts once.
+-- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token holds
+-- no lock. A request that changes a film and its projects counts once.
 create function keyframe_private.limit_changes()
 returns trigger
 language plpgsql
@@ -116,10 +116,12 @@ security definer
 set search_path = ''
 as $$
 begin
-  if pg_trigger_depth() = 1 -- the deletion of an account takes no token
-    and current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid())
-  then
-    perform keyframe_private.take_token('change', needed => case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if pg_trigger_depth() > 1 then -- the deletion of an account takes no token
+    return null;
+  end if;
+  perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if current_setting('keyframe.token_of', true) is distinct from format('change %s', auth.uid()) then
+    perform keyframe_private.take_token('change');
   end if;
   return null;
 end

@@ -222,9 +222,10 @@ end
 $$;
 
 create table keyframe_private.exhausted_budgets (
+  id bigint generated always as identity primary key,
   owner_id uuid,
-  period text,
-  resets_at timestamptz,
+  period text not null,
+  resets_at timestamptz not null,
   limit_micros bigint not null,
   refused_at timestamptz not null default now(),
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)

@@ -385,7 +385,8 @@ as $$
 begin
   return (
     select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
-      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
         keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
       from (
         select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros

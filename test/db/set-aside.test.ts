@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, readRow, submitsOf, type Task } from "../support/database/calls.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, type Row, seedPrediction, seedSubmit, type World } from "../support/database/predictions.ts";
 
 // One row that raises, whatever the cause, costs nobody else a claim. It is set aside with the reason, tried again later each time, and ends.
@@ -256,7 +256,7 @@ test("what is aside → counted by kind, with the oldest, and without what is ov
   expect(await figures()).toMatchObject({ count: 0, kinds: {}, oldest: null });
 });
 
-test("due predictions with the longest inputs that there are → a claim brings no more than 256 kB of them, and the next one the rest", async () => {
+test("due predictions with the longest inputs → a claim brings no more than 256 kB of them, and the next one the rest", async () => {
   const long = { prompt: "€".repeat(4000), negativePrompt: "€".repeat(4000) };
   for (let count = 0; count < 30; count++) await seedPrediction(db.sql, good, { columns: NEW, input: long });
   const [first, second] = [await claim(db.sql, 30), await claim(db.sql, 30)];
