@@ -1822,7 +1822,7 @@ begin
   end loop;
   return figures || jsonb_build_object(
     'unread', unread,
-    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '1 second' else interval '0' end));
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end
 $function$;
 comment on function keyframe.service_figures() is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
@@ -2674,7 +2674,7 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
 create table keyframe_private.file_removals (
@@ -8037,7 +8037,7 @@ AS $function$
       'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
       'slow', (
         select coalesce(jsonb_agg(jsonb_build_object(
-          'key', s.cause ->> 'key', 'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
+          'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
         from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
@@ -8104,7 +8104,8 @@ AS $function$
     from ends e
     left join sessions s on s.pid = e.pid
     left join held h on h.pid = e.pid
-    where s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0
+    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
+      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- one that ends at once is a queue that moves
     group by e.pid, e.blocks, s.usename, s.xact_start, s.state
     order by e.blocks desc, s.xact_start limit 5
   )

@@ -4,7 +4,7 @@ import { learnSecrets } from "./endpoint-actions.ts";
 import type { ChaosResult } from "./report.ts";
 import type { Scenario } from "./scenario.ts";
 import { addOwners, createProjects, SCENARIOS, startFrame } from "./scenarios.ts";
-import type { World } from "./world.ts";
+import { readProblems, type World } from "./world.ts";
 
 /** How much later 95 of 100 events arrive than 95 of 100 just before a scenario, unless it has another bound. */
 const LATER_MS = 300;
@@ -15,6 +15,7 @@ const BUSY_P95_MS = 1_500;
 /** How long a scenario lasts, and how long is measured before it. */
 const SCENARIO_MS = 30_000;
 const ALONE_MS = 10_000;
+const HEALTH_EVERY_MS = 1_000;
 const PROJECT_EVERY_MS = 200;
 const FRAME_EVERY_MS = 1_000;
 /** They take turns: a user with an event every moment waits behind a crowd as everybody in it does. */
@@ -63,7 +64,7 @@ export async function measureIsolation(
 }
 
 /** The delays of the other users' events in ms, with nobody else and then during the scenario, and what else went wrong. */
-async function measure(world: World, { startsFrames, prepare, run }: Scenario) {
+async function measure(world: World, { startsFrames, prepare, run, health }: Scenario) {
   await prepare?.(world);
   const mark = crypto.randomUUID();
   const owners = await addOwners(world, OTHER_USERS, 1, "well", { mark });
@@ -93,6 +94,22 @@ async function measure(world: World, { startsFrames, prepare, run }: Scenario) {
   };
   const alone = await sendEvents(AbortSignal.timeout(ALONE_MS));
   const over = AbortSignal.timeout(SCENARIO_MS);
-  const [delays, wrong] = await Promise.all([sendEvents(over), run(world, over)]);
-  return { alone, delays, wrong };
+  const [delays, wrong, misjudged] = await Promise.all([
+    sendEvents(over),
+    run(world, over),
+    health === undefined ? [] : watchHealth(world, health, over),
+  ]);
+  return { alone, delays, wrong: [...wrong, ...misjudged] };
+}
+
+/** Until the scenario is over: whether health says the sentence, or never anything. */
+async function watchHealth(world: World, expected: RegExp | "ok", over: AbortSignal): Promise<string[]> {
+  const said = new Set<string>();
+  while (!over.aborted) {
+    for (const problem of await readProblems(world)) said.add(problem);
+    await pause(HEALTH_EVERY_MS, over);
+  }
+  if (expected === "ok") return [...said].map((problem) => `health says ${problem}`);
+  const isSaid = [...said].some((problem) => expected.test(problem));
+  return isSaid ? [] : [`health does not say ${expected}, but ${JSON.stringify([...said])}`];
 }

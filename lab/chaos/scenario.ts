@@ -6,6 +6,8 @@ export type Scenario = {
   startsFrames?: true;
   /** How much later 95 of 100 events of the other users may arrive, when not LATER_MS of isolation.ts. */
   laterMs?: number;
+  /** What GET /api/health?deep=1 says within it; "ok": never a problem, because it is mere load. */
+  health?: RegExp | "ok";
   /** Before anything is measured. */
   prepare?(world: World): Promise<unknown>;
   /** Until the signal aborts. Returns what else went wrong. */

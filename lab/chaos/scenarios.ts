@@ -3,10 +3,16 @@ import { pause } from "../../shared/platform/pause.ts";
 import type { Behaviour, ReceiverHost } from "./receivers.ts";
 import type { Scenario } from "./scenario.ts";
 import { HEAVY_USER } from "./heavy-user.ts";
-import { retry, type World } from "./world.ts";
+import { readProblems, retry, type World } from "./world.ts";
 
 /** How much later 95 of 100 frames of others may end. */
 const FRAME_LATER_MS = 1_000;
+/** Not the default, which the other users' frames have. */
+const OTHER_MODEL = "bytedance/seedream-4";
+/** Health answers within a second on a quiet machine. */
+const ANSWER_MS = 1_500;
+/** From when on health names who has locked a table. */
+const LOCKED_FOR_MS = 300;
 
 export const SCENARIOS: Record<string, Scenario> = {
   slow_owners: {
@@ -49,6 +55,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   crowd: {
     sentence: "a thousand accounts with four endpoints each, to which forty thousand deliveries are due at once",
     laterMs: 8_000,
+    health: "ok",
     prepare: async (world) => {
       await createProjects(world, await addOwners(world, 1_000, 4, "well"), 10);
       await world.sql`update keyframe.webhook_deliveries set next_attempt_at = now() + interval '1 day' where status = 'pending'`;
@@ -61,6 +68,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   open_transactions: {
     sentence:
       "open transactions that have created a project, changed and deleted endpoints, deliveries, settings and an account",
+    health: /^A transaction of .* has been open for .*pg_terminate_backend/,
     run: async (world, over) => {
       const owners = await addOwners(world, 2, 2, "well");
       const [first = "", second = ""] = owners;
@@ -106,6 +114,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     sentence: "650 accounts whose creates hang at one model, beginning with a new process of generate",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
+    health: new RegExp(`^Of the 32 requests .* wait for something slow: \\d+ for ${OTHER_MODEL}`),
     run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", 50, 20, over),
   },
   slow_outputs: {
@@ -119,6 +128,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     sentence: "an app's trigger that raises whenever a prediction of one account, or its submit, is to be claimed",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
+    health: /^\d rows? fails? and (is|are) left out .*An app refuses it \(P0001\)/,
     run: async (world, over) => {
       const { sql } = world;
       const [owner = ""] = await addOwners(world, 1, 0, "well");
@@ -136,14 +146,73 @@ export const SCENARIOS: Record<string, Scenario> = {
       return aside.count === 4 ? [] : [`${aside.count} of 4 predictions are set aside`];
     },
   },
+  undeletable_rows: {
+    sentence: "an app's foreign key to one event past its retention, and its trigger that raises when a cost is merged",
+    health: /^2 rows fail and are left out \(prune: 2\), such as prune /,
+    run: async (world, over) => {
+      const { sql } = world;
+      const [owner = ""] = await addOwners(world, 1, 0, "well");
+      await sql`
+        insert into keyframe.webhook_events (type, owner_id, payload, created_at)
+        select 'webhook.test', ${owner}, '{}', now() - interval '2 years' from generate_series(1, 500)`;
+      await sql`
+        insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros)
+        select ${owner}, current_date, 'video', 'm', n from generate_series(1, 500) n`;
+      await sql.unsafe(`
+        create table public.app_log (event_id uuid references keyframe.webhook_events);
+        insert into public.app_log select id from keyframe.webhook_events where owner_id = '${owner}' limit 1;
+        create function public.refuse_merge() returns trigger language plpgsql as $$ begin raise 'An app keeps it.'; end $$;
+        create trigger refuse before delete on keyframe_private.daily_costs for each row
+          when (old.owner_id = '${owner}' and old.settled_micros = 7) execute function public.refuse_merge()`);
+      // This job runs every minute, a scenario for half of one.
+      await sql`select keyframe_private.prune()`;
+      await pause(60_000, over);
+      const [left] = await sql<{ events: number; costs: number }[]>`
+        select (select count(*)::int from keyframe.webhook_events where owner_id = ${owner}) as events,
+          (select count(*)::int from keyframe_private.daily_costs where owner_id = ${owner} and not is_merged) as costs`;
+      await sql.unsafe(`
+        drop trigger refuse on keyframe_private.daily_costs; drop function public.refuse_merge(); drop table public.app_log;
+        delete from keyframe_private.set_aside where true;
+        delete from keyframe_private.daily_costs where owner_id = '${owner}' or model = 'm'`);
+      return left?.events === 1 && left.costs === 1
+        ? []
+        : [`${left?.events} events and ${left?.costs} costs are left of 1 and 1`];
+    },
+  },
+  locked_tables: {
+    sentence: "each table of Keyframe, of pg_net, pg_cron and the Vault, and the users', locked one after the other",
+    // Whoever writes to the table waits meanwhile.
+    laterMs: 3_000,
+    run: async (world, over) => {
+      const tables = await world.sql<{ name: string }[]>`
+        select c.oid::regclass::text as name from pg_class c
+        where c.relkind in ('r', 'p') and (c.relnamespace::regnamespace::text in ('keyframe', 'keyframe_private', 'net', 'cron')
+          or c.oid in ('auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass)) order by random()`;
+      const wrong: string[] = [];
+      await holdOpen(world, async (open) => {
+        await pause(LOCKED_FOR_MS); // then each lock counts at once
+        for (const { name } of tables) {
+          if (over.aborted) throw new Error("There was no time for each table.");
+          await open.unsafe(`savepoint before; lock table ${name}`);
+          const began = performance.now();
+          const problems = await readProblems(world);
+          const ms = Math.round(performance.now() - began);
+          await open`rollback to before`;
+          const isNamed = problems.some((problem) =>
+            /^A transaction of .* has locked (.*)/.exec(problem)?.[1]?.startsWith(name),
+          );
+          if (!isNamed) wrong.push(`with ${name} locked, health says ${JSON.stringify(problems)}`);
+          if (ms > ANSWER_MS) wrong.push(`with ${name} locked, health answers after ${ms} ms`);
+        }
+      });
+      return wrong;
+    },
+  },
   ...HEAVY_USER,
 };
 
 /** What `--scenarios` may name. */
 export const SCENARIO_NAMES: readonly string[] = Object.keys(SCENARIOS);
-
-/** Not the default, which the other users' frames have. */
-const OTHER_MODEL = "bytedance/seedream-4";
 
 /** Ends generate, then `first` accounts start four frames each at once, and each second `more` others one each. */
 async function startBadFrames(

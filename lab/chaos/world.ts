@@ -104,6 +104,14 @@ export async function openWorld(
   };
 }
 
+/** What health says is wrong; that it did not answer is a problem too. */
+export async function readProblems({ stack }: World): Promise<string[]> {
+  const headers = { apikey: stack.keys.secretKey };
+  const response = await fetch(`${stack.url}/functions/v1/api/health?deep=1`, { headers });
+  const { data } = (await response.json()) as { data?: { problems?: string[] } | null };
+  return data?.problems ?? [`health answers ${response.status}`];
+}
+
 const PAUSE_MS = 200;
 const TRY_MS = 30_000;
 

@@ -46,8 +46,7 @@ const worker = z
         slow: z
           .array(
             z.object({
-              key: z.string().meta({ description: "What is slow: model, host or owner." }),
-              name: z.string().meta({ description: "Its name." }),
+              name: z.string().meta({ description: "A model, or a host." }),
               open: count("How much open work waits for it."),
             }),
           )
@@ -237,7 +236,7 @@ export const serviceFigures = z
       .meta({ description: "Parts that could not be read within 300 ms." }),
     blockers: z.array(blocker).meta({
       description:
-        "Open transactions that wait for nobody and that others wait for, or that have held Keyframe's rows for 20 s or its tables for a second. At most five.",
+        "Open transactions that wait for nobody and that others wait for, or that have held Keyframe's rows for 20 s or locked its tables for 0.3 s. At most five.",
     }),
   })
   .meta({ id: "ServiceFigures" });

@@ -23,6 +23,9 @@ export type Line = {
 /** A piece of work that has begun. */
 export type Place = { end(): void };
 
+/** What a worker reports of its places: what slow work waits for, at most five shared things, the one with most work first. */
+export type PlacesReport = { of: number; open: number; slow: { name: string; open: number }[] };
+
 export type PlacesSettings = {
   /** How many pieces of work a process may have open. */
   places: number;
@@ -286,6 +289,12 @@ export function createPlaces(settings: PlacesSettings) {
     counts() {
       findSlow();
       return { open: open.size, slow: count.slow };
+    },
+
+    report(): PlacesReport {
+      findSlow();
+      const slow = [...shareds].flatMap(([name, shared]) => (shared.slow > 0 ? [{ name, open: shared.slow }] : []));
+      return { of: places, open: open.size, slow: slow.toSorted((a, b) => b.open - a.open).slice(0, 5) };
     },
   };
 }

@@ -34,7 +34,7 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
 -- Records a worker's heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends). Acknowledges its kicks. Rows that

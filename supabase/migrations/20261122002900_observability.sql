@@ -272,8 +272,8 @@ as $$
 $$;
 comment on function keyframe_private.last_kick_figures is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
 
--- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself. Its places: {of, open, slow: [{key, name,
--- open}]}, slow first the cause with the most; null from a worker that does not say it.
+-- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself. Its places: {of, open, slow: [{name, open}]};
+-- null from a worker that does not say it.
 create function keyframe_private.worker_figures(function_name text)
 returns jsonb
 language sql
@@ -288,7 +288,7 @@ as $$
       'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
       'slow', (
         select coalesce(jsonb_agg(jsonb_build_object(
-          'key', s.cause ->> 'key', 'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
+          'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
         from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
     'oldestKickSeconds', (
       select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
@@ -359,7 +359,8 @@ as $$
     from ends e
     left join sessions s on s.pid = e.pid
     left join held h on h.pid = e.pid
-    where s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0
+    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
+      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- one that ends at once is a queue that moves
     group by e.pid, e.blocks, s.usename, s.xact_start, s.state
     order by e.blocks desc, s.xact_start limit 5
   )
@@ -504,7 +505,7 @@ begin
   end loop;
   return figures || jsonb_build_object(
     'unread', unread,
-    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '1 second' else interval '0' end));
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
 end
 $$;
 comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';

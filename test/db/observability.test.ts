@@ -214,8 +214,8 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     async () => {
       await claims({ callMs: 3, slowRequests: 0 });
       const slow = [
-        { key: "host", name: "crm.example".padEnd(500, "x"), open: 300, more: 1 },
-        ...Array(9).fill({ key: "owner", name: "o", open: 1 }),
+        { name: "crm.example".padEnd(500, "x"), open: 300, more: 1 },
+        ...Array(9).fill({ name: "o", open: 1 }),
       ];
       await claims({ callMs: 2_400, openRequests: 9, slowRequests: 7, places: { of: 400, open: 350, slow } });
       await db.sql`update keyframe_private.worker_heartbeats set claimed_at = ${ago(50)}`;
@@ -229,10 +229,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
           places: {
             of: 400,
             open: 350,
-            slow: [
-              { key: "host", name: "crm.example".padEnd(200, "x"), open: 300 },
-              ...Array(4).fill({ key: "owner", name: "o", open: 1 }),
-            ],
+            slow: [{ name: "crm.example".padEnd(200, "x"), open: 300 }, ...Array(4).fill({ name: "o", open: 1 })],
           },
         },
         generate: NEVER_CLAIMED,

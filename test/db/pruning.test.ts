@@ -36,7 +36,7 @@ const CASES: Case[] = [
     "delete keyframe_private.idempotency_keys",
   ],
   [
-    "prune",
+    "merge_costs",
     "keyframe_private.daily_costs",
     "id",
     `insert into keyframe_private.daily_costs (owner_id, day, step, model, settled_micros)

@@ -94,16 +94,19 @@ const isPlainOk = async () => (await fetch(`${stack.url}/functions/v1/api/health
 // After the others: these stop all writes.
 describe("a write would fail → health without deep is 503, deep names the cause, and both end with it:", () => {
   test("a read-only database", { timeout: LIMIT_MS }, async () => {
+    const connection = await stack.sql.reserve(); // it stays as it began
     const set = async (isReadOnly: boolean) => {
-      await stack.sql.unsafe(`alter database postgres set default_transaction_read_only = ${isReadOnly}`);
+      const [row] = await connection<{ name: string }[]>`select quote_ident(current_database()) as name`;
+      await connection.unsafe(`alter database ${row?.name} set default_transaction_read_only = ${isReadOnly}`);
       // Sessions keep what they began with.
-      await stack.sql`
+      await connection`
         select pg_terminate_backend(pid) from pg_stat_activity
         where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'`;
     };
     await set(true);
     await until("plain health is 503", async () => !(await isPlainOk()), NAMED_WITHIN_MS, ASK_EVERY_MS);
-    await expectNamed(/^The database is read-only: .*disk/, () => retry(() => set(false)));
+    await expectNamed(/^The database is read-only: .*disk/, () => set(false));
+    connection.release();
     await until("plain health is 200", isPlainOk, NAMED_WITHIN_MS, ASK_EVERY_MS);
   });
 

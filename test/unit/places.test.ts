@@ -177,12 +177,15 @@ describe("all together", () => {
   });
 
   test("slow targets of many owners and hosts → at most half of the places; one host at most half of these", () => {
-    const { answer, fill, line, counts } = makePlaces();
+    const { answer, fill, line, counts, report } = makePlaces();
     for (const owner of OWNERS) answer(owner, "crm", SLOW_MS + 1);
     expect(fill(OWNERS, "crm").length).toBeLessThanOrEqual(PLACES / 4 + SHARED_FIRST);
     for (const owner of named("b", 100)) answer(owner, `host of ${owner}`, SLOW_MS + 1);
     for (const owner of named("b", 100)) line(owner, `host of ${owner}`).begin();
     expect(counts().open).toBeLessThanOrEqual(PLACES / 2);
+    const { of, open, slow } = report();
+    expect([of, open, slow.length, slow[0]?.name]).toEqual([PLACES, counts().open, 5, "crm"]);
+    expect(slow.map((cause) => cause.open)).toEqual(slow.map((cause) => cause.open).toSorted((a, b) => b - a));
   });
 
   test("no place → tried again soon where all may be well, and late where it is slow", () => {

@@ -11,6 +11,7 @@ import type { Storage, StoredFile } from "./files/storage.ts";
 import type { Provider } from "./provider/provider.ts";
 import type { Reason } from "./provider/provider-error.ts";
 import type { LeasedTask } from "./tasks/task.ts";
+import type { PlacesReport } from "../../../shared/worker/places.ts";
 import type { Room } from "./tasks/task-places.ts";
 
 /** Longer than a task and the recording of its result may take: work must have stopped when its lease expires. */
@@ -45,12 +46,19 @@ export function createDatabase(call: CallDatabase, pollSeconds: number | null) {
   return {
     /**
      * Leases due tasks, at most `places` and as `room` says; without places it is a heartbeat only. With nothing due it may wait up to
-     * waitMs. `asides`: rows that could not be leased.
+     * waitMs. `load`: what health says of the places. `asides`: rows that could not be leased.
      */
-    async claim(places: number, room: (most: number) => Room, heartbeat_ms: number, wait_ms: number, callMs: number) {
+    async claim(
+      places: number,
+      room: (most: number) => Room,
+      heartbeat_ms: number,
+      wait_ms: number,
+      callMs: number,
+      load?: PlacesReport,
+    ) {
       const max_rows = Math.min(places, most);
       const limits = { max_rows, lease_seconds: LEASE_SECONDS, heartbeat_ms, wait_ms };
-      const report = { callMs: Math.round(callMs) };
+      const report = { callMs: Math.round(callMs), places: load };
       const answer = await call("claim_predictions", { ...limits, report, room: room(max_rows) }).catch((error) => {
         if (tookTooLong(error)) most = Math.ceil(most / 4);
         throw error;

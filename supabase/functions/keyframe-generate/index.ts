@@ -39,7 +39,7 @@ const { claim } = createDatabase(callDatabase, pollSeconds);
 const places = createTaskPlaces(GENERATE_LIMITS.maxOpen);
 const kick = createWorker({
   claim: async (room, heartbeatMs, waitMs, callMs) => {
-    const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs);
+    const { tasks, asides } = await claim(room, places.room, heartbeatMs, waitMs, callMs, places.report());
     for (const aside of asides) log.error("row_set_aside", aside);
     return { items: tasks, more: tasks.length > 0 };
   },

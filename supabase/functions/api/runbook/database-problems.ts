@@ -17,7 +17,7 @@ export function databaseProblems(figures: ServiceFigures, answered: Writes): str
     ...settingProblems(settings, answered),
     ...blockers.map(blockerProblem),
     ...(answered === "locked" && blockers.length === 0
-      ? ["A write waited over 0.3 s for a lock, and nobody holds it any more: ask again."]
+      ? ["A write would wait for a lock that was taken a moment ago: ask again."]
       : []),
     ...unreadProblems(figures),
     ...(setAside === null ? [] : setAsideProblems(setAside)),
@@ -52,14 +52,15 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
 }
 
 function blockerProblem({ pid, role, seconds, isIdle, blocks, tables, locksTables }: Blocker): string {
-  const waiting = blocks === 0 ? "what they belong to waits" : `${blocks} sessions wait for it`;
+  const sessions = blocks === 1 ? "1 session waits for it" : `${blocks} sessions wait for it`;
+  const waiting = blocks === 0 ? "what they belong to waits" : sessions;
   if (pid === 0) {
     return `A prepared transaction holds what others need: ${waiting}. pg_prepared_xacts has its gid; end it with "commit prepared" or "rollback prepared".`;
   }
+  const who = `${role ?? "an unknown role"}${isIdle ? " (idle)" : ""}`;
   const age = seconds === null ? "" : ` for ${Math.round(seconds)} s`;
   const holds = tables === null ? "" : locksTables ? ` and has locked ${tables}` : ` and holds rows of ${tables}`;
-  const idle = isIdle ? ", and runs nothing now" : "";
-  return `A transaction of ${role ?? "an unknown role"} has been open${age}${holds}: ${waiting}${idle}. Commit it, or end it with "select pg_terminate_backend(${pid})".`;
+  return `A transaction of ${who} has been open${age}${holds}: ${waiting}. Commit it, or end it with "select pg_terminate_backend(${pid})".`;
 }
 
 function unreadProblems({ unread, blockers }: ServiceFigures): string[] {

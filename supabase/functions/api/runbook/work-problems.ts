@@ -7,8 +7,8 @@ const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** Of 400. A few slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
-/** Of a worker's places. From here on, others may have to wait. */
-const MANY_SLOW_PLACES = 3 / 8;
+/** Of a worker's places, at one model or host. It gets three sixteenths at most (shared/worker/places.ts): then its users wait. */
+const MANY_SLOW_PLACES = 1 / 8;
 /** Each worker takes what has waited longest, so work waits this long only when it is not done, or there is too much of it. */
 const LATE_SECONDS = 30;
 /** Files are removed one batch after another, and nobody waits for them. */
@@ -43,11 +43,15 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
       `The database calls of ${name} take ${callSeconds.toFixed(1)} s, so its work is late. Look at the load of Postgres, the connections of the Data API (PGRST_DB_POOL), and the network between them; if jit is on, switch it off for the role authenticator.`,
     );
   }
-  const slow = places?.slow.reduce((sum, { open }) => sum + open, 0) ?? 0;
-  if (places && slow >= places.of * MANY_SLOW_PLACES) {
-    const causes = places.slow.map(({ key, name: cause, open }) => `${open} for the ${key} ${cause}`).join(", ");
+  const slow = places?.slow.filter(({ open }) => open >= places.of * MANY_SLOW_PLACES) ?? [];
+  if (places && slow.length > 0) {
+    const causes = slow.map(({ name: cause, open }) => `${open} for ${cause}`).join(", ");
+    const remedy =
+      name === "generate"
+        ? "Switch a model off that stays slow (update keyframe.models set enabled = false); what waits for it fails at its deadline."
+        : "keyframe_private.admin_webhook_health shows whose deliveries are due; disable an endpoint that stays slow.";
     problems.push(
-      `${slow} of the ${places.of} requests that ${name} makes at once wait for something slow: ${causes}. Whoever uses it waits; others do not. ${name === "generate" ? "If it stays slow, switch the model off (update keyframe.models set enabled = false) or raise nothing and wait: predictions fail at their deadline." : "keyframe_private.admin_webhook_health shows whose deliveries are due; disable such an endpoint if it stays slow."}`,
+      `Of the ${places.of} requests that ${name} makes at once, many wait for something slow: ${causes}. Whoever uses it waits, others do not. ${remedy}`,
     );
   } else if (slowRequests >= MANY_SLOW_REQUESTS) {
     problems.push(

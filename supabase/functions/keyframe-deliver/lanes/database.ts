@@ -1,3 +1,4 @@
+import type { PlacesReport } from "../../../../shared/worker/places.ts";
 import { z } from "zod";
 import type { CallDatabase } from "../../../../shared/platform/call-database.ts";
 
@@ -24,7 +25,7 @@ export type ExchangeArguments = {
   /** How much the bodies it claims may have in all. One delivery comes in any case. */
   max_bytes: number;
   /** For GET /api/health?deep=1. */
-  report: { callMs: number; openRequests: number; slowRequests: number };
+  report: { callMs: number; openRequests: number; slowRequests: number; places: PlacesReport };
 };
 
 const claimedEndpoint = z.object({

@@ -73,7 +73,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       results: given,
       held: describeHeld(lanes.all(), results.deliveriesByLane(), most),
       lease_seconds: LEASE_SECONDS,
-      report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow },
+      report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow, places: places.report() },
     });
     settle(unrecorded);
     if (claim === null) throw new Error(`The database could not claim deliveries, code ${claim_error}`);

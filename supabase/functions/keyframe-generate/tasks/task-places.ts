@@ -78,6 +78,6 @@ export function createTaskPlaces(places: number, clock: Clock = systemClock) {
       }
     },
 
-    counts: rule.counts,
+    report: rule.report,
   };
 }
