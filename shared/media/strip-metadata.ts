@@ -1,16 +1,17 @@
 import { readOrientation, writeOrientation } from "./orientation.ts";
 import type { Image } from "./media.ts";
 
-type Stripped = { bytes: Uint8Array; orientation: number };
+/** `isLossless`: a JPEG of a kind that browsers and models do not decode. */
+type Stripped = { bytes: Uint8Array; orientation: number; isLossless?: boolean };
 
 const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": stripWebp };
 
 /**
- * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, and data after its
- * end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture and the colour profile do not change.
+ * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, later frames of a PNG,
+ * and data after its end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture and the colour profile do not change.
  *
  * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that is left.
- * Null when the lengths of the parts are wrong, or when there is no picture.
+ * Null when the lengths of the parts are wrong, when there is no picture, or when it is cut off.
  */
 export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Stripped | null {
   return STRIP[contentType](bytes);
@@ -20,6 +21,8 @@ const [SOI, EOI, SOS, APP0, APP1, APP2, APP14] = [0xd8, 0xd9, 0xda, 0xe0, 0xe1, 
 
 /** DHT, JPG and DAC: between the markers of frame headers, which tell the size. */
 const NO_FRAME_HEADERS = [0xc4, 0xc8, 0xcc];
+/** Frame headers of lossless and hierarchical JPEG. */
+const UNUSUAL_FRAMES = [0xc3, 0xc5, 0xc6, 0xc7, 0xcb, 0xcd, 0xce, 0xcf];
 
 /** The application segments that change how the picture looks. */
 const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PROFILE\0", [APP14]: "Adobe" };
@@ -35,20 +38,23 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
   let hasSize = false;
   let hasPicture = false;
   let hasExif = false;
+  let isLossless = false;
   for (;;) {
     const marker = findMarker(bytes, at);
     // Decoders read data only after a scan.
     if (isScan) kept.keep(at, marker);
-    const kind = bytes[marker + 1] ?? EOI; // cut off: a decoder shows the rest
+    const kind = bytes[marker + 1];
+    if (kind === undefined) return null;
     if (kind === EOI) {
-      kept.keep(marker, Math.min(marker + 2, bytes.length));
-      return hasPicture ? kept.all : null;
+      kept.keep(marker, marker + 2);
+      return hasPicture ? { ...kept.all, ...(isLossless && { isLossless }) } : null;
     }
     const length = ((bytes[marker + 2] ?? 0) << 8) | (bytes[marker + 3] ?? 0);
     at = marker + 2 + length;
     if (kind < 0xc0 || kind === SOI || length < 2 || at > bytes.length) return null;
     isScan = kind === SOS;
     hasSize ||= kind >= 0xc0 && kind <= 0xcf && !NO_FRAME_HEADERS.includes(kind) && length >= 11;
+    isLossless ||= UNUSUAL_FRAMES.includes(kind);
     hasPicture ||= isScan && hasSize; // sniffImage may have read the size from bytes that are not kept
     if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) kept.keep(marker, at);
     else if (kind === APP1 && !hasExif && beginsWith(bytes, marker + 4, "Exif\0")) {
@@ -79,11 +85,11 @@ function beginsWith(bytes: Uint8Array, at: number, words = ""): boolean {
 
 const [PNG_EXIF, PNG_PICTURE, PNG_END] = [chunkName("eXIf"), chunkName("IDAT"), chunkName("IEND")];
 
-/** The picture and the chunks for its colours, size and frames. */
+/** The picture and the chunks for its colours and size. The frames of an animation are others than the picture. */
 const PNG_NEEDED = new Set(
   [
     ...["IHDR", "PLTE", "IDAT", "IEND", "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "cLLI"],
-    ...["bKGD", "hIST", "pHYs", "sPLT", "acTL", "fcTL", "fdAT"],
+    ...["bKGD", "hIST", "pHYs", "sPLT"],
   ].map(chunkName),
 );
 

@@ -130,9 +130,11 @@ test("a JPEG with metadata behind its scan, and bytes between its segments → n
   expect((await readPixels(result)).data).toEqual((await readPixels(plain)).data);
 });
 
-test("a JPEG that is cut off in its picture → what there is of it, without its metadata", async () => {
-  const { plain, photo } = await jpegWith(segment(0xfe, PLACE));
-  expect(stripped("jpeg", photo.slice(0, -20))).toEqual(plain.slice(0, -20));
+test("a PNG with more frames, as an animation has → its picture alone", async () => {
+  const plain = await drawPhoto("png");
+  const control = pngChunk("fcTL", new Uint8Array(26));
+  const frames = [pngChunk("acTL", new Uint8Array(8)), control, plain.slice(33, -12), control, pngChunk("fdAT", PLACE)];
+  expect(stripped("png", joined(plain.slice(0, 33), ...frames, plain.slice(-12)))).toEqual(plain);
 });
 
 describe("Exif that cannot be read → removed as a whole", () => {
@@ -185,6 +187,8 @@ describe("an image whose parts do not fit their lengths → taken for damaged", 
       "jpeg",
       (it) => insertedAt(it, [0xff, 0xc0], 0, bytes(0xff, 0xfe, 0, 19)),
     ],
+    ["cut off in its picture", "jpeg", (it) => it.slice(0, -20)],
+    ["cut in its end", "jpeg", (it) => it.slice(0, -1)],
     ["a marker that no decoder knows", "jpeg", (it) => beforeEnd(it, 0xff, 0x02, 0, 2)],
     [
       "a chunk longer than the file",
