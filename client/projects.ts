@@ -1,3 +1,4 @@
+import { makeUpright } from "./upright.ts";
 import { type CallOptions, eachRow, operate, type StartOptions } from "./operate.ts";
 import type { Settings } from "./settings.ts";
 import type {
@@ -97,13 +98,16 @@ export function projectMethods(settings: Settings) {
       options: CallOptions = {},
     ): Promise<Prediction> => (await operate("deletePrediction", { projectId, predictionId }, options, settings)).data,
 
-    /** PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. */
+    /**
+     * PNG, JPEG or WebP of at most 10 MiB; the bytes decide the type. Metadata, such as a photo's location, is removed. A photo that is
+     * turned when it is shown is sent upright; outside of browsers the service refuses it.
+     */
     uploadReferenceImage: async (
       image: Blob | Uint8Array | ArrayBuffer,
       options: StartOptions = {},
     ): Promise<AnswerOf<"uploadReferenceImage">> => {
       // The type of a body excludes a SharedArrayBuffer.
-      const bytes = image as Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
+      const bytes = await makeUpright(image as Blob | Uint8Array<ArrayBuffer> | ArrayBuffer);
       const input = { ...options, bytes, limitMs: UPLOAD_LIMIT_MS };
       return (await operate("uploadReferenceImage", {}, input, settings)).data;
     },

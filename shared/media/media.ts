@@ -43,6 +43,20 @@ export function detectMedia(head: Uint8Array): MediaType | null {
 /** The facts about an image in its bytes. */
 export type Image = { contentType: Exclude<MediaType, "video/mp4">; width: number; height: number };
 
+/** The first brands of ISO/IEC 23008-12 that photos have. */
+const HEIC = ["heic", "heix", "heim", "heis", "hevc", "hevx", "mif1", "msf1"];
+
+/** The name of a kind of image that is not taken, by its first bytes; null for others. */
+export function nameOtherImage(head: Uint8Array): string | null {
+  const text = String.fromCharCode(...head.subarray(0, SIGNATURE_BYTES));
+  if (text.startsWith("GIF8")) return "GIF";
+  if (text.startsWith("BM")) return "BMP";
+  if (text.startsWith("II*\0") || text.startsWith("MM\0*")) return "TIFF";
+  if (text.startsWith("\xff\x0a") || text.slice(4) === "JXL \r\n\x87\n") return "JPEG XL";
+  const brand = text.slice(4, 8) === "ftyp" ? text.slice(8) : "";
+  return HEIC.includes(brand) ? "HEIC" : brand === "avif" || brand === "avis" ? "AVIF" : null;
+}
+
 const MAX_PIXELS_A_SIDE = 16_384;
 const MAX_PIXELS = 100_000_000;
 /** The size is nearly always within these. image-dimensions copies what it is given, so it gets all of a large file only when needed. */

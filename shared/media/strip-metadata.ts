@@ -1,16 +1,21 @@
+import { Buffer } from "node:buffer";
+import { deflateSync, inflateSync } from "node:zlib";
+import { blankProfileNames } from "./color-profile.ts";
 import { readOrientation, writeOrientation } from "./orientation.ts";
 import type { Image } from "./media.ts";
 
-type Stripped = { bytes: Uint8Array; orientation: number };
+/** `isLossless`: a JPEG of a kind that browsers and models do not decode. */
+type Stripped = { bytes: Uint8Array; orientation: number; isLossless?: boolean };
 
 const STRIP = { "image/jpeg": stripJpeg, "image/png": stripPng, "image/webp": stripWebp };
 
 /**
- * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, and data after its
- * end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture and the colour profile do not change.
+ * Removes everything that does not change how an image looks: Exif with its location, XMP, IPTC, comments, previews, later frames of a PNG,
+ * and data after its end, such as the video of a motion photo. The Exif orientation is kept. The compressed picture does not change, and the colour profile loses its
+ * names only.
  *
  * Takes bytes that sniffImage has recognised, works in place and returns their beginning, and the orientation of 1 to 8 that is left.
- * Null when the lengths of the parts are wrong, or when there is no picture.
+ * Null when the lengths of the parts are wrong, when there is no picture, or when it is cut off.
  */
 export function stripMetadata(bytes: Uint8Array, contentType: Image["contentType"]): Stripped | null {
   return STRIP[contentType](bytes);
@@ -20,9 +25,14 @@ const [SOI, EOI, SOS, APP0, APP1, APP2, APP14] = [0xd8, 0xd9, 0xda, 0xe0, 0xe1, 
 
 /** DHT, JPG and DAC: between the markers of frame headers, which tell the size. */
 const NO_FRAME_HEADERS = [0xc4, 0xc8, 0xcc];
+/** Frame headers of lossless and hierarchical JPEG. */
+const UNUSUAL_FRAMES = [0xc3, 0xc5, 0xc6, 0xc7, 0xcb, 0xcd, 0xce, 0xcf];
 
 /** The application segments that change how the picture looks. */
 const JPEG_NEEDED: Record<number, string> = { [APP0]: "JFIF\0", [APP2]: "ICC_PROFILE\0", [APP14]: "Adobe" };
+
+/** "ICC_PROFILE\0", which part of the profile this is, and how many there are. */
+const PROFILE_HEADER_BYTES = 14;
 
 const JPEG_ORIENTATION_HEADER = [0xff, APP1, 0, 34, ...new TextEncoder().encode("Exif\0\0")];
 
@@ -35,23 +45,30 @@ function stripJpeg(bytes: Uint8Array): Stripped | null {
   let hasSize = false;
   let hasPicture = false;
   let hasExif = false;
+  let isLossless = false;
+  const profile: [start: number, end: number][] = [];
   for (;;) {
     const marker = findMarker(bytes, at);
     // Decoders read data only after a scan.
     if (isScan) kept.keep(at, marker);
-    const kind = bytes[marker + 1] ?? EOI; // cut off: a decoder shows the rest
+    const kind = bytes[marker + 1];
+    if (kind === undefined) return null;
     if (kind === EOI) {
-      kept.keep(marker, Math.min(marker + 2, bytes.length));
-      return hasPicture ? kept.all : null;
+      kept.keep(marker, marker + 2);
+      kept.blankProfile(profile);
+      return hasPicture ? { ...kept.all, ...(isLossless && { isLossless }) } : null;
     }
     const length = ((bytes[marker + 2] ?? 0) << 8) | (bytes[marker + 3] ?? 0);
     at = marker + 2 + length;
     if (kind < 0xc0 || kind === SOI || length < 2 || at > bytes.length) return null;
     isScan = kind === SOS;
     hasSize ||= kind >= 0xc0 && kind <= 0xcf && !NO_FRAME_HEADERS.includes(kind) && length >= 11;
+    isLossless ||= UNUSUAL_FRAMES.includes(kind);
     hasPicture ||= isScan && hasSize; // sniffImage may have read the size from bytes that are not kept
-    if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) kept.keep(marker, at);
-    else if (kind === APP1 && !hasExif && beginsWith(bytes, marker + 4, "Exif\0")) {
+    if (kind < APP0 || beginsWith(bytes, marker + 4, JPEG_NEEDED[kind])) {
+      const end = kept.keep(marker, at);
+      if (kind === APP2) profile.push([Math.min(end, end - length + 2 + PROFILE_HEADER_BYTES), end]);
+    } else if (kind === APP1 && !hasExif && beginsWith(bytes, marker + 4, "Exif\0")) {
       hasExif = true; // the first one counts
       const orientation = readOrientation(bytes.subarray(marker + 4, at));
       kept.putOrientation(orientation, JPEG_ORIENTATION_HEADER, writeOrientation(orientation));
@@ -78,12 +95,13 @@ function beginsWith(bytes: Uint8Array, at: number, words = ""): boolean {
 }
 
 const [PNG_EXIF, PNG_PICTURE, PNG_END] = [chunkName("eXIf"), chunkName("IDAT"), chunkName("IEND")];
+const PNG_PROFILE = chunkName("iCCP");
 
-/** The picture and the chunks for its colours, size and frames. */
+/** The picture and the chunks for its colours and size. The frames of an animation are others than the picture. */
 const PNG_NEEDED = new Set(
   [
-    ...["IHDR", "PLTE", "IDAT", "IEND", "tRNS", "cHRM", "gAMA", "iCCP", "sBIT", "sRGB", "cICP", "mDCV", "cLLI"],
-    ...["bKGD", "hIST", "pHYs", "sPLT", "acTL", "fcTL", "fdAT"],
+    ...["IHDR", "PLTE", "IDAT", "IEND", "tRNS", "cHRM", "gAMA", "sBIT", "sRGB", "cICP", "mDCV", "cLLI"],
+    ...["bKGD", "hIST", "pHYs", "sPLT"],
   ].map(chunkName),
 );
 
@@ -99,26 +117,44 @@ function stripPng(bytes: Uint8Array): Stripped | null {
     const end = start + 12 + view.getUint32(start);
     const name = view.getUint32(start + 4);
     if (end > bytes.length) return null;
-    if (PNG_NEEDED.has(name)) kept.keep(start, end);
+    if (name === PNG_PROFILE) {
+      const chunk = profileChunk(bytes.subarray(start + 8, end - 4));
+      if (chunk !== null && chunk.length <= end - start) kept.put(chunk);
+    } else if (PNG_NEEDED.has(name)) kept.keep(start, end);
     if (name === PNG_END) return hasPicture ? kept.all : null;
     hasPicture ||= name === PNG_PICTURE;
     if (name === PNG_EXIF && !hasExif) {
       hasExif = true; // the first one counts
       const orientation = readOrientation(bytes.subarray(start + 8, end - 4));
-      kept.putOrientation(orientation, exifChunk(writeOrientation(orientation)));
+      kept.putOrientation(orientation, pngChunk(PNG_EXIF, writeOrientation(orientation)));
     }
     start = end;
   }
   return null;
 }
 
-function exifChunk(exif: Uint8Array): Uint8Array {
-  const chunk = new Uint8Array(12 + exif.length);
+/** Most are of some kilobytes; those of printers have two megabytes. */
+const MAX_PROFILE_BYTES = 4 * 1024 * 1024;
+const PROFILE_NAME = new TextEncoder().encode("icc\0\0");
+
+/** A chunk with the profile of this one, which has a name, a zero, the method 0, and the compressed profile. Null: it has none. */
+function profileChunk(content: Uint8Array): Uint8Array | null {
+  try {
+    const profile = inflateSync(content.subarray(content.indexOf(0) + 2), { maxOutputLength: MAX_PROFILE_BYTES });
+    blankProfileNames(profile);
+    return pngChunk(PNG_PROFILE, Buffer.concat([PROFILE_NAME, deflateSync(profile, { level: 9 })]));
+  } catch {
+    return null;
+  }
+}
+
+function pngChunk(name: number, content: Uint8Array): Uint8Array {
+  const chunk = new Uint8Array(12 + content.length);
   const view = new DataView(chunk.buffer);
-  view.setUint32(0, exif.length);
-  view.setUint32(4, PNG_EXIF);
-  chunk.set(exif, 8);
-  view.setUint32(8 + exif.length, crc32(chunk.subarray(4, 8 + exif.length)));
+  view.setUint32(0, content.length);
+  view.setUint32(4, name);
+  chunk.set(content, 8);
+  view.setUint32(8 + content.length, crc32(chunk.subarray(4, 8 + content.length)));
   return chunk;
 }
 
@@ -131,7 +167,7 @@ function crc32(bytes: Uint8Array): number {
   return ~crc >>> 0;
 }
 
-const WEBP_EXIF = chunkName("EXIF");
+const [WEBP_EXIF, WEBP_PROFILE] = [chunkName("EXIF"), chunkName("ICCP")];
 
 /** The picture or its frames. */
 const WEBP_PICTURE = new Set(["VP8 ", "VP8L", "ANMF"].map(chunkName));
@@ -160,6 +196,7 @@ function stripWebp(bytes: Uint8Array): Stripped | null {
     if (end > riffEnd) return null;
     const next = Math.min(end + (end & 1), riffEnd); // chunks have an even length
     hasPicture ||= WEBP_PICTURE.has(name);
+    if (name === WEBP_PROFILE) blankProfileNames(bytes.subarray(start + 8, end));
     if (WEBP_NEEDED.has(name)) kept.keep(start, next);
     else if (name === WEBP_EXIF && isExtended && exifFlag === undefined) {
       const orientation = readOrientation(bytes.subarray(start + 8, end)); // the first one counts
@@ -185,20 +222,36 @@ class KeptParts {
     this.#bytes = bytes;
   }
 
-  /** `start` must not be before the `end` of the previous call. */
-  keep(start: number, end: number): void {
+  /** `start` must not be before the `end` of the previous call. Returns where the part now ends. */
+  keep(start: number, end: number): number {
     if (start !== this.#length) this.#bytes.copyWithin(this.#length, start, end);
     this.#length += end - start;
+    return this.#length;
+  }
+
+  /** Writes over a part that is not kept and is at least as long. */
+  put(part: ArrayLike<number>): void {
+    this.#bytes.set(part, this.#length);
+    this.#length += part.length;
+  }
+
+  /** Of a colour profile in these parts of what is kept. */
+  blankProfile(parts: [start: number, end: number][]): void {
+    const pieces = parts.map(([start, end]) => this.#bytes.subarray(start, end));
+    const profile = Buffer.concat(pieces);
+    blankProfileNames(profile);
+    let at = 0;
+    for (const piece of pieces) {
+      piece.set(profile.subarray(at, at + piece.length));
+      at += piece.length;
+    }
   }
 
   /** Writes over a part that is not kept and is at least as long. An upright image needs none. */
   putOrientation(orientation: number, ...parts: ArrayLike<number>[]): void {
     if (orientation === 1) return;
     this.#orientation = orientation;
-    for (const part of parts) {
-      this.#bytes.set(part, this.#length);
-      this.#length += part.length;
-    }
+    for (const part of parts) this.put(part);
   }
 
   get all(): Stripped {

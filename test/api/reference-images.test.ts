@@ -57,27 +57,82 @@ test.each(PHOTO_KINDS)(
   "a %s with the place where it was taken, as it is and in a form → what is stored shows the same picture, and no place",
   async (kind) => {
     const plain = await drawPhoto(kind);
-    for (const orientation of [1, 6]) {
-      const photo = withLocation(kind, plain, orientation);
-      expect(readMetadata(photo).gps).toMatchObject({ Latitude: expect.closeTo(37.8087, 4) });
-      const { data: answer } = await user.call(PATH, { body: formOf(photo, `image/${kind}`) });
-      const { referenceImagePath } = uploadedReferenceImage.parse(answer);
-      for (const path of [await user.upload(photo, `image/${kind}`), referenceImagePath]) {
-        const { data } = await user.supabase.storage.from("projects").download(path.slice("projects/".length));
-        const stored = new Uint8Array((await data?.arrayBuffer()) ?? new ArrayBuffer(0));
-        const turned = orientation > 1 ? { orientation, exif: ["Orientation"] } : { orientation: null, exif: [] };
-        expect(readMetadata(stored)).toEqual({ ...readMetadata(plain), gps: null, texts: [], ...turned });
-        expect(Buffer.from(stored).includes(PLACE)).toBe(false);
-        expect(await readPixels(stored)).toEqual(await readPixels(photo));
-        const [kept] = await sql`select user_metadata as size from storage.objects where 'projects/' || name = ${path}`;
-        expect(kept?.size).toEqual(orientation > 1 ? { width: 32, height: 48 } : { width: 48, height: 32 });
-      }
+    const photo = withLocation(kind, plain, 1);
+    expect(readMetadata(photo).gps).toMatchObject({ Latitude: expect.closeTo(37.8087, 4) });
+    const { data: answer } = await user.call(PATH, { body: formOf(photo, `image/${kind}`) });
+    const { referenceImagePath } = uploadedReferenceImage.parse(answer);
+    for (const path of [await user.upload(photo, `image/${kind}`), referenceImagePath]) {
+      const { data } = await user.supabase.storage.from("projects").download(path.slice("projects/".length));
+      const stored = new Uint8Array((await data?.arrayBuffer()) ?? new ArrayBuffer(0));
+      const metadata = { gps: null, texts: [], orientation: null, exif: [] };
+      expect(readMetadata(stored)).toEqual({ ...readMetadata(plain), ...metadata });
+      expect(Buffer.from(stored).includes(PLACE)).toBe(false);
+      expect(await readPixels(stored)).toEqual(await readPixels(photo));
+      const [kept] = await sql`select user_metadata as size from storage.objects where 'projects/' || name = ${path}`;
+      expect(kept?.size).toEqual({ width: 48, height: 32 });
     }
   },
 );
 
-test("a png as application/octet-stream → 201 as .png: what counts is what the bytes say", async () => {
-  expect(await user.upload(await drawImage(), "application/octet-stream")).toMatch(/\.png$/);
+test.each([
+  ["png", "application/octet-stream", "png"],
+  ["jpeg", "image/jpg", "jpg"],
+  ["jpeg", "image/pjpeg", "jpg"],
+  ["png", "image/jpeg", "png"],
+  ["webp", "image/jpeg", "webp"],
+  ["jpeg", "image/png", "jpg"],
+] as const)(
+  "a %s as %s, and in a form → 201 as .%s and served so: the bytes decide",
+  async (kind, declared, extension) => {
+    const image = await drawImage(kind);
+    const { data } = await user.call(PATH, { body: formOf(image, declared) });
+    for (const path of [await user.upload(image, declared), uploadedReferenceImage.parse(data).referenceImagePath]) {
+      expect(path.endsWith(`.${extension}`)).toBe(true);
+      const [row] =
+        await sql`select metadata ->> 'mimetype' as type from storage.objects where 'projects/' || name = ${path}`;
+      expect(row?.type).toBe(`image/${kind}`);
+    }
+  },
+);
+
+const refusal = async (body: Uint8Array<ArrayBuffer>) => {
+  const before = await leftBehind(sql, user.id);
+  const { status, error } = await user.call(PATH, { body, headers: { "content-type": "image/jpeg" } });
+  expect(await leftBehind(sql, user.id)).toEqual(before);
+  return [status, error?.code, error?.message];
+};
+const refusedAs = (message: string) => [415, "unsupported_media_type", message];
+
+test("a photo that is turned when it is shown → 415 that says how to send it: a model would get it sideways", async () => {
+  for (const kind of PHOTO_KINDS) {
+    for (const orientation of [2, 6]) {
+      const words = `The image is turned when it is shown (Exif orientation ${orientation}), which models do not do. Save it upright, without this orientation, and send that.`;
+      expect(await refusal(withLocation(kind, await drawPhoto(kind), orientation))).toEqual(refusedAs(words));
+    }
+  }
+});
+
+const text = (words: string) => new Uint8Array([...words].map((letter) => letter.charCodeAt(0)));
+test.each([
+  ["HEIC", "\0\0\0\x18ftypheic\0\0\0\0mif1heic"],
+  ["HEIC", "\0\0\0\x18ftypmif1\0\0\0\0mif1heic"],
+  ["AVIF", "\0\0\0\x18ftypavif\0\0\0\0mif1avif"],
+  ["GIF", "GIF89a\x01\0\x01\0\0\0\0"],
+  ["TIFF", "II*\0\x08\0\0\0\0\0\0\0"],
+  ["BMP", "BM\x46\0\0\0\0\0\0\0\0\0"],
+])("a %s → 415 that names it", async (name, bytes) => {
+  expect(await refusal(text(bytes))).toEqual(
+    refusedAs(`The image is ${name}. Save it as JPEG, PNG or WebP and send that.`),
+  );
+});
+
+test("a JPEG that is cut off in its picture, and one whose pictures are lossless → 415 that says so", async () => {
+  const image = await drawImage("jpeg");
+  const early = "The image is damaged or ends early. Save it again and send that.";
+  for (const bytes of [image.slice(0, -20), image.slice(0, -1)]) expect(await refusal(bytes)).toEqual(refusedAs(early));
+  const frame = Buffer.from(image).indexOf(Uint8Array.of(0xff, 0xc0));
+  const lossless = "The JPEG is lossless or hierarchical. Save it as PNG or as a usual JPEG and send that.";
+  expect(await refusal(image.with(frame + 1, 0xc3))).toEqual(refusedAs(lossless));
 });
 
 test("an uploaded image goes to the provider with the prediction that names it", async () => {

@@ -67,12 +67,8 @@ describe("a file that is no image, under each type that is taken → 415, and no
   test.each<[what: string, make: () => Promise<BodyInit> | BodyInit, type?: string]>([
     ["a webp whose chunk is longer than the file", async () => (await drawImage("webp")).with(16, 255), "image/webp"],
     ["a jpeg whose stray bytes hide a size of 65,535 × 65,535", () => HIDDEN_SIZE, "image/jpeg"],
-    ["a jpeg declared as png", () => drawImage("jpeg"), "image/png"],
-    ["a png declared as webp", () => drawImage(), "image/webp"],
-    ["a png declared as an svg", () => drawImage(), "image/svg+xml"],
     ["a png declared as a page", () => drawImage(), "text/html"],
     ["JSON", () => "{}", "application/json"],
-    ["a jpeg in a form that declares it as png", async () => inForm(await drawImage("jpeg"))],
   ])("%s", async (_what, make, type) => {
     await expectRefused(await make(), type);
   });

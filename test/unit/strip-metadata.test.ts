@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { crc32 } from "node:zlib";
+import { crc32, deflateSync, inflateSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { writeOrientation } from "../../shared/media/orientation.ts";
@@ -72,6 +72,54 @@ const jpegWith = async (...parts: (Uint8Array<ArrayBuffer> | string)[]) => {
 };
 const exifSegment = (content: Uint8Array<ArrayBuffer>) => segment(0xe1, "Exif\0\0", content);
 
+/** A colour profile of a red, in which a home folder and a monitor's serial number stand. */
+function profileOf(...names: string[]): Uint8Array<ArrayBuffer> {
+  const [folder = "", serial = ""] = names;
+  const word = (value: number) => new Uint8Array([0, 0, value >> 8, value & 255]);
+  const tags = [
+    ["desc", `desc\0\0\0\0${folder}`],
+    ["rXYZ", "XYZ \0\0\0\0\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c"],
+    ["mmod", `mmod\0\0\0\0${serial}`],
+  ] as const;
+  const table: Uint8Array<ArrayBuffer>[] = [];
+  let at = 132 + 12 * tags.length;
+  for (const [name, content] of tags) {
+    table.push(joined(name, word(at), word(content.length)));
+    at += content.length;
+  }
+  const header = joined(new Uint8Array(36), "acsp", new Uint8Array(8), "APPLMOD1", new Uint8Array(72));
+  return joined(header, word(tags.length), ...table, ...tags.map(([, content]) => content));
+}
+
+test("a colour profile with a home folder and a serial number, in one part or in two → the colours alone are left, in each format", async () => {
+  const names = ["/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z"];
+  const whole = profileOf(...names);
+  const jpeg = async (...parts: Uint8Array<ArrayBuffer>[]) => {
+    const plain = await drawPhoto("jpeg");
+    const segments = parts.map((part, index) =>
+      segment(0xe2, "ICC_PROFILE\0", new Uint8Array([index + 1, parts.length]), part),
+    );
+    return joined(plain.slice(0, 2), ...segments, plain.slice(2));
+  };
+  const png = await drawPhoto("png");
+  const chunk = pngChunk("iCCP", "Pat's monitor\0\0", new Uint8Array(deflateSync(whole)));
+  const webp = await drawPhoto("webp");
+  const canvas = webpChunk("VP8X", Uint8Array.of(0x20, 0, 0, 0, 47, 0, 0, 31, 0, 0));
+  const picture = webp.slice(Buffer.from(webp).indexOf("VP8 "));
+  const results = [
+    stripped("jpeg", await jpeg(whole)),
+    stripped("jpeg", await jpeg(whole.slice(0, 190), whole.slice(190))),
+    stripped("png", joined(png.slice(0, 33), chunk, png.slice(33))),
+    stripped("webp", riff(canvas, webpChunk("ICCP", whole), picture)),
+  ];
+  const at = Buffer.from(results[2] ?? []).indexOf("iCCP");
+  results.push(new Uint8Array(inflateSync(results[2]?.subarray(at + 9) ?? new Uint8Array())));
+  for (const result of results)
+    for (const name of [...names, "Pat", "APPL", "MOD1", "CN-0"]) expect(holds(result, name)).toBe(false);
+  for (const at of [0, 3, 4]) expect(holds(results[at] ?? png, "XYZ \0\0\0\0\x01\x02\x03\x04")).toBe(true);
+  expect(Buffer.from(results[1] ?? []).includes("ICC_PROFILE\0\x02\x02")).toBe(true);
+});
+
 test("Exif of a PNG that turns it → a chunk with a right checksum", async () => {
   const result = stripped("png", withLocation("png", await drawPhoto("png"), 8));
   const at = Buffer.from(result).indexOf("eXIf");
@@ -130,9 +178,11 @@ test("a JPEG with metadata behind its scan, and bytes between its segments → n
   expect((await readPixels(result)).data).toEqual((await readPixels(plain)).data);
 });
 
-test("a JPEG that is cut off in its picture → what there is of it, without its metadata", async () => {
-  const { plain, photo } = await jpegWith(segment(0xfe, PLACE));
-  expect(stripped("jpeg", photo.slice(0, -20))).toEqual(plain.slice(0, -20));
+test("a PNG with more frames, as an animation has → its picture alone", async () => {
+  const plain = await drawPhoto("png");
+  const control = pngChunk("fcTL", new Uint8Array(26));
+  const frames = [pngChunk("acTL", new Uint8Array(8)), control, plain.slice(33, -12), control, pngChunk("fdAT", PLACE)];
+  expect(stripped("png", joined(plain.slice(0, 33), ...frames, plain.slice(-12)))).toEqual(plain);
 });
 
 describe("Exif that cannot be read → removed as a whole", () => {
@@ -185,6 +235,8 @@ describe("an image whose parts do not fit their lengths → taken for damaged", 
       "jpeg",
       (it) => insertedAt(it, [0xff, 0xc0], 0, bytes(0xff, 0xfe, 0, 19)),
     ],
+    ["cut off in its picture", "jpeg", (it) => it.slice(0, -20)],
+    ["cut in its end", "jpeg", (it) => it.slice(0, -1)],
     ["a marker that no decoder knows", "jpeg", (it) => beforeEnd(it, 0xff, 0x02, 0, 2)],
     [
       "a chunk longer than the file",

@@ -70,6 +70,6 @@ const LIMIT_BYTES = 10 * 1024 * 1024;
 
 /** Why an image cannot be uploaded; null when it can. */
 export function refuseImage({ type, size }: Blob): string | null {
-  if (!KINDS.includes(type)) return "Not a PNG, JPEG or WebP image.";
+  if (!type.startsWith("image/")) return "Not a PNG, JPEG or WebP image.";
   return size > LIMIT_BYTES ? "The image is larger than 10 MiB. Choose a smaller one." : null;
 }

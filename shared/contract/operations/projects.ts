@@ -178,9 +178,9 @@ export const projectOperations = {
     tag: "Projects",
     summary: "Upload a reference image",
     description:
-      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. Metadata, such as where a photo was taken, is removed; orientation and colors stay. Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
+      "Send a PNG, JPEG or WebP image as the body, or as the only file of a form: at most 10 MiB, 16,384 pixels per side and 100 megapixels. The bytes decide which it is, whatever its name or Content-Type says. Metadata, such as where a photo was taken, is removed; colors stay. An image must be upright: one with an Exif orientation is refused, because models do not turn it (`keyframe-client` turns it in a browser). Pass the returned `referenceImagePath` when you generate a frame, or as `firstFrameImagePath` or `lastFrameImagePath` when you generate a video. By default, an image that no prediction and no project uses is removed after 30 days.\n\n" +
       "Each sending counts against the rate limit, also one that is refused for its content or repeats an `Idempotency-Key`.\n\n" +
-      "On `unsupported_media_type`, check that the image is complete and that its bytes are of the declared Content-Type. On `payload_too_large`, send a smaller image.",
+      "On `unsupported_media_type`, read the message: it says whether the image is of another kind, incomplete or not upright. On `payload_too_large`, send a smaller image.",
     caller: "session",
     body: "image",
     status: 201,

@@ -1,4 +1,5 @@
 import { createCanvas } from "@napi-rs/canvas";
+import { stripMetadata } from "../../../shared/media/strip-metadata.ts";
 
 type Kind = "png" | "jpeg" | "webp";
 
@@ -11,7 +12,13 @@ export async function drawImage(kind: Kind = "png"): Promise<Uint8Array<ArrayBuf
   context.fillRect(0, 0, 48, 27);
   context.fillStyle = "white";
   context.fillRect(12, 8, 20, 10);
-  return new Uint8Array(kind === "png" ? await canvas.encode("png") : await canvas.encode(kind, 90));
+  const drawn = new Uint8Array(kind === "png" ? await canvas.encode("png") : await canvas.encode(kind, 90));
+  return withoutNames(drawn, kind);
+}
+
+/** As it is stored: the canvas names its maker in the colour profile. */
+export function withoutNames(image: Uint8Array<ArrayBuffer>, kind: Kind): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(stripMetadata(image, `image/${kind}`)?.bytes ?? []);
 }
 
 /** An image of exactly `size` bytes: decoders ignore what follows the end. */

@@ -3,6 +3,7 @@ import { deflateSync } from "node:zlib";
 import { createCanvas, loadImage } from "@napi-rs/canvas";
 import ExifReader from "exifreader";
 import { joined } from "../security/files.ts";
+import { withoutNames } from "./images.ts";
 
 export const PHOTO_KINDS = ["jpeg", "png", "webp"] as const;
 export type PhotoKind = (typeof PHOTO_KINDS)[number];
@@ -83,7 +84,10 @@ export async function drawPhoto(kind: PhotoKind): Promise<Bytes> {
   context.fillRect(0, 0, 48, 32);
   context.fillStyle = "black";
   context.fillRect(4, 4, 16, 8);
-  return new Uint8Array(kind === "png" ? await canvas.encode("png") : await canvas.encode(kind, 90));
+  return withoutNames(
+    new Uint8Array(kind === "png" ? await canvas.encode("png") : await canvas.encode(kind, 90)),
+    kind,
+  );
 }
 
 /** The same picture as a phone or an editor would leave it: with the place in every part of the format that can hold it. */

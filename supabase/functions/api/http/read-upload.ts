@@ -7,16 +7,14 @@ export const IMAGE_LIMIT_BYTES = 10 * 1024 * 1024;
 /** The file plus the boundaries and part headers of a form. */
 const FORM_LIMIT_BYTES = IMAGE_LIMIT_BYTES + 16 * 1024;
 
-const RAW_TYPES = ["image/png", "image/jpeg", "image/webp", "application/octet-stream"];
-
-/** A file and the media type that its sender declared. */
-export type Upload = { bytes: Uint8Array; declared: string };
+/** The bytes decide which image it is: some programs send image/jpg, or name a file by another one's ending. */
+const RAW_TYPE = /^(?:image\/.+|application\/octet-stream)$/;
 
 /** An upload whose headers are valid and whose body has not been read. */
 export type UnreadUpload = {
   /** The Content-Length, or the limit. */
   maxBytes: number;
-  read(readBody: BodyReader): Promise<Upload>;
+  read(readBody: BodyReader): Promise<Uint8Array>;
 };
 
 /**
@@ -30,11 +28,9 @@ export function openUpload(request: Request): UnreadUpload {
   const contentType = request.headers.get("content-type");
   const declared = mediaType(contentType);
   const isForm = declared === "multipart/form-data";
-  if (!isForm && !RAW_TYPES.includes(declared)) {
-    throw new ApiError(
-      "unsupported_media_type",
-      `Send the image as ${RAW_TYPES.slice(0, 3).join(", ")} or multipart/form-data.`,
-    );
+  if (!isForm && !RAW_TYPE.test(declared)) {
+    const types = "image/png, image/jpeg, image/webp or multipart/form-data";
+    throw new ApiError("unsupported_media_type", `Send the image as ${types}.`);
   }
   refuseCompressed(request.headers);
   const limit = isForm ? FORM_LIMIT_BYTES : IMAGE_LIMIT_BYTES;
@@ -47,12 +43,12 @@ export function openUpload(request: Request): UnreadUpload {
       const bytes = await readBody(request, { maxBytes, maxMs: MAX_UPLOAD_MS });
       if (isForm) return await readForm(bytes, contentType ?? "");
       if (bytes.length === 0) throw invalidFields([{ path: "", message: "The body must hold an image; it is empty." }]);
-      return { bytes, declared };
+      return bytes;
     },
   };
 }
 
-async function readForm(body: Uint8Array<ArrayBuffer>, contentType: string): Promise<Upload> {
+async function readForm(body: Uint8Array<ArrayBuffer>, contentType: string): Promise<Uint8Array> {
   const form = await new Response(body, { headers: { "content-type": contentType } }).formData().catch(() => {
     throw invalidFields([{ path: "", message: "The body is not a valid multipart form." }]);
   });
@@ -66,8 +62,5 @@ async function readForm(body: Uint8Array<ArrayBuffer>, contentType: string): Pro
   if (file.size > IMAGE_LIMIT_BYTES) {
     throw new ApiError("payload_too_large", `The image is larger than ${IMAGE_LIMIT_BYTES} bytes. Send a smaller one.`);
   }
-  return {
-    bytes: new Uint8Array(await file.arrayBuffer()),
-    declared: mediaType(file.type) || "application/octet-stream",
-  };
+  return new Uint8Array(await file.arrayBuffer());
 }

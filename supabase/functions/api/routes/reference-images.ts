@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { ApiError } from "../../../../shared/http/errors.ts";
-import { type Image, MEDIA_EXTENSIONS, sniffImage } from "../../../../shared/media/media.ts";
+import { type Image, MEDIA_EXTENSIONS, nameOtherImage, sniffImage } from "../../../../shared/media/media.ts";
 import { stripMetadata } from "../../../../shared/media/strip-metadata.ts";
 import { isServer } from "../auth/verify-session.ts";
 import { answerBase } from "../rows/database.ts";
@@ -19,8 +19,8 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
   takeUploadTurn(call.ownerId, call.body.maxBytes, async (readBody) => {
     const admit = (args: Idempotency) => database("admit_upload", args, call.token, admitted);
     let answer = await admit(call.idempotency);
-    const { bytes, declared } = await call.body.read(readBody);
-    const image = recognise(bytes, declared);
+    const bytes = await call.body.read(readBody);
+    const image = recognise(bytes);
     const repeats = call.idempotency.idempotency_key !== undefined;
     const request_hash = repeats ? await hashRequest("POST", "/api/projects/reference-images", bytes) : undefined;
     const stripped = withoutMetadata(bytes, image);
@@ -36,26 +36,28 @@ export const uploadReferenceImage: Handler<"uploadReferenceImage"> = (call, { da
   });
 
 /** Throws unsupported_media_type. */
-function recognise(bytes: Uint8Array, declared: string): Image {
+function recognise(bytes: Uint8Array): Image {
   const image = sniffImage(bytes);
-  if (image === null) {
-    throw new ApiError("unsupported_media_type", "Not a valid PNG, JPEG or WebP (max 16,384 px per side, 100 MP).");
-  }
-  if (declared !== image.contentType && declared !== "application/octet-stream") {
-    throw new ApiError("unsupported_media_type", `The image is ${image.contentType}. Send it with that Content-Type.`);
-  }
-  return image;
+  if (image !== null) return image;
+  const other = nameOtherImage(bytes);
+  if (other !== null) throw unsupported(`The image is ${other}. Save it as JPEG, PNG or WebP and send that.`);
+  throw unsupported("Not a valid PNG, JPEG or WebP (max 16,384 px per side, 100 MP).");
 }
+
+const unsupported = (sentence: string) => new ApiError("unsupported_media_type", sentence);
 
 /** Throws unsupported_media_type. Changes the given buffer: read the original bytes before. */
 function withoutMetadata(bytes: Uint8Array, { contentType }: Image): ReferenceImage {
   const stripped = stripMetadata(bytes, contentType);
   // Looked at again: without the bytes that decoders skip, it may be of another size.
   const size = stripped && sniffImage(stripped.bytes);
-  if (stripped && size) return { ...stripped, contentType, ...asShown(size, stripped.orientation) };
-  throw new ApiError("unsupported_media_type", "The image is damaged or ends early. Save it again and send that.");
+  if (!stripped || !size) throw unsupported("The image is damaged or ends early. Save it again and send that.");
+  if (stripped.isLossless)
+    throw unsupported("The JPEG is lossless or hierarchical. Save it as PNG or as a usual JPEG and send that.");
+  // Models read the pixels as they lie in the file (decision 40).
+  if (stripped.orientation > 1) {
+    const turned = `is turned when it is shown (Exif orientation ${stripped.orientation}), which models do not do`;
+    throw unsupported(`The image ${turned}. Save it upright, without this orientation, and send that.`);
+  }
+  return { bytes: stripped.bytes, contentType, width: size.width, height: size.height };
 }
-
-/** From 5 on, the orientation turns an image by 90 degrees. */
-const asShown = ({ width, height }: Image, orientation: number) =>
-  orientation < 5 ? { width, height } : { width: height, height: width };

@@ -1,0 +1,41 @@
+const HEAD_BYTES = 128 * 1024;
+
+/**
+ * A JPEG whose Exif turns it when it is shown, with its pixels turned: models read them as they lie in the file, and the service refuses
+ * it. Needs a browser's canvas; elsewhere, and for any other image, it is the given one.
+ */
+export async function makeUpright<Image extends Blob | BufferSource & BlobPart>(image: Image): Promise<Image | Blob> {
+  if (typeof createImageBitmap !== "function" || typeof OffscreenCanvas !== "function") return image;
+  const file = image instanceof Blob ? image : new Blob([image]); // React Native makes none of bytes
+  if (readOrientation(new DataView(await file.slice(0, HEAD_BYTES).arrayBuffer())) === 1) return image;
+  const bitmap = await createImageBitmap(file).catch(() => null); // turned
+  if (bitmap === null) return image; // the service says what is wrong with it
+  const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+  canvas.getContext("2d")?.drawImage(bitmap, 0, 0);
+  bitmap.close();
+  return await canvas.convertToBlob({ type: "image/jpeg", quality: 0.95 });
+}
+
+/** The Exif orientation of a JPEG, 1 to 8; 1 without one. */
+function readOrientation(head: DataView): number {
+  try {
+    for (
+      let at = head.getUint16(0) === 0xffd8 ? 2 : head.byteLength;
+      head.getUint16(at) >= 0xffe0;
+      at += 2 + head.getUint16(at + 2)
+    ) {
+      const tiff = at + 10;
+      if (head.getUint16(at) !== 0xffe1 || head.getUint32(at + 4) !== 0x45786966) continue; // "Exif"
+      const isLittle = head.getUint16(tiff) === 0x4949;
+      const directory = tiff + head.getUint32(tiff + 4, isLittle);
+      for (let entry = 0; entry < head.getUint16(directory, isLittle); entry++) {
+        const tag = directory + 2 + 12 * entry;
+        if (head.getUint16(tag, isLittle) === 0x0112) return head.getUint16(tag + 8, isLittle);
+      }
+      return 1;
+    }
+  } catch {
+    // RangeError: it ends early
+  }
+  return 1;
+}
