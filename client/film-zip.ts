@@ -1,5 +1,7 @@
 // client-zip writes a zip as a stream without compressing, which videos do not need, in 3 kB.
 import { makeZip } from "client-zip";
+import type { Input } from "mediabunny";
+import { openShot } from "./film-fragments.ts";
 import { safeFileName, type ShotFile, type Sink } from "./film-shots.ts";
 
 /** A zip of the shots, with the list and the command by which ffmpeg joins them. */
@@ -8,8 +10,10 @@ export async function writeZip(shots: ShotFile[], { write, onShot, signal }: Sin
   const names = shots.map(
     ({ title }, at) => `${String(at + 1).padStart(Math.max(2, digits), "0")}-${safeFileName(title)}.mp4`,
   );
+  const kinds = await Promise.all(shots.map(({ file }) => readKind(file)));
   async function* files() {
-    yield { name: "README.txt", input: `Join the shots with ffmpeg, in this folder:\n\n${command(shots, names)}\n` };
+    const input = `Join the shots with ffmpeg, in this folder:\n\n${command(shots, kinds, names)}\n`;
+    yield { name: "README.txt", input };
     yield { name: "list.txt", input: names.map((name) => `file '${name}'\n`).join("") };
     for (const [at, { file }] of shots.entries()) {
       onShot(at);
@@ -27,15 +31,48 @@ export async function writeZip(shots: ShotFile[], { write, onShot, signal }: Sin
   await makeZip(files()).pipeTo(zip, signal === undefined ? {} : { signal });
 }
 
-/** Copies shots that are alike, and encodes others again in the size of the first. */
-function command(shots: ShotFile[], names: string[]): string {
-  const kinds = shots.map(({ output: { width, height, hasAudio } }) => `${width}:${height} ${hasAudio}`);
-  if (new Set(kinds).size === 1) return "ffmpeg -f concat -safe 0 -i list.txt -c copy film.mp4";
-  const size = kinds[0]?.split(" ")[0];
-  const fit = `scale=${size}:force_original_aspect_ratio=decrease,pad=${size}:-1:-1,setsar=1,fps=24`;
+/** What has to be the same for shots to be copied into one file, and how many pictures there are in a second. */
+type Kind = { text: string; rate: number };
+
+/** Null for a file that cannot be read: it is encoded again. */
+async function readKind(file: Blob): Promise<Kind | null> {
+  let input: Input | undefined;
+  try {
+    input = await openShot(file);
+    const [video, sound] = [await input.getPrimaryVideoTrack(), await input.getPrimaryAudioTrack()];
+    if (!video) return null;
+    const { averagePacketRate } = await video.computePacketStats();
+    const kinds = await Promise.all(
+      [video, ...(sound ? [sound] : [])].map(async (track) => {
+        const config = await track.getDecoderConfig();
+        return [{ ...config, description: String(config?.description as Uint8Array) }, await track.getTimeResolution()];
+      }),
+    );
+    const rate = Number(averagePacketRate.toFixed(3));
+    return { text: JSON.stringify([kinds, await video.getRotation(), rate]), rate };
+  } catch {
+    return null;
+  } finally {
+    input?.dispose();
+  }
+}
+
+/**
+ * Copies shots that are alike. ffmpeg drops what is not, without a word, so others are encoded again in the size of the first: with as
+ * many pictures in a second as the fastest has, and each sound where it begins.
+ */
+function command(shots: ShotFile[], kinds: (Kind | null)[], names: string[]): string {
+  if (kinds[0] && kinds.every((kind) => kind?.text === kinds[0]?.text))
+    return "ffmpeg -f concat -safe 0 -i list.txt -c copy film.mp4";
+  const even = (pixels = 0) => pixels - (pixels % 2); // what encoders take
+  const size = `${even(shots[0]?.output.width)}:${even(shots[0]?.output.height)}`;
+  const rate = Math.max(...kinds.map((kind) => kind?.rate ?? 24));
+  const fit = `scale=iw*sar:ih,scale=${size}:force_original_aspect_ratio=decrease,pad=${size}:-1:-1,setsar=1,fps=${rate},format=yuv420p`;
   const parts = shots.map(({ output }, at) => {
     const silence = `anullsrc=cl=stereo:r=48000,atrim=duration=${output.durationSeconds}`;
-    const sound = output.hasAudio ? `[${at}:a]aformat=sample_rates=48000:channel_layouts=stereo` : silence;
+    const sound = output.hasAudio
+      ? `[${at}:a]aresample=48000:async=1:first_pts=0,aformat=channel_layouts=stereo`
+      : silence;
     return `[${at}:v]${fit}[v${at}];${sound}[a${at}];`;
   });
   const inputs = names.map((name) => `-i "${name}"`).join(" ");

@@ -91,16 +91,17 @@ export const SCENARIOS: Record<string, Scenario> = {
     },
   },
   hanging_model: {
-    sentence: "650 accounts whose frames hang at one model, beginning with a new process of generate",
+    sentence: "650 accounts whose creates hang at one model, beginning with a new process of generate",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
-    run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", over),
+    run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", 50, 20, over),
   },
   slow_outputs: {
-    sentence: "650 accounts whose outputs take eighty seconds at one model, beginning with a new process of generate",
+    sentence:
+      "a hundred accounts whose outputs take eighty seconds at one model, beginning with a new process of generate",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
-    run: (world, over) => startBadFrames(world, "[[fault:output_slow=80000]]", over),
+    run: (world, over) => startBadFrames(world, "[[fault:output_slow=80000]]", 9, 3, over),
   },
   raising_row: {
     sentence: "an app's trigger that raises whenever a prediction of one account, or its submit, is to be claimed",
@@ -132,8 +133,14 @@ export const SCENARIO_NAMES: readonly string[] = Object.keys(SCENARIOS);
 /** Not the default, which the other users' frames have. */
 const OTHER_MODEL = "bytedance/seedream-4";
 
-/** Ends generate, then fifty accounts start four frames each at once, and 600 more one each, a few at a time. */
-async function startBadFrames(world: World, fault: string, over: AbortSignal): Promise<string[]> {
+/** Ends generate, then `first` accounts start four frames each at once, and each second `more` others one each. */
+async function startBadFrames(
+  world: World,
+  fault: string,
+  first: number,
+  more: number,
+  over: AbortSignal,
+): Promise<string[]> {
   const { sql, stack } = world;
   const start = async (owners: string[], each: number) => {
     const projects = await createProjects(world, owners, 1);
@@ -143,10 +150,10 @@ async function startBadFrames(world: World, fault: string, over: AbortSignal): P
       from unnest(${list(projects)}::text::uuid[]) project, generate_series(1, ${each}::int)`;
   };
   stack.children.get("keyframe-generate")?.kill("SIGKILL");
-  await start(await addOwners(world, 50, 0, "well"), 4);
+  await start(await addOwners(world, first, 0, "well"), 4);
   while (!over.aborted) {
     await pause(1_000, over);
-    await start(await addOwners(world, 30, 0, "well"), 1);
+    await start(await addOwners(world, more, 0, "well"), 1);
   }
   return [];
 }

@@ -35,6 +35,8 @@ export type PlacesSettings = {
   ownerTrials?: number;
   /** An owner gets at most half of what others leave free of this part of all places. */
   ownerPart?: number;
+  /** Shared things are few: the first place of each may be any, so that one that nobody knows is not behind all that hang. */
+  sharedAreFew?: boolean;
   /** Milliseconds of a monotonic clock. */
   now(): number;
 };
@@ -83,7 +85,8 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - What is unproven, and what is slow, each get at most half of what the other leaves of three quarters.
  */
 export function createPlaces(settings: PlacesSettings) {
-  const { places, slowMs, sharedFirst, targetFirst = 1, ownerTrials = 2, ownerPart = 1 / 2, now } = settings;
+  const { places, slowMs, sharedFirst, targetFirst = 1, ownerTrials = 2, ownerPart = 1 / 2 } = settings;
+  const { sharedAreFew = false, now } = settings;
   const owners = new Map<string, Owner>();
   const targets = new Map<string, Target>();
   const shareds = new Map<string, Shared>();
@@ -122,6 +125,7 @@ export function createPlaces(settings: PlacesSettings) {
     if (standing === "quick") return true;
     const { unproven, slow } = count;
     const part = places * NOT_QUICK_PART;
+    if (sharedAreFew && shared.open.size === 0) return true;
     if (standing === "slow") return 2 * slow < part - unproven && slow + shared.slow < part / 2;
     // Much that was quick may have become slow: then those who are new share an eighth of what is free.
     return 2 * unproven < Math.max(part - slow, (places - open.size) / 4);

@@ -314,8 +314,8 @@ $$;
 
 -- Locks and returns the rows that a claim takes, by kind: at most max_rows, of about 256 kB. room says how many more may begin at a
 -- resource: { all, new: of owners without an entry, each: of one of those, owners: { id: count } }; the resource '' stands for those without an
--- entry. Resources take equal parts, those that wait longest first; among those late by seconds chance decides, because the first row of one may be
--- a row that nobody can take.
+-- entry. Each resource leaves two rows, or an equal part, to each that follows. Those that wait longest come first; among those late by seconds
+-- chance decides, because the first row of one may be a row that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
 returns table (kind text, subjects text[])
 language plpgsql
@@ -326,6 +326,8 @@ declare
   resources text[];
   of_resource jsonb;
   of_owners jsonb;
+  free integer;
+  others integer;
   most integer;
   new_left integer;
   full_owners uuid[];
@@ -341,8 +343,9 @@ begin
   for number in 1 .. coalesce(cardinality(resources), 0) loop
     of_resource := coalesce(room -> resources[number], room -> '', '{}');
     of_owners := coalesce(of_resource -> 'owners', '{}');
-    most := least((of_resource ->> 'all')::integer,
-      ceil((max_rows - cardinality(owners))::numeric / (cardinality(resources) - number + 1))::integer);
+    free := max_rows - cardinality(owners);
+    others := cardinality(resources) - number;
+    most := least((of_resource ->> 'all')::integer, greatest(ceil(free / (others + 1.0))::integer, free - 2 * others));
     continue when most <= 0;
     new_left := coalesce((of_resource ->> 'new')::integer, most);
     full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);

@@ -83,6 +83,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   price_ids_are_a_list: submit("price_ids", "'{{1}}'"),
   amounts_are_at_most_a_million_dollars: submit("most_micros", "-1"),
   cost_if_and_only_if_settled: submit("cost_micros", "1"),
+  kind_is_known: `insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at) values ('x', 'x', 'x', 'x', now())`,
   cost_state_is_known: submit("cost_state", "'free'"),
   billed_when_says_yes_no_or_unknown: `update keyframe.models set billed_when = '{"failed": "no"}' where model = 'google/veo-3.1'`,
   cost_ceiling_is_at_most_a_million_dollars: `update keyframe.models set cost_ceiling_micros = -1 where model = 'google/veo-3.1'`,

@@ -1,7 +1,7 @@
 import type postgres from "postgres";
 import { beforeAll, describe, expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
-import { plansOf } from "../support/database/plans.ts";
+import { plansOf, readBy } from "../support/database/plans.ts";
 import { addProject, addWorld, seedPrediction, type World } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 import { addReference } from "../support/database/user.ts";
@@ -104,18 +104,6 @@ beforeAll(async () => {
 type Work = (sql: postgres.Sql | postgres.TransactionSql) => Promise<unknown>;
 const USER = { role: "authenticated" };
 const SERVICE = { role: "service_role" };
-
-/** How many rows the widest scan of a plan read, discarded ones included, and how dear the plan is: JIT compiles what is over 100,000. */
-function readBy(plan: string) {
-  const scans = plan.matchAll(
-    /Scan[^\n]*\(actual rows=(\d+)[^\n]*loops=(\d+)|Rows Removed by (?:Join )?Filter: (\d+)/g,
-  );
-  const rows = [...scans].map(([, each = "0", loops = "1", removed = "0"]) =>
-    Math.max(Number(each) * Number(loops), Number(removed)),
-  );
-  const costs = [...plan.matchAll(/cost=[\d.]+\.\.([\d.]+)/g)].map(([, cost]) => Number(cost));
-  return { rows: Math.max(0, ...rows), cost: Math.max(0, ...costs) };
-}
 
 /** The widest scan of what is done, as a role of the Data API or as the superuser, and everything taken back. */
 async function widest(work: Work, as?: { role: string }): Promise<[rows: number, plan: string]> {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { useDatabase } from "../support/database/clone-database.ts";
 import { claim, readRow, submitsOf, type Task } from "../support/database/calls.ts";
+import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, type Row, seedPrediction, seedSubmit, type World } from "../support/database/predictions.ts";
 
 // One row that raises, whatever the cause, costs nobody else a claim. It is set aside with the reason, tried again later each time, and ends.
@@ -19,7 +19,12 @@ const ago = (seconds: number) => new Date(Date.now() - seconds * 1000);
 const NEW = { attempt: 0, lease_token: null };
 
 /** Writes that match raise while the work is done. */
-async function withFailing<T>(table: string, condition: string, work: () => Promise<T>, does = "raise 'It cannot be written.'") {
+async function withFailing<T>(
+  table: string,
+  condition: string,
+  work: () => Promise<T>,
+  does = "raise 'It cannot be written.'",
+) {
   await db.sql.unsafe(`
     create or replace function public.fail_write() returns trigger language plpgsql as $$ begin ${does}; return new; end $$;
     create trigger _050_fail before insert or update on ${table} for each row when (${condition}) execute function public.fail_write()`);
@@ -96,7 +101,8 @@ describe("a claim of ten with one prediction that raises", () => {
       for (let tries = 1; tries <= 4; tries++) {
         await letTimePass();
         expect(split(await claim(db.sql, 10)).notes).toMatchObject([{ id, failures: tries }]);
-        const [row] = await db.sql`select extract(epoch from next_try_at - now())::float as wait from keyframe_private.set_aside`;
+        const [row] =
+          await db.sql`select extract(epoch from next_try_at - now())::float as wait from keyframe_private.set_aside`;
         waits.push(row?.wait);
         await db.sql`select keyframe_private.sweep()`;
         expect((await readRow(db.sql, id)).status).toBe(tries < 4 ? "queued" : "failed");
@@ -118,7 +124,10 @@ describe("a claim of ten with one prediction that raises", () => {
         await claim(db.sql, 10);
         await db.sql`select keyframe_private.sweep()`;
       }
-      expect(await asides()).toMatchObject([{ kind: "claim", subject: id, failures: 10 }, { kind: "fail", subject: id }]);
+      expect(await asides()).toMatchObject([
+        { kind: "claim", subject: id, failures: 10 },
+        { kind: "fail", subject: id },
+      ]);
       const next = await seedPrediction(db.sql, good, { columns: NEW });
       expect(split(await claim(db.sql, 10)).tasks).toMatchObject([{ id: next.id }]);
     });
@@ -143,7 +152,12 @@ describe("ten provider runs to cancel, to search for, or files to remove, of whi
       "keyframe_private.provider_submits",
       "new.attempt = 7",
       async (number: number) =>
-        seedSubmit(db.sql, { ...RUNNING, attempt: number, provider_prediction_id: `r${number}`, cancel_due_at: ago(60 - number) }),
+        seedSubmit(db.sql, {
+          ...RUNNING,
+          attempt: number,
+          provider_prediction_id: `r${number}`,
+          cancel_due_at: ago(60 - number),
+        }),
     ],
     [
       "search",
@@ -189,27 +203,35 @@ describe("the sweep, with more rows in front that raise than it looks at", () =>
   }
 
   test.each([
-    ["overdue", { deadline_at: ago(60), next_attempt_at: ago(-60) }, { deadline_at: ago(1), next_attempt_at: ago(-60) }],
+    [
+      "overdue",
+      { deadline_at: ago(60), next_attempt_at: ago(-60) },
+      { deadline_at: ago(1), next_attempt_at: ago(-60) },
+    ],
     [
       "exhausted",
       { failures: 20, retry_reason: "lease_ran_out", next_attempt_at: ago(60) },
       { failures: 20, retry_reason: "lease_ran_out", next_attempt_at: ago(1) },
     ],
-  ] as const)("%s predictions → left out and set aside; the next sweep fails those behind them", async (_what, first, behind) => {
-    await seedMany(600, first);
-    const { id } = await seedPrediction(db.sql, good, { status: "processing", columns: behind });
-    await withFailing("keyframe.predictions", `new.owner_id = '${bad.owner}'`, async () => {
-      await db.sql`select keyframe_private.sweep()`;
-      await db.sql`select keyframe_private.sweep()`;
-    });
-    expect((await readRow(db.sql, id)).status).toBe("failed");
-    const [row] = await db.sql`select count(*)::int as count, min(kind) as kind, min(code) as code from keyframe_private.set_aside`;
-    expect(row).toEqual({ count: 600, kind: "fail", code: "P0001" });
-    await letTimePass();
-    for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.sweep()`;
-    expect(await asides()).toEqual([]);
-    expect(await db.sql`select from keyframe.predictions where completed_at is null`).toHaveLength(0);
-  });
+  ] as const)(
+    "%s predictions → left out and set aside; the next sweep fails those behind them",
+    async (_what, first, behind) => {
+      await seedMany(600, first);
+      const { id } = await seedPrediction(db.sql, good, { status: "processing", columns: behind });
+      await withFailing("keyframe.predictions", `new.owner_id = '${bad.owner}'`, async () => {
+        await db.sql`select keyframe_private.sweep()`;
+        await db.sql`select keyframe_private.sweep()`;
+      });
+      expect((await readRow(db.sql, id)).status).toBe("failed");
+      const [row] =
+        await db.sql`select count(*)::int as count, min(kind) as kind, min(code) as code from keyframe_private.set_aside`;
+      expect(row).toEqual({ count: 600, kind: "fail", code: "P0001" });
+      await letTimePass();
+      for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.sweep()`;
+      expect(await asides()).toEqual([]);
+      expect(await db.sql`select from keyframe.predictions where completed_at is null`).toHaveLength(0);
+    },
+  );
 
   test("owners whose waiting predictions cannot be admitted → set aside by owner; admitted when the cause has ended", async () => {
     const { id } = await seedPrediction(db.sql, bad, { columns: { ...NEW, admitted_at: null, deadline_at: null } });
@@ -234,7 +256,7 @@ test("what is aside → counted by kind, with the oldest, and without what is ov
   expect(await figures()).toMatchObject({ count: 0, kinds: {}, oldest: null });
 });
 
-test("due predictions with the longest inputs that there are → a claim brings no more than 256 kB of them, and the next one the rest", async () => {
+test("due predictions with the longest inputs → a claim brings no more than 256 kB of them, and the next one the rest", async () => {
   const long = { prompt: "€".repeat(4000), negativePrompt: "€".repeat(4000) };
   for (let count = 0; count < 30; count++) await seedPrediction(db.sql, good, { columns: NEW, input: long });
   const [first, second] = [await claim(db.sql, 30), await claim(db.sql, 30)];

@@ -1,13 +1,13 @@
 import { createCallDatabase, repeatConflicts } from "../../../shared/platform/call-database.ts";
 import { functionEnvironments, readEnvironment } from "../../../shared/platform/environment.ts";
 import { createLog } from "../../../shared/platform/log.ts";
-import { createWorker } from "../../../shared/worker/worker.ts";
 import { createKickHandler } from "../../../shared/webhooks/signed-handler.ts";
+import { createWorker } from "../../../shared/worker/worker.ts";
 import { createDatabase } from "./database.ts";
 import { createStorage } from "./files/storage.ts";
 import { createProvider } from "./provider/provider.ts";
-import { createTaskPlaces } from "./tasks/task-places.ts";
 import { identify } from "./tasks/task.ts";
+import { createTaskPlaces } from "./tasks/task-places.ts";
 import { GENERATE_LIMITS, work } from "./tasks/work.ts";
 
 /** How often a run is polled when the provider cannot send callbacks. */
@@ -44,9 +44,7 @@ const kick = createWorker({
     return { items: tasks, more: tasks.length > 0 };
   },
   work: (task, signal) =>
-    places.hold(task, () =>
-      work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal),
-    ),
+    places.hold(task, () => work(task, { ...deps, database: createDatabase(callUntil(signal), pollSeconds) }, signal)),
   identify: (task) => ({ task: task.task, ...identify(task) }),
   log,
   limits: GENERATE_LIMITS,

@@ -18,3 +18,15 @@ export async function plansOf(url: string, work: (sql: postgres.Sql) => Promise<
   }
   return plans;
 }
+
+/** How many rows the widest scan of a plan read, discarded ones included, and how dear the plan is: JIT compiles what is over 100,000. */
+export function readBy(plan: string) {
+  const scans = plan.matchAll(
+    /Scan[^\n]*\(actual rows=(\d+)[^\n]*loops=(\d+)|Rows Removed by (?:Join )?Filter: (\d+)/g,
+  );
+  const rows = [...scans].map(([, each = "0", loops = "1", removed = "0"]) =>
+    Math.max(Number(each) * Number(loops), Number(removed)),
+  );
+  const costs = [...plan.matchAll(/cost=[\d.]+\.\.([\d.]+)/g)].map(([, cost]) => Number(cost));
+  return { rows: Math.max(0, ...rows), cost: Math.max(0, ...costs) };
+}

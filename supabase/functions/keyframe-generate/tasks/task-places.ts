@@ -13,7 +13,14 @@ const MAX_LINES = 200;
 export type Needs = { owner_id?: string | undefined; resource?: string | undefined };
 
 /** How many tasks a claim may bring of each resource, as choose_due (SQL) reads it. "" is any resource that is not named. */
-export type Room = Record<string, { all: number; new: number; each: number; owners: Record<string, number> }>;
+export type Room = Record<string, ResourceRoom>;
+type ResourceRoom = {
+  all: number;
+  /** By owners that are not named; `each`: by one of those. */
+  new: number;
+  each: number;
+  owners: Record<string, number>;
+};
 
 type Known = { line: Line; owner: string; resource: string; open: number };
 
@@ -22,7 +29,7 @@ export function createTaskPlaces(places: number, clock: Clock = systemClock) {
   const rule = createPlaces({
     ...{ places, slowMs: SLOW_MS, sharedFirst: RESOURCE_FIRST, now: clock.now },
     // One owner, or one resource, may have half of the places: more than half would leave too few when it begins to hang.
-    ...{ targetFirst: OWNER_FIRST, ownerTrials: OWNER_FIRST, ownerPart: 1 },
+    ...{ targetFirst: OWNER_FIRST, ownerTrials: OWNER_FIRST, ownerPart: 1, sharedAreFew: true },
   });
   const known = new Map<string, Known>();
 
@@ -43,14 +50,13 @@ export function createTaskPlaces(places: number, clock: Clock = systemClock) {
     /** How many of at most `most` may begin now. Owners are named where they differ from those that nobody knows. */
     room(most: number): Room {
       const room: Room = {};
-      const roomOf = (resource: string) => ({
-        all: rule.roomOfNew(resource, most, "each another"),
-        new: rule.roomOfNew(resource, most, "each another"),
-        each: rule.roomOfNew(resource, most, "the same"),
-        owners: {},
-      });
+      const roomOf = (resource: string): ResourceRoom => {
+        const ofNew = rule.roomOfNew(resource, most, "each another");
+        return { all: ofNew, new: ofNew, each: rule.roomOfNew(resource, most, "the same"), owners: {} };
+      };
       for (const { line, owner, resource, open } of known.values()) {
-        const entry = (room[resource] ??= roomOf(resource));
+        const entry = room[resource] ?? roomOf(resource);
+        room[resource] = entry;
         const own = line.room(most);
         entry.all = Math.max(entry.all, own);
         if (own < entry.each || open > 0 || (entry.new === 0 && own > 0)) entry.owners[owner] = own;

@@ -1,19 +1,19 @@
 import { describeError } from "../../../../shared/platform/log.ts";
 import { isOver } from "../../../../shared/replicate/provider-prediction.ts";
 import { COMMON_LIMITS, type WorkerLimits } from "../../../../shared/worker/worker.ts";
-import type { Deps, Claimed } from "../database.ts";
+import type { Claimed, Deps } from "../database.ts";
 import { type Storage, StorageError, type StoredFile } from "../files/storage.ts";
-import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { ProviderError, retryVerdict } from "../provider/provider-error.ts";
+import { recordOrphans, SearchTooLong } from "./find-orphan.ts";
 import { store } from "./store.ts";
 import { submit } from "./submit.ts";
 import {
   type CancelTask,
   identify,
   type PollTask,
+  type RemoveTask,
   type SearchTask,
   task as taskSchema,
-  type RemoveTask,
 } from "./task.ts";
 
 /** maxOpen: twice what one owner or one resource may have open. */
