@@ -6108,6 +6108,8 @@ declare
   resources text[];
   of_resource jsonb;
   of_owners jsonb;
+  free integer;
+  others integer;
   most integer;
   new_left integer;
   full_owners uuid[];
@@ -6123,8 +6125,9 @@ begin
   for number in 1 .. coalesce(cardinality(resources), 0) loop
     of_resource := coalesce(room -> resources[number], room -> '', '{}');
     of_owners := coalesce(of_resource -> 'owners', '{}');
-    most := least((of_resource ->> 'all')::integer,
-      ceil((max_rows - cardinality(owners))::numeric / (cardinality(resources) - number + 1))::integer);
+    free := max_rows - cardinality(owners);
+    others := cardinality(resources) - number;
+    most := least((of_resource ->> 'all')::integer, greatest(ceil(free / (others + 1.0))::integer, free - 2 * others));
     continue when most <= 0;
     new_left := coalesce((of_resource ->> 'new')::integer, most);
     full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
