@@ -81,7 +81,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   cancel_only_a_run_that_goes_on: submit("cancel_due_at", "now()"),
   metrics_are_an_object: submit("metrics", "'[]'"),
   price_ids_are_a_list: submit("price_ids", "'{{1}}'"),
-  amounts_are_exact_in_json: submit("most_micros", "-1"),
+  amounts_are_at_most_a_million_dollars: submit("most_micros", "-1"),
   cost_if_and_only_if_settled: submit("cost_micros", "1"),
   kind_is_known: `insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at) values ('x', 'x', 'x', 'x', now())`,
   cost_state_is_known: submit("cost_state", "'free'"),
