@@ -55,7 +55,7 @@ describe("scheduling", () => {
     expect(jobs).toHaveLength(2);
   });
 
-  test("schedules of cron, whatever follows their five fields, and '[1-59] seconds' are accepted, any other raises invalid schedule", async () => {
+  test("five fields of cron, whatever follows them, and '[1-59] seconds' are accepted, any other raises invalid schedule", async () => {
     for (const when of [
       "1 second",
       "59 seconds",

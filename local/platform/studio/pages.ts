@@ -91,8 +91,11 @@ function cell(value: string | null) {
   return value.length > WIDE ? html`<td class="long">${value}</td>` : html`<td>${value}</td>`;
 }
 
-const shorten = (value: string | null) =>
-  value !== null && value.length > LONGEST ? `${value.slice(0, LONGEST)}…` : value;
+/** In one line, so that a row is as high as a line. */
+function shorten(value: string | null): string | null {
+  const line = value?.replaceAll(/\s+/g, " ") ?? null;
+  return line !== null && line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line;
+}
 
 /** The form of a new row (`row` is null), or of one that exists; after a refusal with what was typed. */
 export function rowPage(
