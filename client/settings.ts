@@ -116,7 +116,7 @@ function parse(text: string): URL | null {
  */
 export function randomKey(): string {
   const bytes = new Uint8Array(16);
-  if (globalThis.crypto === undefined) bytes.forEach((_, at) => void (bytes[at] = Math.random() * 256));
+  if (globalThis.crypto === undefined) bytes.set(Array.from(bytes, () => Math.random() * 256));
   else crypto.getRandomValues(bytes);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;

@@ -4,7 +4,7 @@ const HEAD_BYTES = 128 * 1024;
  * A JPEG whose Exif turns it when it is shown, with its pixels turned: models read them as they lie in the file, and the service refuses
  * it. Needs a browser's canvas; elsewhere, and for any other image, it is the given one.
  */
-export async function makeUpright<Image extends Blob | BufferSource & BlobPart>(image: Image): Promise<Image | Blob> {
+export async function makeUpright<Image extends Blob | (BufferSource & BlobPart)>(image: Image): Promise<Image | Blob> {
   if (typeof createImageBitmap !== "function" || typeof OffscreenCanvas !== "function") return image;
   const file = image instanceof Blob ? image : new Blob([image]); // React Native makes none of bytes
   if (readOrientation(new DataView(await file.slice(0, HEAD_BYTES).arrayBuffer())) === 1) return image;

@@ -125,19 +125,19 @@ as $$
 begin
   return (
     select p.next_attempt_at from keyframe.predictions p
-    where p.admitted_at is not null and p.completed_at is null and not keyframe_private.is_set_aside('claim', p.id::text, at)
+    where p.admitted_at is not null and p.completed_at is null and not (p.next_attempt_at <= at and keyframe_private.is_set_aside('claim', p.id::text, at))
     order by p.next_attempt_at limit 1) <= at
   or coalesce((
     select s.search_due_at from keyframe_private.provider_submits s
-    where s.search_due_at is not null and not keyframe_private.is_set_aside('search', s.id::text, at)
+    where s.search_due_at is not null and not (s.search_due_at <= at and keyframe_private.is_set_aside('search', s.id::text, at))
     order by s.search_due_at limit 1) <= at, false)
   or coalesce((
     select s.cancel_due_at from keyframe_private.provider_submits s
-    where s.cancel_due_at is not null and not keyframe_private.is_set_aside('cancel', s.id::text, at)
+    where s.cancel_due_at is not null and not (s.cancel_due_at <= at and keyframe_private.is_set_aside('cancel', s.id::text, at))
     order by s.cancel_due_at limit 1) <= at, false)
   or (coalesce((
       select r.due_at from keyframe_private.file_removals r
-      where not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at) order by r.due_at limit 1) <= at, false)
+      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)) order by r.due_at limit 1) <= at, false)
     and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
 end
 $$;
