@@ -632,7 +632,7 @@ test("the chosen model is gone at the provider → said, and the settings have t
   await card.getByRole("button", { name: "Generate" }).click();
   await card.getByText("Model not available").waitFor();
   const byDefault = steps.find(({ step }) => step === "first-frame")?.models.find(({ isDefault }) => isDefault);
-  await card.getByText(`${byDefault?.label} · `).waitFor();
+  await card.getByTitle(`${byDefault?.label} · `).waitFor();
   await card.getByRole("button", { name: "History of the first frame" }).click();
   await page.getByRole("button", { name: "Use these inputs" }).click();
   const words = "The inputs of that picture are set, without what can no longer be used:";

@@ -45,7 +45,7 @@ export function StepActions({ project, step, choices, latest, notYet, canStart, 
   const again = latest === null ? (props.isOwn ? "Generate its own" : "Generate") : "Generate again";
   const words = props.isUnsaved ? "Save and generate" : again;
   const name = STEP_NAME[step].toLowerCase();
-  const ofEstimate = isOld ? { opacity: 0.4, "data-old": true } : {};
+  const ofEstimate = isOld ? { c: "dimmed", td: "line-through", "data-old": true } : {};
   return (
     <div className={classes.actions}>
       <Group gap="xs">
@@ -77,7 +77,7 @@ export function StepActions({ project, step, choices, latest, notYet, canStart, 
             {cancel.isPending ? "Canceling…" : "Cancel"}
           </BusyButton>
         )}
-        <Text size="sm" c="dimmed" id={`estimate-${step}`} hidden={estimate === null} {...ofEstimate}>
+        <Text size="sm" id={`estimate-${step}`} hidden={estimate === null} {...ofEstimate}>
           {estimate && estimateWords(estimate)}
         </Text>
       </Group>
