@@ -120,16 +120,20 @@ async function addHeavyUser({ stack, sql }: World, submits: "settled" | "held" =
   const [project = "", large = ""] = projects.slice(SHOTS).map(({ id }) => id);
   await sql.begin(async (open) => {
     await open`set local session_replication_role = replica`;
+    // Those of the film have failed: they have no files, whose signed addresses the service would keep for an hour.
     await open`
       insert into keyframe.predictions (id, project_id, owner_id, step, status, input, model, attempt, created_at, admitted_at, started_at, completed_at,
-        deadline_at, output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
-      select r.id, p.id, p.owner_id, r.step::keyframe.generation_step, 'succeeded',
+        deadline_at, error_code, error_message, error_retryable, output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
+      select r.id, p.id, p.owner_id, r.step::keyframe.generation_step, case when o.ok then 'succeeded' else 'failed' end::keyframe.prediction_status,
         jsonb_build_object('prompt', p.text_prompt || r.id, 'referenceImagePaths', '[]'::jsonb), 'google/nano-banana', 1,
-        now(), now(), now(), now(), now(), p.owner_id || '/' || p.id || '/' || r.id || '.png', 'image/png', 1, repeat('a', 64), 1, 1
+        now(), now(), now(), now(), now(), failed.*, case when o.ok then p.owner_id || '/' || p.id || '/' || r.id || '.png' end, file.*
       from keyframe.projects p
+      cross join lateral (select p.id = ${large} as ok) o
       cross join lateral (
         select gen_random_uuid() as id, step from unnest(array['first-frame', 'last-frame']) step,
-          generate_series(1, case when p.id = ${large} then ${TAKES_OF_LARGE / 2} when p.id = ${project} then 0 else 2 end)) r
+          generate_series(1, case when o.ok then ${TAKES_OF_LARGE / 2} when p.id = ${project} then 0 else 2 end)) r
+      left join (values ('provider_failed', 'It did not work.', true)) failed on not o.ok
+      left join (values ('image/png', 1::bigint, repeat('a', 64), 1, 1)) file on o.ok
       where p.owner_id = ${owner}`;
     await open`set local session_replication_role = origin`;
     await open`
@@ -140,6 +144,7 @@ async function addHeavyUser({ stack, sql }: World, submits: "settled" | "held" =
       cross join lateral (select o.ids[1 + i % ${SHOTS}] as id) p`;
   });
   const waiting = await addRunning({ sql }, owner, project);
+  await sql`select keyframe_private.merge_costs(1000000)`; // they were added one after the other, not all just now
   await sql`analyze keyframe.predictions, keyframe_private.provider_submits`;
   user = { call, film, project, large, waiting };
 }
