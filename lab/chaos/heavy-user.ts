@@ -27,7 +27,7 @@ export const HEAVY_USER: Record<string, Scenario> = {
       }),
   },
   heavy_writes: {
-    sentence: `a user with ${SUBMITS} holds under a budget of the service who starts 200 frames at once and deletes a project of ${TAKES_OF_LARGE} predictions sixty times at once`,
+    sentence: `a user with ${SUBMITS} holds under a budget of the service who every five seconds starts 200 frames at once and deletes a project of ${TAKES_OF_LARGE} predictions sixty times at once`,
     startsFrames: true,
     laterMs: 1_000,
     prepare: async (world) => {
@@ -39,8 +39,13 @@ export const HEAVY_USER: Record<string, Scenario> = {
         const { call, project, large } = heavy();
         const body = JSON.stringify({ projectId: project, prompt: "A harbour at dawn" });
         await Promise.all([
-          repeat(60, over, () => call(`/functions/v1/api/projects/${large}`, { method: "DELETE" })),
-          repeat(200, over, () => call("/functions/v1/api/projects/generate/first-frame", { method: "POST", body })),
+          repeat(60, over, () => call(`/functions/v1/api/projects/${large}`, { method: "DELETE" }), EVERY_MS),
+          repeat(
+            200,
+            over,
+            () => call("/functions/v1/api/projects/generate/first-frame", { method: "POST", body }),
+            EVERY_MS,
+          ),
         ]);
         await world.sql`update keyframe_private.settings set service_month_micros = default`;
         const [row] = await world.sql<{ visible: number }[]>`
@@ -67,15 +72,22 @@ const heavy = (): HeavyUser => {
 /** Longer than a busy request takes; a request without an answer frees its loop. */
 const REQUEST_MS = 30_000;
 const MOST_PAUSE_MS = 1_000;
+const EVERY_MS = 5_000;
 
-/** Repeats a request in so many loops at once. After a refusal a loop pauses as Retry-After says, for at most a second. */
-async function repeat(loops: number, over: AbortSignal, send: () => Promise<Response>): Promise<void> {
+/** Repeats a request in so many loops at once. After a refusal a loop pauses as Retry-After says, for at most a second, or always so long. */
+async function repeat(
+  loops: number,
+  over: AbortSignal,
+  send: () => Promise<Response>,
+  pauseMs?: number,
+): Promise<void> {
   const loop = async () => {
     while (!over.aborted) {
       const response = await send().catch(() => undefined); // the platform closes connections when it is busy
       await response?.body?.cancel();
-      if (response?.ok) continue;
-      await pause(Math.min(Number(response?.headers.get("retry-after") ?? 1) * 1000, MOST_PAUSE_MS), over);
+      if (pauseMs !== undefined) await pause(pauseMs, over);
+      else if (!response?.ok)
+        await pause(Math.min(Number(response?.headers.get("retry-after") ?? 1) * 1000, MOST_PAUSE_MS), over);
     }
   };
   await Promise.all(Array.from({ length: loops }, loop));
