@@ -248,7 +248,7 @@ export function createPlaces(settings: PlacesSettings) {
     /** Keep it for as long as there is work with these keys: it is faster than finding it again. */
     of(keys: Keys): Line {
       const parts: Parts = {
-        ownerId: keys.owner,
+        ownerId: keys.owner.slice(0, MAX_KEY_LENGTH),
         owner: remember(owners, keys.owner, (owner) => owner.open > 0, newOwner),
         target: remember(targets, keys.target, (target) => target.open > 0, newTarget),
         shared: remember(shareds, keys.shared, (shared) => shared.open.size > 0, newShared),

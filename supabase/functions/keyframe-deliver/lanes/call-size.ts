@@ -10,17 +10,21 @@ const SMALLEST_PART = 1 / 64;
 /** How much the next call may claim: a quarter after one that failed, as one that took too long, and twice as much after each success. */
 export function createCallSize() {
   let part = 1;
+  let hasFailed = false;
   return {
-    hasFailed: () => part < 1,
+    /** The last call has. */
+    hasFailed: () => hasFailed,
     next: (): CallSize => ({
       lanes: Math.ceil(LARGEST_CALL.lanes * part),
       deliveries: Math.ceil(LARGEST_CALL.deliveries * part),
       bytes: Math.ceil(LARGEST_CALL.bytes * part),
     }),
     failed(): void {
+      hasFailed = true;
       part = Math.max(SMALLEST_PART, part / 4);
     },
     succeeded(): void {
+      hasFailed = false;
       part = Math.min(1, part * 2);
     },
   };
