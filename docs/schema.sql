@@ -7211,7 +7211,6 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows int
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
- SET enable_bitmapscan TO 'off'
 AS $function$
 declare
   -- Literals, because the planner has to see how few they are.

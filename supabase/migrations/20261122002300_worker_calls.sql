@@ -122,7 +122,6 @@ returns void
 language plpgsql
 volatile
 set search_path = ''
-set enable_bitmapscan = off -- a bitmap reads all that an endpoint has left, however few are wanted
 as $$
 declare
   -- Literals, because the planner has to see how few they are.
