@@ -223,8 +223,8 @@ describe("10,000 predictions of one owner wait, 12,000 deliveries of one endpoin
     ["the sweep", "keyframe_private.sweep()", 60],
     [
       "a batch of what a deleted endpoint leaves",
-      "delete from keyframe.webhook_endpoints where id = {gone}; select keyframe_private.prune_deleted_endpoints(20)",
-      20,
+      "delete from keyframe.webhook_endpoints where id = {gone}; select keyframe_private.prune_deleted_endpoints(100)",
+      100,
     ],
   ])("%s → its widest scan reads few rows", expectNarrow);
 
