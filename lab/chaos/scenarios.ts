@@ -113,7 +113,7 @@ export const SCENARIOS: Record<string, Scenario> = {
     sentence: "650 accounts whose creates hang at one model, beginning with a new process of generate",
     startsFrames: true,
     laterMs: FRAME_LATER_MS,
-    health: new RegExp(`^Of the 32 requests .* wait for something slow: \\d+ for ${OTHER_MODEL}`),
+    health: new RegExp(`^Of the \\d+ requests .* wait for something slow: \\d+ for ${OTHER_MODEL}`),
     run: (world, over) => startBadFrames(world, "[[fault:timeout=99]]", 50, 20, over),
   },
   slow_outputs: {
