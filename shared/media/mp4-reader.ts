@@ -98,8 +98,10 @@ type Track = {
   end: number;
 };
 type Movie = {
-  tracks: Track[] /** Of each track's samples in fragments. */;
+  tracks: Track[];
+  /** How long a sample in a fragment lasts that does not say it, by its track's id. */
   defaults: Map<number, number>;
+  /** What the header says; 0: nothing. */
   seconds: number;
   hasFragments: boolean;
 };

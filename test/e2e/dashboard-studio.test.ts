@@ -257,7 +257,7 @@ test("a reference image is chosen in one browser → it is the project's in anot
   await openStudio(page, projectId);
   const upload = (file: object) =>
     page.locator("input[type=file]").setInputFiles({ ...photoFile(person.email), ...file });
-  await upload({ mimeType: "image/gif" });
+  await upload({ mimeType: "text/plain" });
   await page.getByText("Not a PNG, JPEG or WebP image.").waitFor();
   await upload({ buffer: Buffer.alloc(10 * 1024 * 1024 + 1) });
   await page.getByText("The image is larger than 10 MiB. Choose a smaller one.").waitFor();
