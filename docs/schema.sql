@@ -2603,6 +2603,14 @@ create table keyframe_private.project_costs (
   constraint project_costs_pkey PRIMARY KEY (id)
 );
 comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+comment on column keyframe_private.project_costs.id is 'Names the row alone.';
+comment on column keyframe_private.project_costs.owner_id is 'The owner.';
+comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.project_costs.project_id is 'The project.';
+comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
+comment on column keyframe_private.project_costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.project_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 CREATE INDEX project_costs_owner_id_day_idx ON keyframe_private.project_costs USING btree (owner_id, day, project_id);
 CREATE INDEX project_costs_day_idx ON keyframe_private.project_costs USING btree (day);
 alter table keyframe_private.project_costs enable row level security;
@@ -2634,6 +2642,7 @@ create table keyframe_private.exhausted_budgets (
   constraint once_in_a_period UNIQUE NULLS NOT DISTINCT (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
 comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
 comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
@@ -2712,6 +2721,7 @@ comment on column keyframe_private.set_aside.subject is 'The id of the predictio
 comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
 comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
 comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.since is 'When it first raised.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 CREATE INDEX set_aside_next_try_at_idx ON keyframe_private.set_aside USING btree (next_try_at);
 alter table keyframe_private.set_aside enable row level security;
@@ -3171,6 +3181,7 @@ begin
     where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed);
 end
 $function$;
+comment on function keyframe_private.client_may(keyframe_private.client_right) is 'Whether the caller''s token may do this.';
 grant execute on function keyframe_private.client_may(keyframe_private.client_right) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.require_client_may(needed keyframe_private.client_right)
@@ -3186,6 +3197,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.require_client_may(keyframe_private.client_right) is 'Raises client_not_allowed unless the caller''s token may do this.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.take_call()
  RETURNS boolean
@@ -3218,6 +3230,7 @@ begin
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end
 $function$;
+comment on function keyframe_private.take_call() is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.may_read()
  RETURNS boolean
@@ -3243,6 +3256,7 @@ begin
   return true;
 end
 $function$;
+comment on function keyframe_private.may_read() is 'Takes one of the caller''s places for a read straight through the Data API.';
 grant execute on function keyframe_private.may_read() to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.take_token(route_class text, cost integer DEFAULT 1, needed keyframe_private.client_right DEFAULT NULL::keyframe_private.client_right)
@@ -3316,6 +3330,7 @@ begin
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
 end
 $function$;
+comment on function keyframe_private.refuse(keyframe_private.refusal,text) is 'The answer of a function to a refusal that it has caught: the one that the Data API makes of the error.';
 grant execute on function keyframe_private.refuse(keyframe_private.refusal,text) to authenticated;
 grant execute on function keyframe_private.refuse(keyframe_private.refusal,text) to service_role;
 
@@ -4029,6 +4044,7 @@ begin
   return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
 end
 $function$;
+comment on function keyframe_private.deleted_projects() is 'The caller''s projects that are being deleted in parts.';
 grant execute on function keyframe_private.deleted_projects() to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.images_of(input jsonb)
@@ -4180,6 +4196,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.delete_parts(integer) is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.free_slots(owner uuid)
  RETURNS integer
@@ -5188,6 +5205,7 @@ begin
   return least(coalesce(amount, 0), 9007199254740991);
 end
 $function$;
+comment on function keyframe_private.exact_sum(numeric) is 'A sum as the API returns it.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.merge_cost_rows(rows tid[])
  RETURNS void
@@ -5236,6 +5254,7 @@ begin
   group by c.owner_id, c.day, c.project_id;
 end
 $function$;
+comment on function keyframe_private.merge_cost_rows(tid[]) is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.budgets_of(owner uuid, at timestamp with time zone)
  RETURNS TABLE(scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamp with time zone)
@@ -5377,6 +5396,7 @@ begin
     case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
 end
 $function$;
+comment on function keyframe_private.add_cost(keyframe_private.provider_submits,integer) is 'Adds what a submit costs to the sums of its day, or takes it back with -1.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.count_cost()
  RETURNS trigger
@@ -5675,6 +5695,7 @@ begin
   return case when cardinality(found_in) = 1 then url end;
 end
 $function$;
+comment on function keyframe_private.find_output(keyframe.generation_step,text,jsonb) is 'The address of the file among those in what a run returned.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.apply_provider_state(row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval, failure text, stage text, output_files jsonb)
  RETURNS boolean
@@ -6002,6 +6023,7 @@ begin
     order by r.due_at limit 100 for update skip locked);
 end
 $function$;
+comment on function keyframe_private.choose_removals(timestamp with time zone) is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
  RETURNS jsonb[]
@@ -6029,6 +6051,7 @@ begin
     array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end
 $function$;
+comment on function keyframe_private.lease_removals(text[],integer,uuid) is 'Leases files that this transaction has locked, as one task.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.queue_unused_references(max_images integer DEFAULT 1000)
  RETURNS integer
@@ -6090,6 +6113,7 @@ begin
     where a.kind = is_set_aside.kind and a.subject = is_set_aside.subject and a.next_try_at > at);
 end
 $function$;
+comment on function keyframe_private.is_set_aside(text,text,timestamp with time zone) is 'Whether a row is set aside now.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.set_aside(kind text, subject text, code text, reason text)
  RETURNS jsonb
@@ -6115,6 +6139,7 @@ begin
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
 end
 $function$;
+comment on function keyframe_private.set_aside(text,text,text,text) is 'Sets a row aside, for longer each time.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.forget_aside(kinds text[], subjects text[])
  RETURNS void
@@ -6126,6 +6151,7 @@ begin
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds) and o.subject = any (subjects) for update skip locked);
 end
 $function$;
+comment on function keyframe_private.forget_aside(text[],text[]) is 'What was set aside has been done, or ended.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.aside_figures()
  RETURNS jsonb
@@ -6144,6 +6170,7 @@ AS $function$
         'seconds', round(greatest(0, extract(epoch from now() - p.since)), 3))
       from present p order by p.since limit 1))
 $function$;
+comment on function keyframe_private.aside_figures() is 'The rows that are set aside, for health and metrics.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
  RETURNS text
@@ -6155,6 +6182,7 @@ begin
   return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
 end
 $function$;
+comment on function keyframe_private.resource_of(keyframe.prediction_status,text,text) is 'What a task of a prediction needs that can be slow for everybody.';
 grant execute on function keyframe_private.resource_of(keyframe.prediction_status,text,text) to authenticated;
 grant execute on function keyframe_private.resource_of(keyframe.prediction_status,text,text) to service_role;
 
@@ -6316,6 +6344,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.lock_due(text,timestamp with time zone,integer,uuid[],uuid) is 'Locks due rows that need a resource without waiting, those due longest first.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.due_resources(at timestamp with time zone)
  RETURNS TABLE(resource text, due_at timestamp with time zone)
@@ -6342,6 +6371,7 @@ begin
     select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
 end
 $function$;
+comment on function keyframe_private.due_resources(timestamp with time zone) is 'The resources that due rows need, and since when.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.choose_due(at timestamp with time zone, max_rows integer, room jsonb)
  RETURNS TABLE(kind text, subjects text[])
@@ -6403,6 +6433,7 @@ begin
   end loop;
 end
 $function$;
+comment on function keyframe_private.choose_due(timestamp with time zone,integer,jsonb) is 'Locks and returns the rows that a claim takes, by kind.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamp with time zone)
  RETURNS jsonb[]
@@ -6452,6 +6483,7 @@ begin
   return tasks;
 end
 $function$;
+comment on function keyframe_private.lease_predictions(uuid[],integer,timestamp with time zone) is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamp with time zone)
  RETURNS jsonb[]
@@ -6473,6 +6505,7 @@ begin
   return tasks;
 end
 $function$;
+comment on function keyframe_private.lease_cancellations(bigint[],integer,timestamp with time zone) is 'Leases provider runs to cancel, as tasks.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamp with time zone)
  RETURNS jsonb[]
@@ -6494,6 +6527,7 @@ begin
   return tasks;
 end
 $function$;
+comment on function keyframe_private.lease_searches(bigint[],integer,timestamp with time zone) is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamp with time zone, lease uuid)
  RETURNS jsonb[]
@@ -6509,6 +6543,7 @@ begin
   end;
 end
 $function$;
+comment on function keyframe_private.lease_rows(text,text[],integer,timestamp with time zone,uuid) is 'Leases locked rows of a kind.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamp with time zone)
  RETURNS SETOF jsonb
@@ -6545,6 +6580,7 @@ begin
   end if;
 end
 $function$;
+comment on function keyframe_private.claim_rows(text,text[],integer,timestamp with time zone) is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.work_in_parts(part text, candidates text, work text)
  RETURNS void
@@ -6586,6 +6622,7 @@ exception when others then
   perform keyframe_private.set_aside('prune', part, sqlstate, sqlerrm);
 end
 $function$;
+comment on function keyframe_private.work_in_parts(text,text,text) is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune_rows(name text, key text, condition text, max_rows integer, verb text DEFAULT 'delete'::text, work text DEFAULT 'delete from %s o where o.ctid = any ($1)'::text)
  RETURNS void
@@ -6605,6 +6642,7 @@ begin
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end
 $function$;
+comment on function keyframe_private.prune_rows(text,text,text,integer,text,text) is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] DEFAULT NULL::uuid[])
  RETURNS boolean
@@ -6706,6 +6744,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.projects_per_token()
 AS $function$
   select 10
 $function$;
+comment on function keyframe_private.projects_per_token() is 'How many projects a token pays for, of those that are read with their predictions.';
 grant execute on function keyframe_private.projects_per_token() to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.step_predictions(projects keyframe.projects[])
@@ -7476,7 +7515,6 @@ CREATE OR REPLACE FUNCTION keyframe_private.prune_deleted_endpoints(max_rows int
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO ''
- SET enable_bitmapscan TO 'off'
 AS $function$
 declare
   -- Literals, because the planner has to see how few they are.
@@ -7486,7 +7524,9 @@ begin
   if gone = '{}' then
     return;
   end if;
-  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id', is_left, max_rows);
+  -- From the index alone: an endpoint may have left a million.
+  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
+    format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
   perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
     is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
   perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
@@ -7733,6 +7773,7 @@ begin
     'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
 end
 $function$;
+comment on function keyframe_private.merge_costs(integer) is 'Merges the rows that submits have added since the last time.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.prune_rate_buckets(max_rows integer DEFAULT 50000)
  RETURNS void
@@ -7820,6 +7861,7 @@ AS $function$
   from (select distinct r.lane_id from (select o.lane_id from keyframe_private.lane_arrivals o order by o.id limit 1000) r) a
   where not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
 $function$;
+comment on function keyframe_private.lanes_to_serve() is 'Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.due_figures()
  RETURNS jsonb
@@ -7864,6 +7906,7 @@ AS $function$
     select o.status, o.next_attempt_at from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
 $function$;
+comment on function keyframe_private.due_figures() is 'How long the oldest due work of each kind has been due, among the first thousand.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.delivery_figures()
  RETURNS jsonb
@@ -7929,6 +7972,7 @@ AS $function$
     'generationFailed', count(*) filter (where v.type = 'generation.failed'))
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $function$;
+comment on function keyframe_private.event_figures() is 'Events of the last five minutes, counted up to 10,000.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.file_removal_figures()
  RETURNS jsonb
@@ -7941,6 +7985,7 @@ AS $function$
     'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
   from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
 $function$;
+comment on function keyframe_private.file_removal_figures() is 'Files to remove, counted up to 10,000.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.unavailable_models()
  RETURNS jsonb
@@ -7956,6 +8001,7 @@ AS $function$
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())
 $function$;
+comment on function keyframe_private.unavailable_models() is 'Enabled models that a start cannot use.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.kick_figures()
  RETURNS jsonb
@@ -8057,6 +8103,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.workers_figures()
 AS $function$
   select jsonb_object_agg(f.name, keyframe_private.worker_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
 $function$;
+comment on function keyframe_private.workers_figures() is 'What the workers last said of themselves, for health.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.last_kicks_figures()
  RETURNS jsonb
@@ -8066,6 +8113,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.last_kicks_figures()
 AS $function$
   select jsonb_object_agg(f.name, keyframe_private.last_kick_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
 $function$;
+comment on function keyframe_private.last_kicks_figures() is 'The last kicks of each worker, for health.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.blocker_figures(locked_for interval, held_for interval DEFAULT '00:00:20'::interval)
  RETURNS jsonb
@@ -8114,6 +8162,7 @@ AS $function$
     'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
   from named n
 $function$;
+comment on function keyframe_private.blocker_figures(interval,interval) is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.call_figures()
  RETURNS jsonb
@@ -8130,6 +8179,7 @@ AS $function$
       and a.query_start < now() - interval '2 seconds') c
   where c.called is not null
 $function$;
+comment on function keyframe_private.call_figures() is 'Calls of our functions and tables that have run for over two seconds, and which of them most.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.cron_figures(job_name text)
  RETURNS jsonb
@@ -8199,6 +8249,7 @@ AS $function$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $function$;
+comment on function keyframe_private.setting_figures() is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes forward.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.claims_for_server(user_id uuid)
  RETURNS jsonb

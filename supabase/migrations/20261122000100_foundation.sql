@@ -249,8 +249,10 @@ end
 $$;
 create trigger _100_keep_deleted before delete on keyframe_private.settings
   for each row execute function keyframe_private.keep_settings();
+comment on trigger _100_keep_deleted on keyframe_private.settings is 'Refuses to delete the row.';
 create trigger _100_keep_truncated before truncate on keyframe_private.settings
   for each statement execute function keyframe_private.keep_settings();
+comment on trigger _100_keep_truncated on keyframe_private.settings is 'Refuses to truncate the table.';
 
 -- Written by the last migration of each version (`npm run schema` makes it). health() reads it, and so does a deployment.
 create table keyframe_private.installation (

@@ -34,6 +34,7 @@ begin
     where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed);
 end
 $$;
+comment on function keyframe_private.client_may is 'Whether the caller''s token may do this.';
 grant execute on function keyframe_private.client_may(keyframe_private.client_right) to authenticated;
 
 -- Raises client_not_allowed unless the caller's token may do this.
@@ -50,3 +51,4 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';

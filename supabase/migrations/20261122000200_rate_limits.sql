@@ -68,6 +68,7 @@ begin
     jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
 end
 $$;
+comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
 
 -- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a time,
 -- the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime reads
@@ -97,6 +98,7 @@ begin
   return true;
 end
 $$;
+comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
 grant execute on function keyframe_private.may_read() to authenticated;
 
 -- Refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Then takes tokens from the
@@ -188,6 +190,7 @@ begin
   return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
 end
 $$;
+comment on function keyframe_private.refuse is 'The answer of a function to a refusal that it has caught: the one that the Data API makes of the error.';
 grant execute on function keyframe_private.refuse(keyframe_private.refusal, text) to authenticated, service_role;
 comment on function keyframe_private.take_token is 'Takes one token from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 

@@ -62,6 +62,7 @@ create index projects_reference_image_path_idx on keyframe.projects (reference_i
 alter table keyframe.projects enable row level security;
 create policy projects_all_client on keyframe.projects as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
+comment on policy projects_all_client on keyframe.projects is 'Hides the rows from OAuth clients that may not see them.';
 create policy projects_select_owner on keyframe.projects for select to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
 comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';

@@ -26,6 +26,7 @@ create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_
 alter table keyframe.films enable row level security;
 create policy films_all_client on keyframe.films as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
+comment on policy films_all_client on keyframe.films is 'Hides the rows from OAuth clients that may not see them.';
 create policy films_select_owner on keyframe.films for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';

@@ -43,6 +43,7 @@ comment on column keyframe.models.fixed is 'Fields of the model that are always 
 alter table keyframe.models enable row level security;
 create policy models_all_client on keyframe.models as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
+comment on policy models_all_client on keyframe.models is 'Hides the rows from OAuth clients that may not see them.';
 create policy models_select_everyone on keyframe.models for select to authenticated using (true);
 comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
 grant select on keyframe.models to authenticated, service_role;
@@ -59,6 +60,7 @@ comment on column keyframe.step_defaults.model is 'An enabled model of this step
 alter table keyframe.step_defaults enable row level security;
 create policy step_defaults_all_client on keyframe.step_defaults as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
+comment on policy step_defaults_all_client on keyframe.step_defaults is 'Hides the rows from OAuth clients that may not see them.';
 create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
 comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
 grant select on keyframe.step_defaults to authenticated, service_role;
@@ -415,6 +417,7 @@ end
 $$;
 create trigger _100_keep_deleted before delete on keyframe.step_defaults
   for each row execute function keyframe_private.keep_default();
+comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the row.';
 comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the default of a step.';
 -- Not `update of step`: a model that gets another name updates both columns.
 create trigger _100_keep_moved before update on keyframe.step_defaults

@@ -151,6 +151,7 @@ end
 $$;
 create constraint trigger _410_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
   for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
+comment on trigger _410_rename_predictions on keyframe.models is 'Predictions follow the new name of their model.';
 
 create function keyframe_private.keep_used_model()
 returns trigger
@@ -169,10 +170,12 @@ end
 $$;
 create trigger _200_keep_used before delete on keyframe.models
   for each row execute function keyframe_private.keep_used_model();
+comment on trigger _200_keep_used on keyframe.models is 'Refuses to delete a model that has made predictions.';
 
 alter table keyframe.predictions enable row level security;
 create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
+comment on policy predictions_all_client on keyframe.predictions is 'Hides the rows from OAuth clients that may not see them.';
 -- The caller's projects that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[]
@@ -185,6 +188,7 @@ begin
   return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
 end
 $$;
+comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
 grant execute on function keyframe_private.deleted_projects() to authenticated;
 create policy predictions_select_owner on keyframe.predictions for select to authenticated
   using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
@@ -312,6 +316,7 @@ end
 $$;
 create trigger _110_keep_history before update on keyframe.predictions
   for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
+comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit what a prediction was made with, and what it made.';
 
 -- Refuses to let a user delete a project with a running prediction, which would be paid for and thrown away. Administrators may
 -- delete it, and so does the deletion of the account: then provider runs are cancelled and files removed.
@@ -376,6 +381,7 @@ end
 $$;
 create trigger _300_delete_in_parts before delete on keyframe.projects
   for each row execute function keyframe_private.delete_in_parts();
+comment on trigger _300_delete_in_parts on keyframe.projects is 'Hides a project with many predictions, which is then deleted in parts.';
 
 -- Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold. A project
 -- that cannot be deleted goes to the end of the line.
@@ -410,4 +416,5 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
 comment on trigger _200_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';

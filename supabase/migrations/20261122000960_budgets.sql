@@ -45,6 +45,14 @@ create table keyframe_private.project_costs (
   unknown_micros bigint not null
 );
 comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+comment on column keyframe_private.project_costs.id is 'Names the row alone.';
+comment on column keyframe_private.project_costs.owner_id is 'The owner.';
+comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.project_costs.project_id is 'The project.';
+comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
+comment on column keyframe_private.project_costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.project_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
 alter table keyframe_private.project_costs enable row level security;
@@ -60,6 +68,7 @@ begin
   return least(coalesce(amount, 0), 9007199254740991);
 end
 $$;
+comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
 
 -- Everybody's sums lack what is not merged.
 create view keyframe_private.costs with (security_invoker = true) as
@@ -129,6 +138,7 @@ begin
   group by c.owner_id, c.day, c.project_id;
 end
 $$;
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''.';
 
 -- Budgets. Null is unlimited. The API returns them as JSON numbers, which are exact to 2^53.
 alter table keyframe_private.settings
@@ -240,6 +250,7 @@ create table keyframe_private.exhausted_budgets (
   constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
 );
 comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
 comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
 comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
 comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';

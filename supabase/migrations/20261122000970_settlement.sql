@@ -16,6 +16,7 @@ begin
     case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
 end
 $$;
+comment on function keyframe_private.add_cost is 'Adds what a submit costs to the sums of its day, or takes it back with -1.';
 
 -- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator.
 create function keyframe_private.count_cost()

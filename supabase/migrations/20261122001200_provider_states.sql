@@ -55,6 +55,7 @@ begin
   return case when cardinality(found_in) = 1 then url end;
 end
 $$;
+comment on function keyframe_private.find_output is 'The address of the file among those in what a run returned.';
 
 -- Moves an active prediction to the state of its run. False: nothing changes.
 create function keyframe_private.apply_provider_state(

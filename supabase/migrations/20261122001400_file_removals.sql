@@ -214,6 +214,7 @@ begin
     order by r.due_at limit 100 for update skip locked);
 end
 $$;
+comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
 -- Leases files that this transaction has locked, as one task. Those that are used again are kept.
 create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
@@ -243,6 +244,7 @@ begin
     array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
 end
 $$;
+comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task.';
 
 -- Records a task's removals. Those that Storage refused (a list of {bucket, name}) are retried later; the others are done.
 -- Returns how many are done.

@@ -14,6 +14,7 @@ create table keyframe_private.set_aside (
   constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune'))
 );
 comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
+comment on column keyframe_private.set_aside.since is 'When it first raised.';
 comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
 comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
 comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
@@ -36,6 +37,7 @@ begin
     where a.kind = is_set_aside.kind and a.subject = is_set_aside.subject and a.next_try_at > at);
 end
 $$;
+comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
 
 -- Sets a row aside, for longer each time. Returns what its worker logs: no message, which may contain data.
 create function keyframe_private.set_aside(kind text, subject text, code text, reason text)
@@ -63,6 +65,7 @@ begin
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
 end
 $$;
+comment on function keyframe_private.set_aside is 'Sets a row aside, for longer each time.';
 
 -- What was set aside has been done, or ended.
 create function keyframe_private.forget_aside(kinds text[], subjects text[])
@@ -76,6 +79,7 @@ begin
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds) and o.subject = any (subjects) for update skip locked);
 end
 $$;
+comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';
 
 -- For health and metrics. What was not tried again for a minute is over: its row has ended or is gone, and pruning deletes it here.
 create function keyframe_private.aside_figures()
@@ -95,6 +99,7 @@ as $$
         'seconds', round(greatest(0, extract(epoch from now() - p.since)), 3))
       from present p order by p.since limit 1))
 $$;
+comment on function keyframe_private.aside_figures is 'The rows that are set aside, for health and metrics.';
 
 -- What a task of a prediction needs that can be slow for everybody: a submit its model, a store the host and the model of the output (all
 -- models may have one host), a poll the provider.
@@ -109,6 +114,7 @@ begin
   return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
 end
 $$;
+comment on function keyframe_private.resource_of is 'What a task of a prediction needs that can be slow for everybody.';
 -- The index calls it with the rights of the role that writes the row.
 grant execute on function keyframe_private.resource_of(keyframe.prediction_status, text, text) to authenticated, service_role;
 create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
@@ -287,6 +293,7 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
 
 -- The resources that due rows need, and since when. Walks the index of predictions from resource to resource: one probe each, however many
 -- of them wait.
@@ -316,6 +323,7 @@ begin
     select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
 end
 $$;
+comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
 
 -- Locks and returns the rows that a claim takes, by kind: at most max_rows, of about 256 kB. room says how many more may begin at a
 -- resource: { all, new: of owners without an entry, each: of one of those, owners: { id: count } }; the resource '' stands for those without an
@@ -382,6 +390,7 @@ begin
   end loop;
 end
 $$;
+comment on function keyframe_private.choose_due is 'Locks and returns the rows that a claim takes, by kind.';
 
 -- Leases predictions that this transaction has locked, as tasks to submit, poll or store.
 create function keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamptz)
@@ -433,6 +442,7 @@ begin
   return tasks;
 end
 $$;
+comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
 
 -- Leases provider runs to cancel, as tasks.
 create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
@@ -456,6 +466,7 @@ begin
   return tasks;
 end
 $$;
+comment on function keyframe_private.lease_cancellations is 'Leases provider runs to cancel, as tasks.';
 
 -- Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.
 create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
@@ -479,6 +490,7 @@ begin
   return tasks;
 end
 $$;
+comment on function keyframe_private.lease_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
 
 -- Leases locked rows of a kind.
 create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
@@ -496,6 +508,7 @@ begin
   end;
 end
 $$;
+comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
 -- Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise. What they
 -- fire waits at most 100 ms for a lock.
@@ -535,3 +548,4 @@ begin
   end if;
 end
 $$;
+comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise.';

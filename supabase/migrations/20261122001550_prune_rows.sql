@@ -43,6 +43,7 @@ exception when others then
   perform keyframe_private.set_aside('prune', part, sqlstate, sqlerrm);
 end
 $$;
+comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
 
 -- Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside. By default it
 -- deletes them. `key` is an expression.
@@ -67,3 +68,4 @@ begin
     replace(format(work, name), '$1', 'array(select unnest($1))'));
 end
 $$;
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';

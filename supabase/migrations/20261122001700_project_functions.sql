@@ -11,6 +11,7 @@ set search_path = ''
 as $$
   select 10
 $$;
+comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions.';
 grant execute on function keyframe_private.projects_per_token() to authenticated;
 
 -- Of each step of these projects the latest prediction, and the take that stands for it; only the caller's. Mostly they are the same, so

@@ -56,6 +56,7 @@ create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner
 alter table keyframe.webhook_endpoints enable row level security;
 create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive to authenticated
   using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_endpoints_all_client on keyframe.webhook_endpoints is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
 comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';

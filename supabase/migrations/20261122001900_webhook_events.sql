@@ -51,6 +51,7 @@ create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint
 alter table keyframe.webhook_events enable row level security;
 create policy webhook_events_all_client on keyframe.webhook_events as restrictive to authenticated
   using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_events_all_client on keyframe.webhook_events is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
 comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
@@ -111,6 +112,7 @@ create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliv
 alter table keyframe.webhook_deliveries enable row level security;
 create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive to authenticated
   using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_deliveries_all_client on keyframe.webhook_deliveries is 'Hides the rows from OAuth clients that may not see them.';
 -- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
 create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
@@ -147,6 +149,7 @@ create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook
 alter table keyframe.webhook_attempts enable row level security;
 create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive to authenticated
   using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_attempts_all_client on keyframe.webhook_attempts is 'Hides the rows from OAuth clients that may not see them.';
 create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
   using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
 comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';

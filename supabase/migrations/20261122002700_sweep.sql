@@ -143,6 +143,7 @@ begin
     'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
 end
 $$;
+comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
 
 -- Deletes full buckets unused for a day, and those of a limit that is gone: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on
 -- refilled_at would end HOT updates.

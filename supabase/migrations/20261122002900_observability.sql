@@ -55,6 +55,7 @@ as $$
   from (select distinct r.lane_id from (select o.lane_id from keyframe_private.lane_arrivals o order by o.id limit 1000) r) a
   where not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
 $$;
+comment on function keyframe_private.lanes_to_serve is 'Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.';
 
 -- How long the oldest due work of each kind has been due, among the first thousand. Delivery: since its lane's last turn. Slot: a prediction
 -- waits although its owner has a free one.
@@ -101,6 +102,7 @@ as $$
     select o.status, o.next_attempt_at from keyframe.predictions o
     where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
 $$;
+comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due, among the first thousand.';
 
 -- The few endpoints that fail or that the service has disabled.
 create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
@@ -172,6 +174,7 @@ as $$
     'generationFailed', count(*) filter (where v.type = 'generation.failed'))
   from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
 $$;
+comment on function keyframe_private.event_figures is 'Events of the last five minutes, counted up to 10,000.';
 
 -- Files to remove, counted up to 10,000.
 create function keyframe_private.file_removal_figures()
@@ -185,6 +188,7 @@ as $$
     'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
   from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
 $$;
+comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 
 -- Enabled models that a start cannot use.
 create function keyframe_private.unavailable_models()
@@ -201,6 +205,7 @@ as $$
   from keyframe.models m
   where m.enabled and not keyframe_private.is_available(m, now())
 $$;
+comment on function keyframe_private.unavailable_models is 'Enabled models that a start cannot use.';
 
 -- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
 -- request without an answer may belong to any user of pg_net in this project.
@@ -308,6 +313,7 @@ set search_path = ''
 as $$
   select jsonb_object_agg(f.name, keyframe_private.worker_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
 $$;
+comment on function keyframe_private.workers_figures is 'What the workers last said of themselves, for health.';
 
 create function keyframe_private.last_kicks_figures()
 returns jsonb
@@ -317,6 +323,7 @@ set search_path = ''
 as $$
   select jsonb_object_agg(f.name, keyframe_private.last_kick_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
 $$;
+comment on function keyframe_private.last_kicks_figures is 'The last kicks of each worker, for health.';
 
 -- The transactions at the ends of the chains: each holds what others need, and itself waits for nobody. The chains begin at who has waited for
 -- a second, at who has locked a table of ours against writers for `locked_for`, and at who has held rows of ours for twenty seconds. At most
@@ -369,6 +376,7 @@ as $$
     'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
   from named n
 $$;
+comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
 -- Calls of our functions and tables that have run for over two seconds, and which of them most. A worker's call waits for a second at most.
 create function keyframe_private.call_figures()
@@ -386,6 +394,7 @@ as $$
       and a.query_start < now() - interval '2 seconds') c
   where c.called is not null
 $$;
+comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, and which of them most.';
 
 -- The recent runs of a pg_cron job. Reads the last 1,000 runs of all jobs, more than half an hour of ours: null means longer ago.
 create function keyframe_private.cron_figures(job_name text)
@@ -458,6 +467,7 @@ as $$
         union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
       where t.moment > now() + interval '5 seconds'))
 $$;
+comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes forward.';
 
 -- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
 -- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.

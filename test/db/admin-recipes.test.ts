@@ -40,6 +40,10 @@ const kicksTo = async (name: string) =>
   ).length;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1000);
 const noLease = { lease_token: null };
+async function setAside(): Promise<void> {
+  await db.sql`truncate keyframe_private.set_aside`;
+  await db.sql`select keyframe_private.set_aside('claim', ${crypto.randomUUID()}, 'P0001', 'An app refuses it.')`;
+}
 
 /** What each recipe does. In the page's order; one that is missing here, or there, fails. */
 const EFFECTS: Record<string, () => Promise<void>> = {
@@ -61,6 +65,17 @@ const EFFECTS: Record<string, () => Promise<void>> = {
     await seed(20);
     const rows = await run("Find what is stuck");
     expect(new Set(rows.map(({ prediction_id }) => prediction_id))).toEqual(new Set([stuck.id, failing.id]));
+  },
+
+  "See what is set aside": async () => {
+    await setAside();
+    expect(await run("See what is set aside")).toMatchObject([{ kind: "claim", code: "P0001", failures: 1 }]);
+  },
+
+  "Try what is set aside again, all at once": async () => {
+    await setAside();
+    await run("Try what is set aside again, all at once");
+    expect(await db.sql`select from keyframe_private.set_aside where next_try_at > now()`).toHaveLength(0);
   },
 
   "Try one again now, not later": async () => {

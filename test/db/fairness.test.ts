@@ -81,7 +81,7 @@ test("one in each status that is no end → each has a slot, and a fifth waits",
 test("one succeeds → the one that waited longest gets its slot, with a deadline, due at once", async () => {
   const world = await addWorld(db);
   const ids = await startMany(world, 6);
-  const task = (await claim(db.sql, 1))[0];
+  const task = (await claim(db.sql, 100)).find(({ id }) => id === ids[0]);
   await providerSays(db.sql, { id: task?.id ?? "", run: "run-1", status: "succeeded" });
   expect(await positions(world)).toEqual([null, 0, 0, 0, 1, 2]);
   const [storing] = (await claim(db.sql, 100)).filter(({ id }) => id === task?.id);

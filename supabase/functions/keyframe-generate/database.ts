@@ -26,7 +26,6 @@ const claimed = z.array(
 export type Claimed = z.infer<typeof claimed>[number];
 /** A row that could not be claimed. Its message stays in the database, because it may contain data. */
 const setAside = z.object({ kind: z.string(), id: z.string(), code: z.string(), failures: z.int() });
-export type SetAside = z.infer<typeof setAside>;
 /** No answer, or statement_timeout: the claim may have been too large. */
 const tookTooLong = (error: unknown) => error instanceof DatabaseError && (error.code === "" || error.code === "57014");
 const refused = z.enum(["moved", "failed", "too_late"]);

@@ -1,7 +1,7 @@
 import Replicate from "replicate";
 import { z } from "zod";
-import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
 import { type ProviderPrediction, providerPrediction } from "../../../../shared/replicate/provider-prediction.ts";
+import { unrepeatableBody } from "../../../../shared/platform/call-database.ts";
 import { ProviderError, readRefusal } from "./provider-error.ts";
 
 const TIMEOUT_MS = 20_000;
