@@ -545,7 +545,8 @@ test("claims take too long → what was sent is recorded first, by a call that c
   const first = deliver.calls.findIndex(({ results, max_lanes }) => results.length > 0 && max_lanes > 0);
   const [failed, recorded, quarter, half, whole] = deliver.calls.slice(first, first + 5);
   expect([failed, quarter, half, whole].map((call) => call?.max_bytes)).toEqual([2e6, 5e5, 1e6, 2e6]);
-  expect(recorded).toMatchObject({ max_lanes: 0, results: failed?.results });
+  expect(recorded?.max_lanes).toBe(0);
+  expect(recorded?.results).toEqual(expect.arrayContaining(failed?.results ?? []));
   expect(recorded?.held.every(({ most }) => most === 0)).toBe(true);
 });
 
