@@ -1848,7 +1848,7 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8, max_bytes integer DEFAULT 2000000)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1876,7 +1876,7 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -1888,8 +1888,8 @@ begin
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.act_as(user_id uuid, function_name text, args jsonb DEFAULT '{}'::jsonb)
  RETURNS json
@@ -6260,7 +6260,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with t
  SET search_path TO ''
 AS $function$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a order by a.id limit 1),
+    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
     (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $function$;
 
@@ -6284,15 +6284,21 @@ begin
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    order by a.id limit most) r;
+    order by a.id limit most for update of a skip locked) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
+  arrived_for := arrived_for || array(
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    cross join lateral (
+      select l.id from keyframe_private.lanes l
+      where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
   update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
   where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
   return coalesce(cardinality(arrived) = most, false);
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6324,19 +6330,23 @@ begin
       where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
       order by p.next_attempt_at
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
+  ), chosen as (
+    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.token, d.id rows unbounded preceding) as bytes
+    from due d
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
   )
-  select d.lane_id, json_build_object(
-    'lane_id', d.lane_id, 'token', d.token, 'endpoint_id', d.endpoint_id, 'max_open', d.max_open, 'url', d.url,
-    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, at),
-    'deliveries', json_agg(json_build_object('id', d.id, 'attempt', d.attempts + 1, 'event_id', d.event_id, 'body', (
-      select v.payload::text from keyframe.webhook_events v where v.id = d.event_id)) order by d.nth))
-  from due d
-  where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
-  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url;
+  select c.lane_id, json_build_object(
+    'lane_id', c.lane_id, 'token', c.token, 'endpoint_id', c.endpoint_id, 'max_open', c.max_open, 'url', c.url,
+    'secrets', keyframe_private.webhook_secrets_of(c.endpoint_id, at),
+    'deliveries', json_agg(json_build_object('id', c.id, 'attempt', c.attempts + 1, 'event_id', c.event_id, 'body', c.body) order by c.nth))
+  from chosen c
+  where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
+  group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, lease interval, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamp with time zone)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6374,22 +6384,25 @@ begin
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
-  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, at) f;
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, max_bytes, at) f;
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
   -- 4. Renews the leases of the kept lanes.
   update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
 
-  -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
+  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
   update keyframe_private.lanes l
-  set token = null, due_at = greatest(least(l.served_at, at), coalesce((
+  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
     where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+  from (
+    select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
+    from jsonb_array_elements(own) o) r
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
@@ -6814,7 +6827,7 @@ begin
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if keyframe_private.has_due_delivery(now()) then
+  if keyframe_private.has_due_delivery(now()) or exists (select from keyframe_private.lane_arrivals) then -- also those that somebody holds
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end

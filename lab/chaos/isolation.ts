@@ -65,7 +65,7 @@ export async function measureIsolation(
 async function measure(world: World, { startsFrames, prepare, run }: Scenario) {
   await prepare?.(world);
   const mark = crypto.randomUUID();
-  const owners = await addOwners(world, OTHER_USERS, 1, "well", mark);
+  const owners = await addOwners(world, OTHER_USERS, 1, "well", { mark });
   await learnSecrets(world, `${mark}-0`);
   const projects = await createProjects(world, owners, 1);
   const arrived = new Map<string, number>();

@@ -26,6 +26,8 @@ export const BEHAVIOURS = {
 
 export type Behaviour = keyof typeof BEHAVIOURS;
 
+export type ReceiverHost = "127.0.0.1" | "localhost";
+
 /** The behaviours that answer 2xx in full. */
 const ACCEPTING: readonly Behaviour[] = ["well", "slow", "takes_fourteen_seconds"];
 
@@ -78,9 +80,9 @@ export class Receivers {
     });
   }
 
-  /** `version` changes the address, not the hook. */
-  urlOf(hook: string, version = 1): string {
-    return `http://127.0.0.1:${this.#port}/hooks/${hook}?v=${version}`;
+  /** `version` changes the address, not the hook. Another host is the same server under another name. */
+  urlOf(hook: string, version = 1, host: ReceiverHost = "127.0.0.1"): string {
+    return `http://${host}:${this.#port}/hooks/${hook}?v=${version}`;
   }
 
   know(hook: string, secrets: readonly string[]): void {

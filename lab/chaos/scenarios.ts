@@ -1,6 +1,6 @@
 import type postgres from "postgres";
 import { pause } from "../../shared/platform/pause.ts";
-import type { Behaviour } from "./receivers.ts";
+import type { Behaviour, ReceiverHost } from "./receivers.ts";
 import { retry, type World } from "./world.ts";
 
 export type Scenario = {
@@ -30,6 +30,28 @@ export const SCENARIOS: Record<string, Scenario> = {
         await pause(100);
       }
       await createProjects(world, owners, 2);
+      return [];
+    },
+  },
+  slow_host: {
+    sentence: "six hundred accounts with one endpoint each at one host that answers after fourteen seconds, twice",
+    run: async (world, over) => {
+      const owners = await addOwners(world, 600, 1, "takes_fourteen_seconds", { host: "localhost" });
+      for (let time = 0; time < 2; time++) {
+        await createProjects(world, owners, 1);
+        await pause(15_000, over);
+      }
+      return [];
+    },
+  },
+  large_events: {
+    sentence:
+      "an account with twenty endpoints to which two thousand deliveries of thirty-three kilobytes each are due at once",
+    run: async ({ sql, ...world }) => {
+      const owners = await addOwners({ sql, ...world }, 1, 20, "well", { host: "localhost" });
+      await sql`
+        insert into keyframe.projects (owner_id, title, text_prompt, description)
+        select ${owners[0] ?? ""}, 'Large', repeat('😀', 4000), repeat('😀', 4000) from generate_series(1, 100)`;
       return [];
     },
   },
@@ -195,7 +217,7 @@ export async function addOwners(
   owners: number,
   endpoints: number,
   behaviour: Behaviour,
-  mark: string = crypto.randomUUID(),
+  { mark = crypto.randomUUID(), host }: { mark?: string; host?: ReceiverHost } = {},
 ): Promise<string[]> {
   const hooks = Array.from({ length: endpoints }, (_, j) => `${mark}-${j}`);
   for (const hook of hooks) receivers.setBehaviour(hook, behaviour);
@@ -206,7 +228,7 @@ export async function addOwners(
   const ids = rows.map(({ id }) => id);
   await sql`
     insert into keyframe.webhook_endpoints (owner_id, url)
-    select owner, url from unnest(${list(ids)}::text::uuid[]) owner, unnest(${list(hooks.map((hook) => receivers.urlOf(hook)))}::text::text[]) url`;
+    select owner, url from unnest(${list(ids)}::text::uuid[]) owner, unnest(${list(hooks.map((hook) => receivers.urlOf(hook, 1, host)))}::text::text[]) url`;
   return ids;
 }
 

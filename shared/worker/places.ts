@@ -14,6 +14,8 @@ export type Line = {
   room(most: number): number;
   /** How many it may have open by its own answers. */
   allowed(): number;
+  /** Whether its owner may have one more open at something quick, or at something that nobody knows. */
+  ownerHasPlace(at: "quick" | "unproven"): boolean;
   /** Without a place: after how many milliseconds to try again. Trying costs something, and nobody else waits meanwhile. */
   pauseMs(): number;
 };
@@ -40,7 +42,7 @@ export type PlacesSettings = {
 };
 
 /** What has not been quick, unproven and slow together, begins within this part of all places. */
-const NOT_QUICK_PART = 3 / 4;
+const NOT_QUICK_PART = 1 / 2;
 /** A shared thing is judged by the last outcome of each of its most recent owners: by most of them, and by several. */
 const RECENT_OWNERS = 16;
 const SEVERAL_OWNERS = 3;
@@ -48,6 +50,8 @@ const SEVERAL_OWNERS = 3;
 const MAX_REMEMBERED = 10_000;
 const MAX_KEY_LENGTH = 255;
 const SHORTEST_PAUSE_MS = 50;
+/** While those that nobody knows have all their places open. */
+const CROWDED_PAUSE_MS = 500;
 
 /** What a piece of work counts as: proven to be quick, not known yet, or slow. */
 type Standing = "quick" | "unproven" | "slow";
@@ -57,6 +61,9 @@ type Target = { open: number; allowed: number; isSlow: boolean; quickAt: number 
 type Shared = {
   open: Set<Work>;
   slow: number;
+  /** Open at targets that have never been quick, and not slow yet. */
+  trials: number;
+  /** How many may be open at targets that have been quick, and how many trials beside them. */
   allowed: number;
   /** Of its recent owners: whether the last answer was slow. */
   outcomes: Map<string, boolean>;
@@ -76,9 +83,10 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free, an owner at most half of what they leave of `ownerPart`. An owner's
- *   first place may be any.
- * - What is unproven, and what is slow, each get at most half of what the other leaves of three quarters.
+ * - A shared thing gets at most half of what others leave free. An owner gets at most half of what others' quick work leaves of `ownerPart`,
+ *   and in any case one.
+ * - What is unproven and what is slow share one half. What is unproven gets at most half of what is left there, and so does what is slow at
+ *   one shared thing.
  */
 export function createPlaces(settings: PlacesSettings) {
   const { places, slowMs, sharedFirst, targetFirst = 1, ownerTrials = 2, ownerPart = 1 / 2 } = settings;
@@ -92,7 +100,7 @@ export function createPlaces(settings: PlacesSettings) {
 
   const newTarget = (): Target => ({ open: 0, allowed: targetFirst, isSlow: false, quickAt: NEVER });
   const newShared = (): Shared => ({
-    ...{ open: new Set<Work>(), slow: 0, allowed: sharedFirst },
+    ...{ open: new Set<Work>(), slow: 0, trials: 0, allowed: sharedFirst },
     ...{ outcomes: new Map<string, boolean>(), isQuick: false, slowSince: NEVER },
   });
 
@@ -100,32 +108,36 @@ export function createPlaces(settings: PlacesSettings) {
   function standingOf(parts: Parts): Standing | null {
     findSlow();
     const { owner, target, shared } = parts;
-    const hasRoom =
-      open.size < places &&
-      target.open < target.allowed &&
-      (owner.open === 0 || open.size + owner.open < places * ownerPart) &&
-      open.size + shared.open.size < places;
+    const hasRoom = ownerHasRoom(owner) && target.open < target.allowed && open.size + shared.open.size < places;
     return hasRoom ? (standings(parts).find((standing) => fits(standing, parts)) ?? null) : null;
   }
 
-  /** A slow shared thing is tried by a few, and used by as many as others that are slow. */
-  function standings({ target, shared }: Parts): Standing[] {
-    if (target.isSlow) return ["slow"];
+  const ownerHasRoom = (owner: Owner) =>
+    open.size < places && (owner.open === 0 || count.quick + owner.open < places * ownerPart);
+
+  /** Where most are slow, whoever may be quick is tried, and may count as slow as well. */
+  function standings({ owner, target, shared }: Parts): Standing[] {
+    if (target.isSlow || (owner.isSlow && target.quickAt === NEVER)) return ["slow"];
     if (target.quickAt > shared.slowSince || shared.isQuick) return ["quick"];
     return shared.slowSince === NEVER ? ["unproven"] : ["unproven", "slow"];
   }
 
   function fits(standing: Standing, parts: Parts): boolean {
-    const { owner, shared } = parts;
+    const { owner, target, shared } = parts;
     if (isTrial(standing, parts) && owner.trials >= (owner.isSlow ? 1 : ownerTrials)) return false;
-    if (standing !== "slow" && shared.open.size - shared.slow >= shared.allowed) return false;
-    if (standing === "quick") return true;
     const { unproven, slow } = count;
     const part = places * NOT_QUICK_PART;
+    if (standing === "slow") return slow + Math.max(unproven, shared.slow) < part;
+    const isNew = target.quickAt === NEVER;
+    const isSlow = shared.slowSince !== NEVER;
+    // Where many are slow, those who were quick do not wait for the trials of others.
+    const isFull = isNew
+      ? shared.trials >= (isSlow ? sharedFirst : shared.allowed)
+      : shared.open.size - shared.slow - shared.trials >= shared.allowed;
+    if (isFull || standing === "quick") return !isFull;
     if (sharedAreFew && shared.open.size === 0) return true;
-    if (standing === "slow") return 2 * slow < part - unproven && slow + shared.slow < part / 2;
-    // Much that was quick may have become slow: then those who are new share an eighth of what is free.
-    return 2 * unproven < Math.max(part - slow, (places - open.size) / 4);
+    // However many are slow: those who may well be quick have an eighth of what is free.
+    return 2 * unproven < Math.max(part - slow, isNew && isSlow ? 0 : (places - open.size) / 4);
   }
 
   function begin(parts: Parts): Work | null {
@@ -174,12 +186,14 @@ export function createPlaces(settings: PlacesSettings) {
     count[standing] += 1;
     if (work.isTrial) work.owner.trials += 1;
     if (standing === "slow") work.shared.slow += 1;
+    else if (work.isTrial) work.shared.trials += 1;
   }
 
   function leave({ standing, isTrial, owner, shared }: Work): void {
     count[standing] -= 1;
     if (isTrial) owner.trials -= 1;
     if (standing === "slow") shared.slow -= 1;
+    else if (isTrial) shared.trials -= 1;
   }
 
   /** Work that has become slow while it is open. */
@@ -221,8 +235,9 @@ export function createPlaces(settings: PlacesSettings) {
 
   function pauseMs({ target, shared }: Parts): number {
     findSlow();
+    if (target.isSlow || shared.slowSince !== NEVER) return slowMs;
     const [oldest] = shared.open;
-    if (target.isSlow || shared.slowSince !== NEVER || oldest === undefined) return slowMs;
+    if (oldest === undefined) return open.size < places ? CROWDED_PAUSE_MS : SHORTEST_PAUSE_MS;
     return Math.min(slowMs, Math.max(SHORTEST_PAUSE_MS, now() - oldest.began)); // soon, then ever later
   }
 
@@ -230,7 +245,7 @@ export function createPlaces(settings: PlacesSettings) {
     /** Keep it for as long as there is work with these keys: it is faster than finding it again. */
     of(keys: Keys): Line {
       const parts: Parts = {
-        ownerId: keys.owner,
+        ownerId: keys.owner.slice(0, MAX_KEY_LENGTH),
         owner: remember(owners, keys.owner, (owner) => owner.open > 0, newOwner),
         target: remember(targets, keys.target, (target) => target.open > 0, newTarget),
         shared: remember(shareds, keys.shared, (shared) => shared.open.size > 0, newShared),
@@ -243,6 +258,11 @@ export function createPlaces(settings: PlacesSettings) {
         },
         room: (most) => roomFor(() => parts, most),
         allowed: () => parts.target.allowed,
+        ownerHasPlace: (at) => {
+          findSlow();
+          const unknown = { ...parts, target: newTarget(), shared: newShared() };
+          return ownerHasRoom(parts.owner) && (at === "quick" || fits(at, unknown));
+        },
         pauseMs: () => pauseMs(parts),
       };
     },
@@ -271,7 +291,7 @@ export function createPlaces(settings: PlacesSettings) {
 }
 
 /** Whether its own target has not been quick. Others' quick answers do not lift what an owner may try. */
-const isTrial = (standing: Standing, { target }: Parts) => standing !== "quick" || target.quickAt === NEVER;
+const isTrial = (standing: Standing, { target }: Parts) => standing === "slow" || target.quickAt === NEVER;
 
 /** Whether most of the recent owners were slow, or quick, and several. */
 function isMostly({ outcomes }: Shared, slow: boolean): boolean {

@@ -61,7 +61,8 @@ create trigger _600_record_changed after update on keyframe.webhook_deliveries
 create trigger _600_record_enabled after update of enabled on keyframe.webhook_endpoints
   for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_arrivals();
 
--- Whether a claim might get a lane. Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes.
+-- Whether a claim might get a lane. Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes
+-- over arrivals that somebody holds: a call that waits would come back without end while they are held.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean
 language sql
@@ -69,7 +70,7 @@ volatile
 set search_path = ''
 as $$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a order by a.id limit 1),
+    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
     (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
 $$;
 
@@ -97,8 +98,14 @@ begin
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    order by a.id limit most) r;
+    order by a.id limit most for update of a skip locked) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
+  arrived_for := arrived_for || array(
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    cross join lateral (
+      select l.id from keyframe_private.lanes l
+      where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
   update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
   where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
   return coalesce(cardinality(arrived) = most, false);
@@ -106,8 +113,8 @@ end
 $$;
 
 -- What lanes send next: a row for each endpoint that has something due, the endpoints of a lane in turns. `lanes` has the form of
--- claim_deliveries' `held`; one without room was just taken.
-create function keyframe_private.fill_lanes(lanes jsonb, at timestamptz)
+-- claim_deliveries' `held`; one without room was just taken. The bodies have at most max_bytes: the first one of each lane comes first.
+create function keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamptz)
 returns table (lane_id uuid, endpoint json)
 language plpgsql
 volatile
@@ -140,22 +147,29 @@ begin
       where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
       order by p.next_attempt_at
       limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
+  ), chosen as (
+    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.token, d.id rows unbounded preceding) as bytes
+    from due d
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
   )
-  select d.lane_id, json_build_object(
-    'lane_id', d.lane_id, 'token', d.token, 'endpoint_id', d.endpoint_id, 'max_open', d.max_open, 'url', d.url,
-    'secrets', keyframe_private.webhook_secrets_of(d.endpoint_id, at),
-    'deliveries', json_agg(json_build_object('id', d.id, 'attempt', d.attempts + 1, 'event_id', d.event_id, 'body', (
-      select v.payload::text from keyframe.webhook_events v where v.id = d.event_id)) order by d.nth))
-  from due d
-  where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
-  group by d.lane_id, d.token, d.endpoint_id, d.max_open, d.url;
+  select c.lane_id, json_build_object(
+    'lane_id', c.lane_id, 'token', c.token, 'endpoint_id', c.endpoint_id, 'max_open', c.max_open, 'url', c.url,
+    'secrets', keyframe_private.webhook_secrets_of(c.endpoint_id, at),
+    'deliveries', json_agg(json_build_object('id', c.id, 'attempt', c.attempts + 1, 'event_id', c.event_id, 'body', c.body) order by c.nth))
+  from chosen c
+  where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
+  group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
 end
 $$;
 
--- Claims for one worker. `held` has the lanes that it holds, [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most}]:
--- the deliveries that it has, and how many more it takes of an endpoint and of the lane. A lane that is taken brings all that is due if
--- that is at most small_lane, otherwise two: turns are short. Nothing waits: what somebody has locked is left to the next call.
-create function keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, lease interval, at timestamptz)
+-- Claims for one worker. `held` has the lanes that it holds, [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most,
+-- pause_ms}]: the deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given
+-- back. A lane that is taken brings all that is due if that is at most small_lane, otherwise two: turns are short. Nothing waits: what
+-- somebody has locked is left to the next call.
+create function keyframe_private.claim_deliveries(
+  held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz
+)
 returns json
 language plpgsql
 volatile
@@ -194,22 +208,25 @@ begin
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
   select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
-  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, at) f;
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, max_bytes, at) f;
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
   -- 4. Renews the leases of the kept lanes.
   update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
 
-  -- 5. Releases the others: due when their next delivery is, and behind the lanes that were served before them.
+  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
   update keyframe_private.lanes l
-  set token = null, due_at = greatest(least(l.served_at, at), coalesce((
+  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
     where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  where l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+  from (
+    select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
+    from jsonb_array_elements(own) o) r
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,

@@ -70,7 +70,8 @@ comment on function keyframe_worker.claim_predictions is 'Leases due tasks for l
 -- wait for a due delivery. heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null,
-  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8
+  at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8,
+  max_bytes integer default 2000000
 )
 returns json
 language plpgsql
@@ -100,7 +101,7 @@ begin
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
@@ -179,5 +180,5 @@ begin
 end
 $$;
 
-grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer) to service_role;
+grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer, integer) to service_role;
 grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb, jsonb) to service_role;

@@ -169,7 +169,7 @@ begin
   if keyframe_private.has_due_task(now()) then
     perform keyframe_private.kick_unless_running('generate');
   end if;
-  if keyframe_private.has_due_delivery(now()) then
+  if keyframe_private.has_due_delivery(now()) or exists (select from keyframe_private.lane_arrivals) then -- also those that somebody holds
     perform keyframe_private.kick_unless_running('deliver');
   end if;
 end

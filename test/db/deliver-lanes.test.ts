@@ -50,6 +50,7 @@ function makeDeliver({
   const open = new Map<string, number>();
   const mostOpen = new Map<string, number>();
   const names = new Map<string, string>();
+  const claimed = new Map<string, number>();
   const count = (key: string, by: number) => {
     open.set(key, (open.get(key) ?? 0) + by);
     mostOpen.set(key, Math.max(mostOpen.get(key) ?? 0, open.get(key) ?? 0));
@@ -57,11 +58,11 @@ function makeDeliver({
   const at = () => new Date(began + time.now());
 
   const exchange = createExchange(async (_called, args) => {
-    const { results, held, max_lanes, lease_seconds, heartbeat_ms } = args as never;
+    const { results, held, max_lanes, lease_seconds, heartbeat_ms, max_bytes } = args as never;
     const [row] = await time.outside(
       db.sql<{ answer: unknown }[]>`
         select keyframe_worker.exchange_deliveries(${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb,
-          ${max_lanes}, ${lease_seconds}, ${heartbeat_ms}, ${at()}) as answer`,
+          ${max_lanes}, ${lease_seconds}, ${heartbeat_ms}, ${at()}, max_bytes => ${max_bytes}) as answer`,
     );
     return row?.answer;
   });
@@ -77,6 +78,10 @@ function makeDeliver({
       if (call.wait_ms > 0 && !(await isDue())[0]?.due) await time.sleep(call.wait_ms);
       const what = fault(call);
       const answer = await exchange(args);
+      for (const { endpoint_id } of answer.claim?.endpoints ?? []) {
+        const name = names.get(endpoint_id) ?? "";
+        claimed.set(name, (claimed.get(name) ?? 0) + 1);
+      }
       await time.sleep(call.ms / 2);
       if (what === "lost") throw new Error("no answer");
       return answer;
@@ -118,6 +123,8 @@ function makeDeliver({
     startedAt,
     events: () => lines.map((line) => String(JSON.parse(line).event)),
     mostOpen: (key: string) => mostOpen.get(key) ?? 0,
+    /** How often calls brought deliveries of these endpoints. */
+    claimed: (key: string) => claimed.get(key) ?? 0,
     /** An endpoint with so many due deliveries, their ids in order; owner null: a service-wide one. */
     async add(name: string, owner: string | null, deliveries: number, columns: object = {}) {
       const id = await addEndpoint(db.sql, owner, columns);
@@ -373,7 +380,7 @@ test.each<[what: string, harm: () => Promise<unknown>, mend: () => Promise<unkno
 test("150 quick lanes bring eight deliveries each → more than 800 wait, calls go on, and each is sent once", async () => {
   const deliver = makeDeliver({ request: () => 200 });
   const endpoints = await db.sql<{ id: string }[]>`
-    insert into keyframe.webhook_endpoints (url) select 'https://quick.example' from generate_series(1, 150) returning id`;
+    insert into keyframe.webhook_endpoints (url) select 'https://quick-' || i || '.example' from generate_series(1, 150) i returning id`;
   const ids = endpoints.map(({ id }) => id);
   await seedMany(ids, deliver.at()); // once they have answered, they are known to be quick
   deliver.clock.after(2_000, () => void deliver.outside(seedMany([ids, ids, ids, ids].flat(), deliver.at())));
@@ -414,6 +421,37 @@ describe("nobody's trouble stops anybody else", () => {
       for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
       expect(deliver.mostOpen("all")).toBeLessThan(L.maxOpen);
       for (const owner of owners) expect(deliver.mostOpen(owner)).toBeLessThanOrEqual(2);
+    },
+  );
+
+  test.each([8, 50, 600])(
+    "%i owners with one endpoint each at one slow host, right after a start → another's event is sent at once, and their lanes are not claimed again each round",
+    async (count) => {
+      const deliver = makeDeliver({ request: (_id, endpoint) => (endpoint === "innocent" ? 10 : 14_000) });
+      const owners = await db.sql<{ id: string }[]>`
+        insert into auth.users (id, email) select gen_random_uuid(), gen_random_uuid() || '@keyframe.local' from generate_series(1, ${count}::int) returning id`;
+      const endpoints = await db.sql<{ id: string }[]>`
+        insert into keyframe.webhook_endpoints (owner_id, url)
+        select owner, 'https://crm.example/' || owner from unnest(${owners.map(({ id }) => id)}::uuid[]) owner returning id`;
+      for (const { id } of endpoints) deliver.name(id, "crm");
+      const innocents = await Promise.all(
+        Array.from({ length: 20 }, () => deliver.add("innocent", null, 0, { url: "https://good.example" })),
+      );
+      await seedMany(
+        endpoints.map(({ id }) => id),
+        deliver.at(),
+      );
+      const events: { id: string; at: number }[] = [];
+      for (let at = 5; at < 20_000; at += 250)
+        deliver.clock.after(at, () => {
+          const { id } = innocents[((at / 250) % 20) | 0] ?? { id: "" };
+          void deliver.deliver(id).then((event) => void events.push(event));
+        });
+      await deliver.runUntil(deliver.kick());
+      expect(events.length).toBe(80);
+      for (const { id, at } of events) expect(deliver.startOf(id) - at).toBeLessThan(300);
+      expect(deliver.mostOpen("crm")).toBeLessThanOrEqual((L.maxOpen * 3) / 8);
+      expect(deliver.claimed("crm")).toBeLessThan(count * 15);
     },
   );
 
@@ -490,6 +528,26 @@ describe("nobody's trouble stops anybody else", () => {
       expect(deliver.events()).toContain("database_slow");
     },
   );
+});
+
+test("claims take too long → what was sent is recorded first, by a call that claims nothing; then a quarter is claimed, and twice as much each time", async () => {
+  let failures = 0;
+  const deliver = makeDeliver({
+    fault: ({ max_lanes, results }) => {
+      if (results.length > 0 && max_lanes > 0 && failures++ < 1) throw new Error("took too long");
+      return undefined;
+    },
+  });
+  for (let i = 0; i < 20; i++) await deliver.add("", null, 20);
+  await deliver.runUntil(deliver.kick());
+  expect((await isRecorded()).size).toBe(400);
+  expect(isSentOnce(deliver.startedAt)).toBe(true);
+  const first = deliver.calls.findIndex(({ results, max_lanes }) => results.length > 0 && max_lanes > 0);
+  const [failed, recorded, quarter, half, whole] = deliver.calls.slice(first, first + 5);
+  expect([failed, quarter, half, whole].map((call) => call?.max_bytes)).toEqual([2e6, 5e5, 1e6, 2e6]);
+  expect(recorded?.max_lanes).toBe(0);
+  expect(recorded?.results).toEqual(expect.arrayContaining(failed?.results ?? []));
+  expect(recorded?.held.every(({ most }) => most === 0)).toBe(true);
 });
 
 test("the answer of a claim gets lost → the lanes it took expire; nothing is sent twice", async () => {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import type { HeldLane } from "../../supabase/functions/keyframe-deliver/lanes/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
+import { untilSomebodyWaits } from "../support/database/waiting.ts";
 import {
   addEndpoint,
   clearWebhooks,
@@ -15,7 +16,6 @@ import {
   seedDeliveries,
   tokenOf,
 } from "../support/database/webhooks.ts";
-import { untilSomebodyWaits } from "../support/database/waiting.ts";
 
 const db = useDatabase();
 beforeEach(() => clearWebhooks(db.sql));
@@ -107,6 +107,31 @@ describe("what a claim brings", () => {
     )
       sent.push(...claimed.deliveries.map(({ body }) => JSON.parse(body).data.title));
     expect(sent).toEqual(titles);
+  });
+});
+
+describe("max_bytes", () => {
+  const setBodies = (bytes: number) =>
+    db.sql`update keyframe.webhook_events set payload = jsonb_build_object('data', repeat('x', ${bytes}))`;
+
+  test("more is due than bodies of max_bytes → the first ones of each lane, then further ones; the rest is due at once", async () => {
+    const endpoints = await addEndpoints(3);
+    for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 5);
+    await setBodies(10_000);
+    const first = await exchange(db.sql, { maxBytes: 45_000 });
+    expect([...perEndpoint(first.deliveries).values()].toSorted()).toEqual([1, 1, 2]);
+    const rest = await goOn(first, first.deliveries);
+    expect([first.recorded, rest.recorded, rest.deliveries.length]).toEqual([0, 4, 11]);
+  });
+
+  test("a body is larger than max_bytes → one delivery comes; lanes without any are free and due", async () => {
+    const endpoints = await addEndpoints(3);
+    for (const endpoint of endpoints) await seedDeliveries(db.sql, endpoint, 2);
+    await setBodies(10_000);
+    const { deliveries } = await exchange(db.sql, { maxBytes: 5_000 });
+    expect(deliveries).toHaveLength(1);
+    const free = await db.sql`select from keyframe_private.lanes where token is null and due_at <= now()`;
+    expect(free.count).toBe(2);
   });
 });
 
@@ -331,6 +356,17 @@ describe("turns", () => {
     expect((await exchange(db.sql)).deliveries).toHaveLength(2);
   });
 
+  test("a lane is given back for a pause → due when that ends, or at once when something arrives", async () => {
+    const [quiet = "", busy = ""] = await addEndpoints(2);
+    for (const endpoint of [quiet, busy]) await seedDeliveries(db.sql, endpoint, 1);
+    const held = heldLanes(await exchange(db.sql), { sending: () => false, more: false });
+    await exchange(db.sql, { held: held.map((lane) => ({ ...lane, pause_ms: 2_000 })), maxLanes: 0 });
+    expect((await exchange(db.sql)).deliveries).toEqual([]);
+    await seedDeliveries(db.sql, busy, 1);
+    expect([...perEndpoint((await exchange(db.sql)).deliveries)]).toEqual([[busy, 2]]);
+    expect([...perEndpoint((await exchange(db.sql, { at: fromNow(2.1) })).deliveries)]).toEqual([[quiet, 1]]);
+  });
+
   test("a lane is released → due when its next delivery is: now, in an hour, never", async () => {
     const [now = "", later = "", never = ""] = await addEndpoints(3);
     await seedDeliveries(db.sql, now, 17);
@@ -393,6 +429,64 @@ describe("arrivals", () => {
     expect((await turn(100)).deliveries).toEqual([]);
     await db.sql`update keyframe.webhook_endpoints set enabled = true where id = ${endpoint}`;
     expect((await turn(100)).deliveries).toHaveLength(2);
+  });
+
+  test.each([
+    ["has locked", "select from keyframe_private.lane_arrivals for update"],
+    ["is deleting", "delete from keyframe_private.lane_arrivals where true"],
+  ])(
+    "that somebody %s → nobody waits for that: their deliveries come at once, and so do later ones of the same lane",
+    async (_what, hold) => {
+      const endpoints = await addEndpoints(3);
+      await turn(100);
+      for (const endpoint of endpoints.slice(0, 2)) await seedDeliveries(db.sql, endpoint, 1);
+      await db.sql.begin(async (sql) => {
+        await sql.unsafe(hold);
+        const sent = await db.sql.begin(async (other) => {
+          await other`set local lock_timeout = '2 s'`;
+          const { deliveries } = await exchange(other, { waitMs: 100 });
+          await record(other, delivered(deliveries));
+          return deliveries.map(({ endpoint_id }) => endpoint_id);
+        });
+        expect(sent.toSorted()).toEqual(endpoints.slice(0, 2).toSorted());
+        await seedDeliveries(db.sql, endpoints[0] ?? "", 1);
+        await seedDeliveries(db.sql, endpoints[2] ?? "", 1);
+        const again = (await turn(100)).deliveries.map(({ endpoint_id }) => endpoint_id);
+        expect(again.toSorted()).toEqual([endpoints[0], endpoints[2]].toSorted());
+      });
+      expect((await turn(100, fromNow(5))).deliveries).toEqual([]);
+      expect(await arrivals()).toBe(0);
+    },
+  );
+
+  test("that somebody holds for a lane that was served a moment ago → its deliveries come a second later; the lane is not taken again each time", async () => {
+    const [endpoint = ""] = await addEndpoints(1);
+    await seedDeliveries(db.sql, endpoint, 1);
+    const at = new Date();
+    expect((await turn(100, at)).deliveries).toHaveLength(1);
+    await seedDeliveries(db.sql, endpoint, 1);
+    await db.sql.begin(async (sql) => {
+      await sql`select from keyframe_private.lane_arrivals for update`;
+      const later = (ms: number) => new Date(at.getTime() + ms);
+      expect((await turn(100, later(900))).deliveries).toEqual([]);
+      expect((await turn(100, later(1_100))).deliveries).toHaveLength(1);
+      const served = (await readLane(db.sql, endpoint))?.served_at;
+      await turn(100, later(2_000));
+      expect((await readLane(db.sql, endpoint))?.served_at).toEqual(served);
+    });
+  });
+
+  test("that somebody holds, and no worker runs → the sweep kicks one; a worker that waits for work waits on", async () => {
+    const [endpoint = ""] = await addEndpoints(1);
+    await seedDeliveries(db.sql, endpoint, 1);
+    await db.sql.begin(async (sql) => {
+      await sql`select from keyframe_private.lane_arrivals for update`;
+      const [row] = await db.sql<{ due: boolean }[]>`select keyframe_private.has_due_delivery(now()) as due`;
+      expect(row?.due).toBe(false);
+      await db.sql`truncate keyframe_private.kicks, keyframe_private.worker_heartbeats`;
+      await db.sql`select keyframe_private.sweep()`;
+      expect((await db.sql`select from keyframe_private.kicks where function_name = 'deliver'`).count).toBe(1);
+    });
   });
 
   test("thousands for a lane that somebody has locked → those of others are read", async () => {

@@ -93,6 +93,7 @@ export async function exchange(
     at,
     waitMs = 0,
     smallLane = 1000,
+    maxBytes = 2_000_000,
   }: {
     results?: Result[];
     held?: HeldLane[];
@@ -102,12 +103,13 @@ export async function exchange(
     at?: Date;
     waitMs?: number;
     smallLane?: number;
+    maxBytes?: number;
   } = {},
 ): Promise<Exchanged> {
   const [row] = await sql<{ answer: Answer & { claim: Claim | null } }[]>`
     select keyframe_worker.exchange_deliveries(
       ${JSON.stringify(results)}::text::jsonb, ${JSON.stringify(held)}::text::jsonb, ${maxLanes}, ${leaseSeconds}, ${heartbeatMs},
-      coalesce(${at ?? null}, now()), ${waitMs}, small_lane => ${smallLane}) as answer`;
+      coalesce(${at ?? null}, now()), ${waitMs}, small_lane => ${smallLane}, max_bytes => ${maxBytes}) as answer`;
   if (!row) throw new Error("exchange_deliveries gave no row.");
   const { claim, ...recording } = row.answer;
   if (claim === null) throw new Error(`The claim failed with ${recording.claim_error}.`);
@@ -131,7 +133,7 @@ export function heldLanes(
   { sending = () => true, more = true }: { sending?: (id: string) => boolean; more?: boolean } = {},
 ): HeldLane[] {
   return lanes.map(({ lane_id, token, endpoints }) => ({
-    ...{ lane_id, token, most: more ? 1000 : 0 },
+    ...{ lane_id, token, most: more ? 1000 : 0, pause_ms: 0 },
     sending: endpoints.flatMap(({ deliveries }) => deliveries.map(({ id }) => id).filter(sending)),
     // An endpoint brings as many as it has room for besides these.
     room: Object.fromEntries(
@@ -146,7 +148,7 @@ export function heldLanes(
 /** The lanes of these results, with nothing else to send. */
 function releasedLanes(results: Result[]): HeldLane[] {
   const lanes = new Map(results.map(({ lane_id, lane_token }) => [lane_id, lane_token]));
-  return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: [], most: 0, room: {} }));
+  return [...lanes].map(([lane_id, token]) => ({ lane_id, token, sending: [], most: 0, room: {}, pause_ms: 0 }));
 }
 
 /** A result, with its lane. */

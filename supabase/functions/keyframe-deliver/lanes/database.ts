@@ -8,6 +8,8 @@ export type HeldLane = {
   sending: string[];
   room: Record<string, number>;
   most: number;
+  /** Given back, it is due after this time at the earliest, unless something arrives. */
+  pause_ms: number;
 };
 
 /** The arguments of exchange_deliveries. */
@@ -19,6 +21,8 @@ export type ExchangeArguments = {
   /** Null: the worker does not claim. */
   heartbeat_ms: number | null;
   wait_ms: number;
+  /** How much the bodies it claims may have in all. One delivery comes in any case. */
+  max_bytes: number;
   /** For GET /api/health?deep=1. */
   report: { callMs: number; openRequests: number; slowRequests: number };
 };
