@@ -86,7 +86,7 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free. An owner gets at most half of what others' quick work leaves of one half,
+ * - A shared thing gets at most half of what others leave free. An owner gets at most half of what others' quick work leaves of `ownerPart`,
  *   and in any case one.
  * - What is unproven and what is slow share one half. What is unproven gets at most half of what is left there, and so does what is slow at
  *   one shared thing.
@@ -128,7 +128,6 @@ export function createPlaces(settings: PlacesSettings) {
   function fits(standing: Standing, parts: Parts): boolean {
     const { owner, target, shared } = parts;
     if (isTrial(standing, parts) && owner.trials >= (owner.isSlow ? 1 : ownerTrials)) return false;
-    if (sharedAreFew && shared.open.size === 0) return true;
     const { unproven, slow } = count;
     const part = places * NOT_QUICK_PART;
     if (standing === "slow") return slow + Math.max(unproven, shared.slow) < part;
@@ -139,6 +138,7 @@ export function createPlaces(settings: PlacesSettings) {
       ? shared.trials >= (isSlow ? sharedFirst : shared.allowed)
       : shared.open.size - shared.slow - shared.trials >= shared.allowed;
     if (isFull || standing === "quick") return !isFull;
+    if (sharedAreFew && shared.open.size === 0) return true;
     // However many are slow: those who may well be quick have an eighth of what is free.
     return 2 * unproven < Math.max(part - slow, isNew && isSlow ? 0 : (places - open.size) / 4);
   }
