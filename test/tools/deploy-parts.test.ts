@@ -144,7 +144,7 @@ test("the CLI fails with a message that is no JSON → as it was printed", () =>
   expect(explainCliFailure("trying", { stdout, stderr: "" })).toContain(String.raw`"no folder C:\Users"`);
 });
 
-test.each(["docs/deploy.md", "docs/upgrade.md"])(
+test.each(["docs/deploy.md", "docs/going-live.md", "docs/upgrade.md"])(
   "the commands in %s that change a project → need no terminal: each says --yes",
   (path) => {
     const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
