@@ -417,7 +417,9 @@ test("the statements that health names for a lost row of settings and a clock th
     ...sampleFigures(),
     settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], clockBackSeconds: 3600 },
   });
-  const insert = /: (insert into [^.]*\.settings default values)\. It begins with spending stopped/.exec(named ?? "")?.[1];
+  const insert = /: (insert into [^.]*\.settings default values)\. It begins with spending stopped/.exec(
+    named ?? "",
+  )?.[1];
   const start = /: (update keyframe\.predictions .*)\.$/.exec(clock ?? "")?.[1];
   await prediction("processing", new Date(Date.now() + 3_600_000));
   await rolledBack(db.sql, async (sql) => {
