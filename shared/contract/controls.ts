@@ -128,7 +128,9 @@ const model = z
     shutdownAt: time.nullable().meta({ description: "When its vendor ends it, if that is announced." }),
     successor: modelName
       .nullable()
-      .meta({ description: "The model that a start without further wishes takes when this one is not available." }),
+      .meta({
+        description: "The model that is used instead when this one is not available and a start sets no options.",
+      }),
     promptMaxLength: z.int().meta({ description: "In characters." }),
     notes: z.string().optional(),
     prices: z.array(modelPrice).meta({ description: "Those of today; empty when none is known." }),

@@ -180,7 +180,7 @@ export const systemClock: Clock = {
 export const COMMON_LIMITS = {
   /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
   maxRunMs: 30_000,
-  /** Work that goes on for so long after its signal aborted counts as ended. */
+  /** Grace after an abort: work that goes on for longer counts as ended. */
   abortGraceMs: 5_000,
   /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
   idleGraceMs: 2_000,
