@@ -421,7 +421,7 @@ test("the statements that health names for a lost row of settings and a clock th
     named ?? "",
   )?.[1];
   const start = /: (update keyframe\.predictions .*)\.$/.exec(clock ?? "")?.[1];
-  await prediction("processing", new Date(Date.now() + 3_600_000));
+  await prediction("processing", { ...LATER, next_attempt_at: ago(-3600) });
   await rolledBack(db.sql, async (sql) => {
     await sql`set local session_replication_role = replica`;
     await sql`delete from keyframe_private.settings where true`;
