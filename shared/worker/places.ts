@@ -278,13 +278,6 @@ export function createPlaces(settings: PlacesSettings) {
       return roomFor(by === "the same" ? () => somebody : anybody, most);
     },
 
-    /** The shared things at which nobody who is new would get a place now. */
-    fullShared(): string[] {
-      const isFull = (shared: Shared) =>
-        standingOf({ ownerId: "", owner: newOwner(), target: newTarget(), shared }) === null;
-      return [...shareds].flatMap(([key, shared]) => (shared.open.size > 0 && isFull(shared) ? [key] : []));
-    },
-
     /** How many are open, and how many of them are slow. */
     counts() {
       findSlow();

@@ -176,7 +176,6 @@ alter table keyframe.predictions enable row level security;
 create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
 comment on policy predictions_all_client on keyframe.predictions is 'Hides the rows from OAuth clients that may not see them.';
--- The caller's projects that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[]
 language plpgsql
@@ -224,7 +223,7 @@ create index prediction_images_source_prediction_id_idx on keyframe_private.pred
   where source_prediction_id is not null;
 alter table keyframe_private.prediction_images enable row level security;
 
--- The images that an input names. Also for a prediction whose rows in prediction_images are deleted.
+-- Also for a prediction whose rows in prediction_images are deleted.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid)
 language plpgsql
@@ -353,6 +352,7 @@ end
 $$;
 create trigger _200_guard_deletion before delete on keyframe.projects
   for each row execute function keyframe_private.guard_project_deletion();
+comment on trigger _200_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';
 
 -- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
 -- (keyframe_private.delete_parts). From now on its owner does not see the project.
@@ -383,8 +383,7 @@ create trigger _300_delete_in_parts before delete on keyframe.projects
   for each row execute function keyframe_private.delete_in_parts();
 comment on trigger _300_delete_in_parts on keyframe.projects is 'Hides a project with many predictions, which is then deleted in parts.';
 
--- Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold. A project
--- that cannot be deleted goes to the end of the line.
+-- Leaves out what others hold. A project that cannot be deleted goes to the end of the line.
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void
 language plpgsql
@@ -417,4 +416,3 @@ begin
 end
 $$;
 comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
-comment on trigger _200_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';

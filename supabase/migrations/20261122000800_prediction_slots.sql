@@ -1,8 +1,8 @@
 -- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
 -- so the long line of one owner costs the others nothing.
 
--- How many more predictions of this owner may start. Valid only while the owner's lock `slots` is held: it serialises counting and
--- filling. Work on predictions of several owners does not wait for it: a transaction that stays open may hold up its own owner alone.
+-- Valid only while the owner's lock `slots` is held: it serialises counting and filling. Work on predictions of several owners does not
+-- wait for it: a transaction that stays open may hold up its own owner alone.
 create function keyframe_private.free_slots(owner uuid)
 returns integer
 language plpgsql
@@ -84,8 +84,7 @@ create trigger _500_admit_next after update of status on keyframe.predictions
   execute function keyframe_private.admit_next();
 comment on trigger _500_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
 
--- The position in the owner's line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a
--- provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
+-- Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer
 language plpgsql
