@@ -16,6 +16,8 @@ test.each([
   ["null", null, null],
   ["an empty list", [], null],
   ["a text that is no address", "a cat", null],
+  ["an address with a zero, which Postgres does not store", "https://replicate.delivery/\u0000.png", null],
+  ["an address with half of a character, which it does not store either", "https://replicate.delivery/\ud800.png", null],
   ["an address too long for a row", `https://replicate.delivery/${"a".repeat(3000)}`, null],
 ])("output %s → its address or null", (_name, output, url) => {
   expect(providerState(run({ output })).output_url).toBe(url);
@@ -38,6 +40,7 @@ test("an output that is not one address → each file with its path; nothing of 
     { "a b": url },
     { a: `${url}${"a".repeat(3000)}` },
     { a: "data:,a" },
+    { a: "https://replicate.delivery/\u0000.mp4", b: "https://replicate.delivery/\ud800.mp4" },
   ])
     expect(filesOf(none)).toBeNull();
   expect(filesOf(Array(1000).fill(url))).toHaveLength(20);
