@@ -46,6 +46,17 @@ test.each(images.filter(([type]) => type !== "image/jpeg"))(
   },
 );
 
+test("a PNG with as many bytes behind its end as there may be → read as it is shown, with a note", () => {
+  const note = "bytes_after_end";
+  const shown = { width: 200, height: 100, durationSeconds: null, hasAudio: null };
+  for (const more of [1, 300, 100_000]) {
+    const padded = new Uint8Array(png.length + more);
+    padded.set(png);
+    for (const chunkBytes of [1000, png.length - 3, png.length, padded.length])
+      expect(read("image/png", padded, chunkBytes)).toEqual({ ...shown, note });
+  }
+});
+
 test("a JPEG whose size stands behind 300 KB of metadata → found", () => {
   const segment = new Uint8Array(60_004);
   segment.set([0xff, 0xe2, (60_002 >> 8) & 255, 60_002 & 255]);
