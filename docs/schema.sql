@@ -4172,29 +4172,18 @@ CREATE OR REPLACE FUNCTION keyframe_private.delete_parts(max_rows integer DEFAUL
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
- SET lock_timeout TO '100ms'
 AS $function$
-declare
-  project uuid;
-  room integer := max_rows;
-  deleted integer;
 begin
-  for project in
-    select p.id from keyframe.projects p where p.deleted_at is not null order by p.deleted_at limit 100 for update skip locked
-  loop
-    begin
-      delete from keyframe.predictions p where p.id = any (array(
-        select o.id from keyframe.predictions o where o.project_id = project limit room for update skip locked));
-      get diagnostics deleted = row_count;
-      room := room - deleted;
-      delete from keyframe.projects p
-      where p.id = project and not exists (select from keyframe.predictions o where o.project_id = project);
-    exception when others then
-      raise warning 'The project % could not be deleted: %', project, sqlerrm;
-      update keyframe.projects p set deleted_at = clock_timestamp() where p.id = project;
-    end;
-    exit when room <= 0;
-  end loop;
+  -- Project by project, the first deleted first, each from its index.
+  perform keyframe_private.prune_rows('keyframe.predictions', 'o.id', format($w$o.id = any (array(
+      select d.id from keyframe.projects p
+      cross join lateral (
+        select x.id from keyframe.predictions x
+        where x.project_id = p.id and not keyframe_private.is_set_aside('prune', 'delete keyframe.predictions ' || x.id, now())
+        limit %1$s for update skip locked) d
+      where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
+    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
 end
 $function$;
 comment on function keyframe_private.delete_parts(integer) is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
@@ -4267,6 +4256,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.admit_next()
 AS $function$
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
+  return null;
+exception when others then
+  if sqlstate in ('55P03', '40001', '40P01') then
+    raise; -- somebody else is admitting: the caller tries again
+  end if;
+  perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
   return null;
 end
 $function$;
@@ -6120,24 +6115,29 @@ CREATE OR REPLACE FUNCTION keyframe_private.set_aside(kind text, subject text, c
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET lock_timeout TO '10ms'
 AS $function$
 declare
   counted integer;
+  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
 begin
   raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
   update keyframe_private.set_aside a
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      next_try_at = now() + keyframe_private.retry_delay(a.failures + 1)
+      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
   where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
     insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + keyframe_private.retry_delay(1))
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
     on conflict do nothing;
     counted := 1;
   end if;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
+exception when others then
+  raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
+  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
 end
 $function$;
 comment on function keyframe_private.set_aside(text,text,text,text) is 'Sets a row aside, for longer each time.';

@@ -135,11 +135,13 @@ async function signMany(request: Request, headers: Headers, url: URL, lite: Lite
 }
 
 /**
- * A file's response as from the hosted Storage: 206 for a range, 304 for a matching ETag, a file name for `?download`. No bucket of
- * ours takes HTML.
+ * A file's response as from the hosted Storage: 206 for a range, 304 for a matching ETag, a file name for `?download`. A page or
+ * picture with scripts has no origin: that of the gateway is the Studio's too.
  */
 function finishFile(response: Response, request: Request, url: URL): Response {
   const headers = new Headers(response.headers);
+  headers.set("content-security-policy", "sandbox");
+  headers.set("x-content-type-options", "nosniff");
   if (url.searchParams.has("download")) {
     const name = url.searchParams.get("download") || url.pathname.split("/").at(-1) || "download";
     headers.set("content-disposition", `attachment; filename*=UTF-8''${encodeURIComponent(decodeURIComponent(name))}`);

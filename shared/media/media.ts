@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { imageDimensionsFromData } from "image-dimensions";
 
 /** The types of generated files. */
@@ -92,8 +93,10 @@ export function createImageReader(contentType: string): MediaReader {
   const maxByteLength = contentType === "image/jpeg" ? JPEG_HEAD_BYTES : HEAD_BYTES;
   const buffer = new ArrayBuffer(0, { maxByteLength });
   const head = new Uint8Array(buffer); // as long as the buffer is
-  let tail = new Uint8Array(0);
+  let tail: Uint8Array = new Uint8Array(0);
   let bytes = 0;
+  /** Where a PNG ends, once that is known. */
+  let pngEnd: number | undefined;
 
   return {
     push(chunk) {
@@ -102,36 +105,30 @@ export function createImageReader(contentType: string): MediaReader {
       const part = chunk.subarray(0, maxByteLength - kept);
       buffer.resize(kept + part.byteLength);
       head.set(part, kept);
-      tail = lastBytes(tail, chunk);
+      if (contentType !== "image/png" || pngEnd !== undefined) return;
+      const latest = Buffer.concat([tail, chunk]); // a copy, because the chunk is passed on
+      const at = latest.indexOf(IEND, "latin1");
+      if (at >= 0) pngEnd = bytes - latest.length + at + IEND.length;
+      tail = latest.subarray(-IEND.length);
     },
     end() {
       const image = sniffImage(head);
       if (image === null || image.contentType !== contentType) throw new UnusableMedia("The image's header is broken.");
-      if (!isWhole(contentType, head, tail, bytes)) throw new UnusableMedia("The image is cut off.");
-      return { width: image.width, height: image.height, durationSeconds: null, hasAudio: null };
+      const isWhole = contentType === "image/png" ? pngEnd !== undefined : isNotCutOff(contentType, head, bytes);
+      if (!isWhole) throw new UnusableMedia("The image is cut off.");
+      const facts = { width: image.width, height: image.height, durationSeconds: null, hasAudio: null };
+      return pngEnd !== undefined && pngEnd < bytes ? { ...facts, note: "bytes_after_end" } : facts;
     },
   };
 }
 
-/** The last chunk of a PNG, always the same. Some programs write a few bytes after it. */
+/** The last chunk of a PNG, always the same. Some programs write after it, which decoders do not read. */
 const IEND = "IEND\xae\x42\x60\x82";
-const TAIL_BYTES = 256;
 
-/** A copy, because the chunk is passed on. */
-function lastBytes(former: Uint8Array<ArrayBuffer>, chunk: Uint8Array): Uint8Array<ArrayBuffer> {
-  if (chunk.byteLength >= TAIL_BYTES) return new Uint8Array(chunk.subarray(-TAIL_BYTES));
-  const both = new Uint8Array(former.byteLength + chunk.byteLength);
-  both.set(former);
-  both.set(chunk, former.byteLength);
-  return both.slice(-TAIL_BYTES);
-}
-
-function isWhole(contentType: string, head: Uint8Array, tail: Uint8Array, bytes: number): boolean {
-  if (contentType === "image/png") return String.fromCharCode(...tail).includes(IEND);
-  if (contentType === "image/webp") {
-    const view = new DataView(head.buffer);
-    const end = view.getUint32(4, true) + 8;
-    return end <= bytes && view.getUint32(16, true) + 20 <= end; // of the first chunk, usually the picture
-  }
-  return true; // some encoders write after a JPEG's end
+/** Of a WebP. Any JPEG: some encoders write after its end. */
+function isNotCutOff(contentType: string, head: Uint8Array, bytes: number): boolean {
+  if (contentType !== "image/webp") return true;
+  const view = new DataView(head.buffer);
+  const end = view.getUint32(4, true) + 8;
+  return end <= bytes && view.getUint32(16, true) + 20 <= end; // of the first chunk, usually the picture
 }

@@ -2,6 +2,10 @@ import { type MediaFacts, type MediaReader, UnusableMedia } from "./media.ts";
 
 /** `moov` lists every sample: a few megabytes for an hour of video. */
 const MAX_HEADER_BYTES = 16 * 1024 * 1024;
+/** In one box. Files have some tens; 16 MiB of empty boxes would take 400 MB. */
+const MAX_BOXES = 10_000;
+/** The largest that a track's header can say. */
+const MAX_SIDE = 65_535;
 
 /**
  * Reads the size and duration of an MP4 and whether it has sound, wherever its `moov` is, and that of its fragments (`moof`). Checks that
@@ -99,6 +103,7 @@ type Track = {
 };
 type Movie = {
   tracks: Track[];
+  byId: Map<number, Track>;
   /** How long a sample in a fragment lasts that does not say it, by its track's id. */
   defaults: Map<number, number>;
   /** What the header says; 0: nothing. */
@@ -111,8 +116,10 @@ function readMovie(moov: DataView): Movie {
   const boxes = readBoxes(moov);
   const extends_ = readBoxes(find(boxes, "mvex"));
   const trex = extends_.filter(({ type, content }) => type === "trex" && content.byteLength >= 16);
+  const tracks = boxes.flatMap(({ type, content }) => (type === "trak" ? (readTrack(content) ?? []) : []));
   return {
-    tracks: boxes.flatMap(({ type, content }) => (type === "trak" ? (readTrack(content) ?? []) : [])),
+    tracks,
+    byId: new Map(tracks.toReversed().map((track) => [track.id, track])), // of two alike, the first
     defaults: new Map(trex.map(({ content }) => [content.getUint32(4), content.getUint32(12)])),
     seconds: readSeconds(find(boxes, "mvhd"), find(extends_, "mehd")),
     hasFragments: false,
@@ -174,7 +181,9 @@ function readSize(header: DataView, descriptions: DataView | null): Size | null 
     pixel && pixel.byteLength >= 8
       ? [pixel.getUint32(0), pixel.getUint32(4)]
       : [shown.width * coded.height, shown.height * coded.width];
-  const ratio = across > 0 && down > 0 ? across / down : 1;
+  const said = across > 0 && down > 0 ? across / down : 1;
+  const longest = Math.max(coded.width * said, coded.height / said);
+  const ratio = longest > MAX_SIDE ? 1 : said;
   const width = Math.round(coded.width * Math.max(1, ratio));
   const height = Math.round(coded.height / Math.min(1, ratio));
   if (!(width > 0 && height > 0)) return null;
@@ -196,7 +205,7 @@ function addFragment(movie: Movie, moof: DataView): void {
     if (type !== "traf") continue;
     const boxes = readBoxes(content);
     const header = find(boxes, "tfhd");
-    const track = header && header.byteLength >= 8 && movie.tracks.find(({ id }) => id === header.getUint32(4));
+    const track = header && header.byteLength >= 8 && movie.byId.get(header.getUint32(4));
     if (!track) continue;
     const flags = header.getUint32(0);
     // Before it there may be an offset of 64 bits and an index.
@@ -267,10 +276,13 @@ const part = (view: DataView, from: number): DataView =>
 
 type Box = { type: string; content: DataView };
 
-/** The boxes of ISO/IEC 14496-12 in order, as players read them: one that exceeds the view ends with it, and what is no box ends them. */
+/**
+ * The boxes of ISO/IEC 14496-12 in order, as players read them: one that exceeds the view ends with it, and what is no box ends them. No more
+ * than MAX_BOXES.
+ */
 function readBoxes(view: DataView | null): Box[] {
   const boxes: Box[] = [];
-  for (let offset = 0; view && offset + 8 <= view.byteLength; ) {
+  for (let offset = 0; view && offset + 8 <= view.byteLength && boxes.length < MAX_BOXES; ) {
     const rest = part(view, offset);
     const box = isLarge(rest) && rest.byteLength < 16 ? null : readBoxHeader(rest);
     if (box === null) break;

@@ -62,8 +62,9 @@ function readOutput(output: unknown): { output_url: string | null; output_files:
   return { output_url: isFileUrl(first) ? first : null, output_files: files.length > 0 ? files : null };
 }
 
+/** Cs: half of a surrogate pair. */
 const isFileUrl = (value: unknown): value is string =>
-  typeof value === "string" && value.length <= 2048 && /^https?:/.test(value) && URL.canParse(value);
+  typeof value === "string" && value.length <= 2048 && /^https?:[^\p{Cc}\p{Cs}]+$/u.test(value) && URL.canParse(value);
 
 const MAX_FILES = 20;
 const MAX_DEPTH = 4;

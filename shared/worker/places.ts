@@ -16,7 +16,7 @@ export type Line = {
   allowed(): number;
   /** Whether its owner may have one more open at something quick, or at something that nobody knows. */
   ownerHasPlace(at: "quick" | "unproven"): boolean;
-  /** Without a place: after how many milliseconds to try again. Trying costs something, and nobody else waits meanwhile. */
+  /** Without a place: after how many whole milliseconds to try again. Trying costs something, and nobody else waits meanwhile. */
   pauseMs(): number;
 };
 
@@ -241,7 +241,7 @@ export function createPlaces(settings: PlacesSettings) {
     if (target.isSlow || shared.slowSince !== NEVER) return slowMs;
     const [oldest] = shared.open;
     if (oldest === undefined) return open.size < places ? CROWDED_PAUSE_MS : SHORTEST_PAUSE_MS;
-    return Math.min(slowMs, Math.max(SHORTEST_PAUSE_MS, now() - oldest.began)); // soon, then ever later
+    return Math.min(slowMs, Math.max(SHORTEST_PAUSE_MS, Math.ceil(now() - oldest.began))); // soon, then ever later
   }
 
   return {

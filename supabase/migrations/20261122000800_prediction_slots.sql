@@ -65,7 +65,7 @@ end
 $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
--- The end of one prediction frees a slot for the next.
+-- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: the sweep tries it again.
 create function keyframe_private.admit_next()
 returns trigger
 language plpgsql
@@ -75,6 +75,12 @@ set search_path = ''
 as $$
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
+  return null;
+exception when others then
+  if sqlstate in ('55P03', '40001', '40P01') then
+    raise; -- somebody else is admitting: the caller tries again
+  end if;
+  perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
   return null;
 end
 $$;

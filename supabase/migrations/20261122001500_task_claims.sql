@@ -39,30 +39,36 @@ end
 $$;
 comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
 
--- Returns what its worker logs: no message, which may contain data.
+-- Returns what its worker logs: no message, which may contain data. It never raises, because it stands between one row and all others:
+-- what cannot be noted now is noted when the row raises again.
 create function keyframe_private.set_aside(kind text, subject text, code text, reason text)
 returns jsonb
 language plpgsql
 volatile
 set search_path = ''
+set lock_timeout = '10ms'
 as $$
 declare
   counted integer;
+  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
 begin
   raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
   update keyframe_private.set_aside a
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      next_try_at = now() + keyframe_private.retry_delay(a.failures + 1)
+      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
   where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
     insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + keyframe_private.retry_delay(1))
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
     on conflict do nothing;
     counted := 1;
   end if;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
+exception when others then
+  raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
+  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
 end
 $$;
 comment on function keyframe_private.set_aside is 'Sets a row aside, for longer each time.';

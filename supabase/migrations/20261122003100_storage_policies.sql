@@ -17,3 +17,7 @@ create policy keyframe_files_all_client on storage.objects as restrictive to aut
   using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('read')));
 create policy keyframe_files_insert_client on storage.objects as restrictive for insert to authenticated
   with check (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));
+create policy keyframe_files_update_client on storage.objects as restrictive for update to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));
+create policy keyframe_files_delete_client on storage.objects as restrictive for delete to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('manage')));

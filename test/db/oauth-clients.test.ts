@@ -82,6 +82,35 @@ describe.each([null, ...CLIENT_RIGHTS])("a client that may %s", (may) => {
   });
 });
 
+test("a file in our buckets, to a client, though a policy of the app's opens all buckets → read, written, moved and removed by its right", async () => {
+  await db.sql`create policy app_opens_all on storage.objects to authenticated using (true) with check (true)`;
+  const done = async (may: ClientRight, statement: string) => {
+    await db.sql`truncate keyframe_private.allowed_clients`;
+    await allow(may);
+    const change = db.as(client(), async (sql) => {
+      await sql`set local storage.allow_delete_query = 'true'`; // as Storage does
+      return (await sql.unsafe(`${statement} returning id`)).count;
+    });
+    return await change.catch(() => 0);
+  };
+  for (const bucket of ["projects", "keyframe-outputs"]) {
+    await db.sql`insert into storage.objects (bucket_id, name, owner_id) values (${bucket}, 'a.png', ${world.owner})`;
+    for (const [needed, statement] of [
+      ["generate", `insert into storage.objects (bucket_id, name) values ('${bucket}', gen_random_uuid() || '.png')`],
+      ["generate", `update storage.objects set metadata = '{}' where bucket_id = '${bucket}' and name = 'a.png'`],
+      ["manage", `delete from storage.objects where bucket_id = '${bucket}' and name = 'a.png'`],
+    ] as const) {
+      for (const right of CLIENT_RIGHTS)
+        expect([right, statement, await done(right, statement)]).toEqual([
+          right,
+          statement,
+          mayDo(right, needed) ? 1 : 0,
+        ]);
+    }
+  }
+  await db.sql`drop policy app_opens_all on storage.objects`;
+});
+
 const readableTables = async ({ sql }: ClonedDatabase): Promise<string[]> => {
   const tables = await sql<{ name: string }[]>`
     select relname as name from pg_class

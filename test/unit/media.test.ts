@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { createCanvas } from "@napi-rs/canvas";
 import * as media from "mediabunny";
 import { describe, expect, test } from "vitest";
@@ -44,6 +45,17 @@ test.each(images.filter(([type]) => type !== "image/jpeg"))(
     expect(() => read(type, bytes.subarray(0, -20))).toThrow(UnusableMedia);
   },
 );
+
+test("a PNG with as many bytes behind its end as there may be → read as it is shown, with a note", () => {
+  const note = "bytes_after_end";
+  const shown = { width: 200, height: 100, durationSeconds: null, hasAudio: null };
+  for (const more of [1, 300, 100_000]) {
+    const padded = new Uint8Array(png.length + more);
+    padded.set(png);
+    for (const chunkBytes of [1000, png.length - 3, png.length, padded.length])
+      expect(read("image/png", padded, chunkBytes)).toEqual({ ...shown, note });
+  }
+});
 
 test("a JPEG whose size stands behind 300 KB of metadata → found", () => {
   const segment = new Uint8Array(60_004);
@@ -260,6 +272,31 @@ test("a video of 3 s whose header knows no length, or in fragments that begin da
 test("a video of 320 × 180 whose track says 640 × 180, and nothing of its pixels → 640 × 180, as players show it", () => {
   const wide = patched(patched(readClip("plain.mp4"), "pasp", 0, text("free")), "tkhd", 80, u32(640 * 65536));
   expect(read("video/mp4", wide)).toMatchObject({ width: 640, height: 180 });
+});
+
+test("pixels that are wider or taller than a video can be → counted as square: its sides fit into a row", () => {
+  for (const [across, down] of [
+    [0xffffffff, 1],
+    [1, 0xffffffff],
+  ] as const) {
+    const odd = patched(readClip("plain.mp4"), "pasp", 4, [...u32(across), ...u32(down)]);
+    expect(read("video/mp4", odd)).toMatchObject({ width: 320, height: 180 });
+  }
+});
+
+test("boxes without end in a box → only the first of them are read, whatever 16 MiB of them would take", () => {
+  const many = (type: string, before: Uint8Array, count: number) => {
+    const empty = box("free");
+    const boxes = new Uint8Array(count * empty.length);
+    for (let at = 0; at < boxes.length; at += empty.length) boxes.set(empty, at);
+    const head = words(8 + before.length + boxes.length);
+    return new Uint8Array(Buffer.concat([head, ascii(type), before, boxes]));
+  };
+  const all = [mvhd(1000, 5000), track("vide", 1280, 720)];
+  expect(read("video/mp4", join(ftyp, many("moov", join(...all), 1000), mdat))).toMatchObject(facts);
+  const hidden = Buffer.concat([many("moov", mvhd(1000, 5000), 20_000), track("vide", 1280, 720)]);
+  hidden.writeUInt32BE(hidden.length);
+  expect(() => read("video/mp4", new Uint8Array(Buffer.concat([ftyp, hidden, mdat])))).toThrow("no picture");
 });
 
 test("a moov that never ends → given up at 16 MiB, whatever it claims", () => {

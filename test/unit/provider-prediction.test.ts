@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { progressLine } from "../../local/simulator/run-prediction.ts";
-import { parseProgress, providerPrediction, providerState } from "../../shared/replicate/provider-prediction.ts";
 import { providerSentence } from "../../shared/platform/log.ts";
+import { parseProgress, providerPrediction, providerState } from "../../shared/replicate/provider-prediction.ts";
 
 const run = (change: Record<string, unknown> = {}) =>
   providerPrediction.parse({ id: "abc123", status: "succeeded", version: "hidden", metrics: {}, ...change });
@@ -16,6 +16,12 @@ test.each([
   ["null", null, null],
   ["an empty list", [], null],
   ["a text that is no address", "a cat", null],
+  ["an address with a zero, which Postgres does not store", "https://replicate.delivery/\u0000.png", null],
+  [
+    "an address with half of a character, which it does not store either",
+    "https://replicate.delivery/\ud800.png",
+    null,
+  ],
   ["an address too long for a row", `https://replicate.delivery/${"a".repeat(3000)}`, null],
 ])("output %s → its address or null", (_name, output, url) => {
   expect(providerState(run({ output })).output_url).toBe(url);
@@ -38,6 +44,7 @@ test("an output that is not one address → each file with its path; nothing of 
     { "a b": url },
     { a: `${url}${"a".repeat(3000)}` },
     { a: "data:,a" },
+    { a: "https://replicate.delivery/\u0000.mp4", b: "https://replicate.delivery/\ud800.mp4" },
   ])
     expect(filesOf(none)).toBeNull();
   expect(filesOf(Array(1000).fill(url))).toHaveLength(20);

@@ -15,6 +15,8 @@ begin
   drop policy if exists keyframe_outputs_select_owner on storage.objects;
   drop policy if exists keyframe_files_all_client on storage.objects;
   drop policy if exists keyframe_files_insert_client on storage.objects;
+  drop policy if exists keyframe_files_update_client on storage.objects;
+  drop policy if exists keyframe_files_delete_client on storage.objects;
 
   -- The migrations may stand in the folder again behind this one, and refuse a database that has the buckets.
   if to_regnamespace('keyframe_private') is not null then
