@@ -8287,8 +8287,14 @@ grant execute on function keyframe_private.claims_for_server(uuid) to service_ro
 create policy keyframe_files_all_client on storage.objects as restrictive for all to authenticated
   using (((bucket_id <> ALL (ARRAY['projects'::text, 'keyframe-outputs'::text])) OR ( SELECT keyframe_private.client_may('read'::keyframe_private.client_right) AS client_may)));
 
+create policy keyframe_files_delete_client on storage.objects as restrictive for delete to authenticated
+  using (((bucket_id <> ALL (ARRAY['projects'::text, 'keyframe-outputs'::text])) OR ( SELECT keyframe_private.client_may('manage'::keyframe_private.client_right) AS client_may)));
+
 create policy keyframe_files_insert_client on storage.objects as restrictive for insert to authenticated
   with check (((bucket_id <> ALL (ARRAY['projects'::text, 'keyframe-outputs'::text])) OR ( SELECT keyframe_private.client_may('generate'::keyframe_private.client_right) AS client_may)));
+
+create policy keyframe_files_update_client on storage.objects as restrictive for update to authenticated
+  using (((bucket_id <> ALL (ARRAY['projects'::text, 'keyframe-outputs'::text])) OR ( SELECT keyframe_private.client_may('generate'::keyframe_private.client_right) AS client_may)));
 
 create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
   using (((bucket_id = 'keyframe-outputs'::text) AND ((storage.foldername(name))[1] = ( SELECT (auth.uid())::text AS uid))));

@@ -41,7 +41,7 @@ insert into keyframe_private.installation (version, migrations) values ('0.1.0',
   "acting_servers": "7f19bbfd51a6a35d96789dd4dc5651a33d2dc719138c3d7a9712489c6c94065c",
   "time_limits": "5076f4519ead4f2dfe6abadf249b3bb94c2851039c79df804587266d9db9c6b1",
   "realtime": "05058dbac67f6b55ff731ab783a8cb5332d2d8bdf608db05768bda21858af7c8",
-  "storage_policies": "24189183ea11d4a939e8e98c7dc03bec2db984d122068ccf08c4572f12fb7b68"
+  "storage_policies": "36734cce505b3f64f68f089bf6dda5366f8250e9ed78b7ff32a1a0a4584d4ddc"
 }');
 
 select keyframe_private.revoke_all_rights();
