@@ -36,7 +36,7 @@ export type PlacesSettings = {
   /** How many an owner may have open at a target that has not answered, and at all targets that have not been quick; after a slow one, one. */
   targetFirst?: number;
   ownerTrials?: number;
-  /** An owner gets at most half of what others leave free of this part of all places. */
+  /** An owner gets at most half of what others' quick work leaves of this part of all places. */
   ownerPart?: number;
   /** Shared things are few: the first place of each may be any, so that one that nobody knows is not behind all that hang. */
   sharedAreFew?: boolean;
@@ -86,8 +86,8 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free. An owner gets at most half of what others' quick work leaves of `ownerPart`,
- *   and in any case one.
+ * - A shared thing gets at most half of what others leave free, and so does an owner, who gets at most half of what others' quick work leaves
+ *   of `ownerPart` too, and in any case one.
  * - What is unproven and what is slow share one half. What is unproven gets at most half of what is left there, and so does what is slow at
  *   one shared thing.
  */
@@ -116,7 +116,8 @@ export function createPlaces(settings: PlacesSettings) {
   }
 
   const ownerHasRoom = (owner: Owner) =>
-    open.size < places && (owner.open === 0 || count.quick + owner.open < places * ownerPart);
+    open.size < places &&
+    (owner.open === 0 || (count.quick + owner.open < places * ownerPart && open.size + owner.open < places));
 
   /** Where most are slow, whoever may be quick is tried, and may count as slow as well. */
   function standings({ owner, target, shared }: Parts): Standing[] {
