@@ -19,9 +19,12 @@ const MAX_CHARACTERS = 300;
 /** Parts of a web page that are not its text; the last is a tag that is cut off. */
 const MARKUP = /<!--.*?-->|<(script|style)\b.*?<\/\1\s*>|<[a-z!/][^<>]*>|<(?:!|\/?[a-z])[^<>]*$/gis;
 
+/** A credential in a header, and Replicate's tokens, our keys and sessions by how they begin. */
+const SECRET = /\b(?:Bearer +(?=\S*[\d_])\S{8,}|(?:r8_|sb_secret_|whsec_|eyJ)[\w+/=.-]+)/g;
+
 /**
  * A message of the provider, safe to show to the owner: one line of at most 300 characters without URLs (they can contain tokens),
- * inline data and markup, such as that of a gateway's page. Empty when there is nothing readable.
+ * inline data, secrets and markup, such as that of a gateway's page. Empty when there is nothing readable.
  */
 export function providerSentence(said: unknown): string {
   if (said === null || said === undefined) return "";
@@ -29,7 +32,8 @@ export function providerSentence(said: unknown): string {
   const line = text
     .slice(0, 10_000)
     .replace(MARKUP, " ")
-    .replace(/\b(?:https?|data):\S+/gi, "[address]")
+    .replace(/(?:https?:|\bdata:)\S+/gi, "[address]")
+    .replace(SECRET, "[secret]")
     .replace(/[\s\p{Cc}]+/gu, " ")
     .toWellFormed()
     .trim();

@@ -89,7 +89,7 @@ create trigger _200_settle before update of outcome on keyframe_private.provider
   for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
 comment on trigger _200_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
 
--- A prediction ends, with its file or without one, or is deleted.
+-- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
 create function keyframe_private.settle_by_file()
 returns trigger
 language plpgsql
@@ -102,7 +102,8 @@ declare
     'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
 begin
   update keyframe_private.provider_submits s
-  set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
+  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
+      cost_state = case when c.micros is null then 'unknown' else 'settled' end
   from keyframe_private.provider_submits o
   cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
   where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;

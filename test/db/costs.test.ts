@@ -129,22 +129,30 @@ describe("what a prediction costs", () => {
     expect(await submitsOf(db.sql, id)).toHaveLength(2);
   });
 
-  test("a video without figures of the provider → held until its file is stored, then settled by its length", async () => {
-    await seedPrediction(db.sql, world, { status: "succeeded" });
-    const { prediction } = await start(db, world, {
-      step: "video",
-      model: "kwaivgi/kling-v2.1",
-      input: { durationSeconds: 5 },
-    });
-    await claim(db.sql);
-    await providerSays(db.sql, { id: prediction.id, run: "run-v", status: "succeeded" });
-    expect(await costOf(prediction.id)).toMatchObject({ state: "held" });
-    const [task] = await claim(db.sql);
-    await db.sql`
+  test.each([
+    ["of 5.04 s → settled as of the 5 s that were asked for", 5.04, 1],
+    ["of 2.5 s → settled by its length", 2.5, 0.5],
+    ["that says it lasts a week → settled as of the 5 s", 604_800, 1],
+  ])(
+    "a video without figures of the provider → held until its file is stored; one %s",
+    async (_name, seconds, share) => {
+      await seedPrediction(db.sql, world, { status: "succeeded" });
+      const { prediction } = await start(db, world, {
+        step: "video",
+        model: "kwaivgi/kling-v2.1",
+        input: { durationSeconds: 5 },
+      });
+      await claim(db.sql);
+      await providerSays(db.sql, { id: prediction.id, run: "run-v", status: "succeeded" });
+      const held = await costOf(prediction.id);
+      expect(held).toMatchObject({ state: "held" });
+      const [task] = await claim(db.sql);
+      await db.sql`
       select keyframe_worker.complete_prediction(${prediction.id}, ${task?.lease_token ?? null},
-        ${`${world.owner}/${world.project}/${prediction.id}.mp4`}, 'video/mp4', 10, ${"a".repeat(64)}, 1280, 720, 5.04, false)`;
-    expect(await costOf(prediction.id)).toMatchObject({ state: "settled" });
-  });
+        ${`${world.owner}/${world.project}/${prediction.id}.mp4`}, 'video/mp4', 10, ${"a".repeat(64)}, 1280, 720, ${seconds}, false)`;
+      expect(await costOf(prediction.id)).toEqual(cost("settled", share * (held?.atMostMicros ?? 0)));
+    },
+  );
 
   test("deleted with its project while it runs, and the run ends later → settled all the same", async () => {
     const { id } = await submitted();

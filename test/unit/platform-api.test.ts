@@ -292,6 +292,13 @@ describe("Studio", () => {
     expect(await platform.migrate`select is_called from public.counted`).toEqual([{ is_called: false }]);
   });
 
+  test("a request that a tunnel passes on, under whatever name → 403", async () => {
+    for (const name of ["x-forwarded-for", "x-forwarded-host", "forwarded", "via"]) {
+      const answer = await fetch(`${platform.url}/studio/sql`, { headers: { [name]: "for=203.0.113.9" } });
+      expect([name, answer.status]).toEqual([name, 403]);
+    }
+  });
+
   test("a name that was made to point to this machine → 403", async () => {
     const connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(new URL(platform.url).port) });
     const lines = "host: evil.example\r\nsec-fetch-site: same-origin\r\nconnection: close\r\n\r\n";

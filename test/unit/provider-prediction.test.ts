@@ -86,6 +86,14 @@ test.each([
   ["an object", { reason: "nsfw" }, '{"reason":"nsfw"}'],
   ["lines and control characters", "one\n\ttwo\u0007", "one two"],
   ["an address with a token", "cannot read https://x.test/a?token=secret now", "cannot read [address] now"],
+  [
+    "a header that a proxy shows",
+    "Authorization: Bearer r8_abcDEF123 was refused",
+    "Authorization: [secret] was refused",
+  ],
+  ["keys", "api key r8_abcDEF123, sb_secret_A-b_c and whsec_AbC+/=", "api key [secret], [secret] and [secret]"],
+  ["an address behind an underscore", "url_https://x.test/a?token=secret", "url_[address]"],
+  ["a word that follows another", "Bearer authentication failed", "Bearer authentication failed"],
   ["inline data", "bad data:image/png;base64,AAAA", "bad [address]"],
   [
     "a gateway's page",

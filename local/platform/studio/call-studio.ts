@@ -28,9 +28,14 @@ const DONE: Record<string, string> = {
   deleted: "Deleted.",
 };
 
+/** Of a tunnel or proxy, which may bring the requests of anybody, under the name of this machine. */
+const PASSED_ON = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host"];
+
 /** The Studio at `/studio`: a table editor and SQL as the role postgres, for a browser on this machine. */
 export async function callStudio(request: Request, url: URL, databaseUrl: string): Promise<Response> {
-  if (!LOOPBACK_NAMES.has(url.hostname)) return new Response("Studio is for this machine only.", { status: 403 });
+  const isPassedOn = PASSED_ON.some((name) => request.headers.has(name));
+  if (!LOOPBACK_NAMES.has(url.hostname) || isPassedOn)
+    return new Response("Studio is for this machine only.", { status: 403 });
   const isChange = request.method === "POST";
   if (!isChange && request.method !== "GET")
     return new Response(null, { status: 405, headers: { allow: "GET, POST" } });
