@@ -5456,7 +5456,8 @@ declare
     'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
 begin
   update keyframe_private.provider_submits s
-  set cost_micros = c.micros, cost_state = case when c.micros is null then 'unknown' else 'settled' end
+  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
+      cost_state = case when c.micros is null then 'unknown' else 'settled' end
   from keyframe_private.provider_submits o
   cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
   where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
