@@ -20,23 +20,27 @@ export async function makeUpright(image: Image): Promise<Image> {
   return await canvas.convertToBlob({ type: "image/jpeg", quality: 0.95 });
 }
 
-/** The Exif orientation of a JPEG, 1 to 8; 1 without one. */
+const [APP1, SOS] = [0xffe1, 0xffda];
+const EXIF = 0x45786966;
+
+/** The Exif orientation of a JPEG, 1 to 8; 1 without one. The Exif may stand anywhere before the picture. */
 function readOrientation(head: DataView): number {
   try {
+    let at = head.getUint16(0) === 0xffd8 ? 2 : head.byteLength;
     for (
-      let at = head.getUint16(0) === 0xffd8 ? 2 : head.byteLength;
-      head.getUint16(at) >= 0xffe0;
-      at += 2 + head.getUint16(at + 2)
+      let marker = head.getUint16(at);
+      marker !== APP1 || head.getUint32(at + 4) !== EXIF;
+      marker = head.getUint16(at)
     ) {
-      const tiff = at + 10;
-      if (head.getUint16(at) !== 0xffe1 || head.getUint32(at + 4) !== 0x45786966) continue; // "Exif"
-      const isLittle = head.getUint16(tiff) === 0x4949;
-      const directory = tiff + head.getUint32(tiff + 4, isLittle);
-      for (let entry = 0; entry < head.getUint16(directory, isLittle); entry++) {
-        const tag = directory + 2 + 12 * entry;
-        if (head.getUint16(tag, isLittle) === 0x0112) return head.getUint16(tag + 8, isLittle);
-      }
-      return 1;
+      if (marker < 0xffc0 || marker === SOS) return 1;
+      at += marker === 0xffff ? 1 : 2 + head.getUint16(at + 2); // 0xFF before a marker fills
+    }
+    const tiff = at + 10;
+    const isLittle = head.getUint16(tiff) === 0x4949;
+    const directory = tiff + head.getUint32(tiff + 4, isLittle);
+    for (let entry = 0; entry < head.getUint16(directory, isLittle); entry++) {
+      const tag = directory + 2 + 12 * entry;
+      if (head.getUint16(tag, isLittle) === 0x0112) return head.getUint16(tag + 8, isLittle);
     }
   } catch {
     // RangeError: it ends early
