@@ -216,18 +216,17 @@ describe("the sweep, with more rows in front that raise than it looks at", () =>
   ] as const)(
     "%s predictions → left out and set aside; the next sweep fails those behind them",
     async (_what, first, behind) => {
-      await seedMany(600, first);
+      await seedMany(60, first);
       const { id } = await seedPrediction(db.sql, good, { status: "processing", columns: behind });
       await withFailing("keyframe.predictions", `new.owner_id = '${bad.owner}'`, async () => {
-        await db.sql`select keyframe_private.sweep()`;
-        await db.sql`select keyframe_private.sweep()`;
+        for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.fail_overdue(50)`;
       });
       expect((await readRow(db.sql, id)).status).toBe("failed");
       const [row] =
         await db.sql`select count(*)::int as count, min(kind) as kind, min(code) as code from keyframe_private.set_aside`;
-      expect(row).toEqual({ count: 600, kind: "fail", code: "P0001" });
+      expect(row).toEqual({ count: 60, kind: "fail", code: "P0001" });
       await letTimePass();
-      for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.sweep()`;
+      for (let sweeps = 0; sweeps < 2; sweeps++) await db.sql`select keyframe_private.fail_overdue(50)`;
       expect(await asides()).toEqual([]);
       expect(await db.sql`select from keyframe.predictions where completed_at is null`).toHaveLength(0);
     },
