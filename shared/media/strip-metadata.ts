@@ -235,9 +235,12 @@ class KeptParts {
     this.#length += part.length;
   }
 
-  /** Of a colour profile in these parts of what is kept. */
+  /** Of a colour profile in these parts of what is kept; two bytes before each is its number. */
   blankProfile(parts: [start: number, end: number][]): void {
-    const pieces = parts.map(([start, end]) => this.#bytes.subarray(start, end));
+    const numberOf = ([start]: [number, number]) => this.#bytes[start - 2] ?? 0;
+    const pieces = parts
+      .toSorted((one, other) => numberOf(one) - numberOf(other))
+      .map(([start, end]) => this.#bytes.subarray(start, end));
     const profile = Buffer.concat(pieces);
     blankProfileNames(profile);
     let at = 0;

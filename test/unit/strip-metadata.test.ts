@@ -120,6 +120,19 @@ test("a colour profile with a home folder and a serial number, in one part or in
   expect(Buffer.from(results[1] ?? []).includes("ICC_PROFILE\0\x02\x02")).toBe(true);
 });
 
+test("the parts of a JPEG's colour profile in another order than their numbers → its colours are left, and no name", async () => {
+  const whole = profileOf("/Users/pat/Desktop/Calibrated.icc", "S/N CN-0X1Y2Z");
+  const plain = await drawPhoto("jpeg");
+  const part = (number: number, bytes: Uint8Array<ArrayBuffer>) =>
+    segment(0xe2, "ICC_PROFILE\0", new Uint8Array([number, 2]), bytes);
+  const parts = [part(2, whole.slice(190)), part(1, whole.slice(0, 190))];
+  const own = Buffer.from(plain).indexOf("ICC_PROFILE") - 4;
+  const after = plain.slice(own + 2 + Buffer.from(plain).readUInt16BE(own + 2));
+  const result = stripped("jpeg", joined(plain.slice(0, own), ...parts, after));
+  expect(holds(result, "XYZ \0\0\0\0\x01\x02\x03\x04")).toBe(true);
+  for (const name of ["pat", "CN-0"]) expect(holds(result, name)).toBe(false);
+});
+
 test("Exif of a PNG that turns it → a chunk with a right checksum", async () => {
   const result = stripped("png", withLocation("png", await drawPhoto("png"), 8));
   const at = Buffer.from(result).indexOf("eXIf");
