@@ -111,7 +111,7 @@ export type Model = {
   acceptsFaces: YesNoOrUnknown;
   /** When its vendor ends it, if that is announced. */
   shutdownAt: string | null;
-  /** The model that a start without further wishes takes when this one is not available. */
+  /** The model that is used instead when this one is not available and a start sets no options. */
   successor: string | null;
   promptMaxLength: number;
   notes?: string | undefined;

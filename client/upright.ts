@@ -1,13 +1,17 @@
 const HEAD_BYTES = 128 * 1024;
 
+type Image = Blob | Uint8Array<ArrayBuffer> | ArrayBuffer;
+
 /**
  * A JPEG whose Exif turns it when it is shown, with its pixels turned: models read them as they lie in the file, and the service refuses
  * it. Needs a browser's canvas; elsewhere, and for any other image, it is the given one.
  */
-export async function makeUpright<Image extends Blob | (BufferSource & BlobPart)>(image: Image): Promise<Image | Blob> {
+export async function makeUpright(image: Image): Promise<Image> {
   if (typeof createImageBitmap !== "function" || typeof OffscreenCanvas !== "function") return image;
-  const file = image instanceof Blob ? image : new Blob([image]); // React Native makes none of bytes
-  if (readOrientation(new DataView(await file.slice(0, HEAD_BYTES).arrayBuffer())) === 1) return image;
+  const head = image instanceof Blob ? await image.slice(0, HEAD_BYTES).arrayBuffer() : image;
+  const bytes = head instanceof Uint8Array ? head : new Uint8Array(head);
+  if (readOrientation(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)) === 1) return image;
+  const file = image instanceof Blob ? image : new Blob([image]);
   const bitmap = await createImageBitmap(file).catch(() => null); // turned
   if (bitmap === null) return image; // the service says what is wrong with it
   const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);

@@ -29,6 +29,7 @@ export default defineConfig({
           groups: [
             { name: "samples", test: /samples\.ts$/, priority: 3 }, // the API reference needs no other part of the contract
             { name: "contract", test: /[\\/](zod|shared[\\/]contract)[\\/]/, priority: 2 },
+            { name: "mediabunny", test: /[\\/]mediabunny[\\/]/, priority: 2 }, // two that load on demand share it
             { name: "forms", test: /@mantine[\\/]form[\\/]/, priority: 1.5 }, // of the sign-in and the endpoints alone
             { name: "first", tags: ["$initial"], priority: 2 },
             { name: "shared", test: /node_modules|src[\\/](app|ui)[\\/]/, minShareCount: 2, priority: 1 },

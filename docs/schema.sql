@@ -2523,7 +2523,7 @@ comment on column keyframe_private.provider_submits.id is 'In the order of their
 comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
 comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
 comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
-comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';
+comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
 comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
@@ -2581,9 +2581,9 @@ comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame 
 comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
 comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
-comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
-comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
 CREATE INDEX daily_costs_owner_id_day_idx ON keyframe_private.daily_costs USING btree (owner_id, day, step, model);
@@ -2608,7 +2608,7 @@ comment on column keyframe_private.project_costs.owner_id is 'The owner.';
 comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.project_costs.project_id is 'The project.';
 comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
-comment on column keyframe_private.project_costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.project_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.project_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 CREATE INDEX project_costs_owner_id_day_idx ON keyframe_private.project_costs USING btree (owner_id, day, project_id);
@@ -2683,7 +2683,7 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
 create table keyframe_private.file_removals (
@@ -2799,7 +2799,7 @@ create table keyframe_private.lane_arrivals (
   lane_id uuid not null,
   constraint lane_arrivals_pkey PRIMARY KEY (id)
 ) with (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
-comment on table keyframe_private.lane_arrivals is 'Lanes that have got something to send, until the next claim reads them.';
+comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
 comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
 comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
 alter table keyframe_private.lane_arrivals enable row level security;
@@ -2833,9 +2833,9 @@ comment on column keyframe_private.costs.day is 'The day (UTC) on which they wer
 comment on column keyframe_private.costs.step is 'What they make.';
 comment on column keyframe_private.costs.model is 'Which model makes it.';
 comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
-comment on column keyframe_private.costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
-comment on column keyframe_private.costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
 
 create view keyframe_private.admin_queue with (security_invoker=true) as
@@ -3007,9 +3007,9 @@ comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id 
 comment on column keyframe_private.admin_costs.step is 'first-frame, last-frame or video.';
 comment on column keyframe_private.admin_costs.model is 'The model that was submitted.';
 comment on column keyframe_private.admin_costs.predictions is 'How many were started.';
-comment on column keyframe_private.admin_costs.settled_usd is 'What those that have ended have cost.';
-comment on column keyframe_private.admin_costs.held_usd is 'The most that the others can cost.';
-comment on column keyframe_private.admin_costs.unknown_usd is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.admin_costs.settled_usd is 'Cost of ended submits.';
+comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.revoke_all_rights()
  RETURNS void
@@ -3314,7 +3314,7 @@ begin
   return keyframe_private.rate_state(take_token.route_class);
 end
 $function$;
-comment on function keyframe_private.take_token(text,integer,keyframe_private.client_right) is 'Takes one token from the caller''s bucket and returns the state of the bucket, as rate_state does.';
+comment on function keyframe_private.take_token(text,integer,keyframe_private.client_right) is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 grant execute on function keyframe_private.take_token(text,integer,keyframe_private.client_right) to authenticated;
 
 CREATE OR REPLACE FUNCTION keyframe_private.refuse(refused keyframe_private.refusal, route_class text DEFAULT NULL::text)
@@ -3477,7 +3477,8 @@ AS $function$
 begin
   old.film_position := new.film_position; -- the order of a film is the film's
   if old is distinct from new then
-    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
+    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the
+    -- last change.
     new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
   return new;
@@ -3699,7 +3700,7 @@ declare
 begin
   select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name and shape_mistakes.step = any (k.steps);
   if not found then
-    return next format('%s is no control of the step %s. It has: %s.', path, step,
+    return next format('%s is not a control of the step %s. It has: %s.', path, step,
       (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where shape_mistakes.step = any (k.steps)));
     return;
   elsif not keyframe_private.has_shape(control, 'an object') then
@@ -3741,7 +3742,7 @@ begin
         from keyframe_private.json_entries(entry.item) i
         where keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape) is not null
         union all
-        select format('%s%s stands there twice.', entry.path, i.at) from keyframe_private.json_entries(entry.item) i
+        select format('%s%s is listed twice.', entry.path, i.at) from keyframe_private.json_entries(entry.item) i
         where i.key is null and exists (select from keyframe_private.json_entries(entry.item) o where o.item = i.item and o.at < i.at);
     end if;
   end loop;
@@ -3953,7 +3954,7 @@ begin
         when not exists (
           select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
           where m.model = new.model and m.controls ? a.key
-        ) then format('applies_to.%s is no control of %s with values.', a.key, new.model)
+        ) then format('applies_to.%s is not a control of %s with values.', a.key, new.model)
         when not exists (
           select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
         ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)
@@ -4171,29 +4172,18 @@ CREATE OR REPLACE FUNCTION keyframe_private.delete_parts(max_rows integer DEFAUL
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
- SET lock_timeout TO '100ms'
 AS $function$
-declare
-  project uuid;
-  room integer := max_rows;
-  deleted integer;
 begin
-  for project in
-    select p.id from keyframe.projects p where p.deleted_at is not null order by p.deleted_at limit 100 for update skip locked
-  loop
-    begin
-      delete from keyframe.predictions p where p.id = any (array(
-        select o.id from keyframe.predictions o where o.project_id = project limit room for update skip locked));
-      get diagnostics deleted = row_count;
-      room := room - deleted;
-      delete from keyframe.projects p
-      where p.id = project and not exists (select from keyframe.predictions o where o.project_id = project);
-    exception when others then
-      raise warning 'The project % could not be deleted: %', project, sqlerrm;
-      update keyframe.projects p set deleted_at = clock_timestamp() where p.id = project;
-    end;
-    exit when room <= 0;
-  end loop;
+  -- Project by project, the first deleted first, each from its index.
+  perform keyframe_private.prune_rows('keyframe.predictions', 'o.id', format($w$o.id = any (array(
+      select d.id from keyframe.projects p
+      cross join lateral (
+        select x.id from keyframe.predictions x
+        where x.project_id = p.id and not keyframe_private.is_set_aside('prune', 'delete keyframe.predictions ' || x.id, now())
+        limit %1$s for update skip locked) d
+      where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
+    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
 end
 $function$;
 comment on function keyframe_private.delete_parts(integer) is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
@@ -4266,6 +4256,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.admit_next()
 AS $function$
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
+  return null;
+exception when others then
+  if sqlstate in ('55P03', '40001', '40P01') then
+    raise; -- somebody else is admitting: the caller tries again
+  end if;
+  perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
   return null;
 end
 $function$;
@@ -6120,24 +6116,29 @@ CREATE OR REPLACE FUNCTION keyframe_private.set_aside(kind text, subject text, c
  RETURNS jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
+ SET lock_timeout TO '10ms'
 AS $function$
 declare
   counted integer;
+  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
 begin
   raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
   update keyframe_private.set_aside a
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      next_try_at = now() + keyframe_private.retry_delay(a.failures + 1)
+      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
   where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
     insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + keyframe_private.retry_delay(1))
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
     on conflict do nothing;
     counted := 1;
   end if;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
+exception when others then
+  raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
+  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
 end
 $function$;
 comment on function keyframe_private.set_aside(text,text,text,text) is 'Sets a row aside, for longer each time.';
@@ -7485,7 +7486,7 @@ begin
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $function$;
-comment on function keyframe_private.record_attempts(jsonb,timestamp with time zone) is 'Records results.';
+comment on function keyframe_private.record_attempts(jsonb,timestamp with time zone) is 'Records the results of a worker; those of each endpoint apart when recording fails.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wait_ms integer)
  RETURNS void
@@ -7679,7 +7680,7 @@ begin
     ) t);
 end
 $function$;
-comment on function keyframe_private.fail_overdue(integer) is 'Fails predictions past their deadline, and those whose leases expired too often: at most max_rows of each.';
+comment on function keyframe_private.fail_overdue(integer) is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.owners_waiting(start uuid, most integer)
  RETURNS SETOF uuid
@@ -7755,7 +7756,7 @@ begin
   perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
   perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
-  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.owner_id, o.period, o.resets_at', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
   -- A row that is still due is tried again within minutes: these have ended, or are gone.
   perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);

@@ -31,8 +31,11 @@ export const SCENARIOS: Record<string, Scenario> = {
   },
   slow_host: {
     sentence: "six hundred accounts with one endpoint each at one host that answers after fourteen seconds, twice",
+    prepare: (world) => addOwners(world, 600, 1, "takes_fourteen_seconds", { host: "localhost" }),
     run: async (world, over) => {
-      const owners = await addOwners(world, 600, 1, "takes_fourteen_seconds", { host: "localhost" });
+      const rows = await world.sql<{ owner: string }[]>`
+        select e.owner_id as owner from keyframe.webhook_endpoints e where e.url like 'http://localhost:%' limit 600`;
+      const owners = rows.map(({ owner }) => owner);
       for (let time = 0; time < 2; time++) {
         await createProjects(world, owners, 1);
         await pause(15_000, over);

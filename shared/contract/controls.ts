@@ -126,9 +126,9 @@ const model = z
     available: z.boolean().meta({ description: "False: its vendor ended it, or the provider does not know it." }),
     acceptsFaces: yesNoOrUnknown.meta({ description: "Whether it takes images that show people's faces." }),
     shutdownAt: time.nullable().meta({ description: "When its vendor ends it, if that is announced." }),
-    successor: modelName
-      .nullable()
-      .meta({ description: "The model that a start without further wishes takes when this one is not available." }),
+    successor: modelName.nullable().meta({
+      description: "The model that is used instead when this one is not available and a start sets no options.",
+    }),
     promptMaxLength: z.int().meta({ description: "In characters." }),
     notes: z.string().optional(),
     prices: z.array(modelPrice).meta({ description: "Those of today; empty when none is known." }),

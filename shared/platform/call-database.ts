@@ -55,8 +55,8 @@ const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 4_000;
 
 /**
- * Repeats calls that conflict with other transactions until the signal of their task aborts. Somebody may leave a transaction open, and
- * a result that is not recorded can cost a second provider run. Each try holds a connection for 100 ms. Only `most` calls at a
+ * Repeats calls that conflict with other transactions until the signal of their task aborts. A transaction may stay open, and a
+ * result that is not recorded can cost a second provider run. Each try holds a connection for 100 ms. Only `most` calls at a
  * time are repeated for longer than four seconds, so that tasks that wait for one owner's rows leave room for other owners' tasks.
  */
 export function repeatConflicts(

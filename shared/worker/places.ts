@@ -16,7 +16,7 @@ export type Line = {
   allowed(): number;
   /** Whether its owner may have one more open at something quick, or at something that nobody knows. */
   ownerHasPlace(at: "quick" | "unproven"): boolean;
-  /** Without a place: after how many milliseconds to try again. Trying costs something, and nobody else waits meanwhile. */
+  /** Without a place: after how many whole milliseconds to try again. Trying costs something, and nobody else waits meanwhile. */
   pauseMs(): number;
 };
 
@@ -36,7 +36,7 @@ export type PlacesSettings = {
   /** How many an owner may have open at a target that has not answered, and at all targets that have not been quick; after a slow one, one. */
   targetFirst?: number;
   ownerTrials?: number;
-  /** An owner gets at most half of what others leave free of this part of all places. */
+  /** An owner gets at most half of what others' quick work leaves of this part of all places. */
   ownerPart?: number;
   /** Shared things are few: the first place of each may be any, so that one that nobody knows is not behind all that hang. */
   sharedAreFew?: boolean;
@@ -86,8 +86,8 @@ const newOwner = (): Owner => ({ open: 0, trials: 0, isSlow: false });
  * - A target begins with `targetFirst`. Each quick answer allows one more, a slow one takes it back to one.
  * - A shared thing begins with `sharedFirst`. Each quick answer allows one more. It is slow when most of its recent owners were slow there:
  *   then it begins again, and its targets must show again that they are quick.
- * - A shared thing gets at most half of what others leave free. An owner gets at most half of what others' quick work leaves of `ownerPart`,
- *   and in any case one.
+ * - A shared thing gets at most half of what others leave free, and so does an owner, who gets at most half of what others' quick work leaves
+ *   of `ownerPart` too, and in any case one.
  * - What is unproven and what is slow share one half. What is unproven gets at most half of what is left there, and so does what is slow at
  *   one shared thing.
  */
@@ -116,7 +116,8 @@ export function createPlaces(settings: PlacesSettings) {
   }
 
   const ownerHasRoom = (owner: Owner) =>
-    open.size < places && (owner.open === 0 || count.quick + owner.open < places * ownerPart);
+    open.size < places &&
+    (owner.open === 0 || (count.quick + owner.open < places * ownerPart && open.size + owner.open < places));
 
   /** Where most are slow, whoever may be quick is tried, and may count as slow as well. */
   function standings({ owner, target, shared }: Parts): Standing[] {
@@ -241,7 +242,7 @@ export function createPlaces(settings: PlacesSettings) {
     if (target.isSlow || shared.slowSince !== NEVER) return slowMs;
     const [oldest] = shared.open;
     if (oldest === undefined) return open.size < places ? CROWDED_PAUSE_MS : SHORTEST_PAUSE_MS;
-    return Math.min(slowMs, Math.max(SHORTEST_PAUSE_MS, now() - oldest.began)); // soon, then ever later
+    return Math.min(slowMs, Math.max(SHORTEST_PAUSE_MS, Math.ceil(now() - oldest.began))); // soon, then ever later
   }
 
   return {
@@ -276,13 +277,6 @@ export function createPlaces(settings: PlacesSettings) {
       const anybody = () => ({ ownerId: "", owner: newOwner(), target: newTarget(), shared });
       const somebody = anybody();
       return roomFor(by === "the same" ? () => somebody : anybody, most);
-    },
-
-    /** The shared things at which nobody who is new would get a place now. */
-    fullShared(): string[] {
-      const isFull = (shared: Shared) =>
-        standingOf({ ownerId: "", owner: newOwner(), target: newTarget(), shared }) === null;
-      return [...shareds].flatMap(([key, shared]) => (shared.open.size > 0 && isFull(shared) ? [key] : []));
     },
 
     /** How many are open, and how many of them are slow. */

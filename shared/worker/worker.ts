@@ -3,7 +3,7 @@ import { describeError, type Log } from "../platform/log.ts";
 export type WorkerSettings<Item> = {
   /**
    * Claims work, records a heartbeat and returns what to start, at most `room` items. With nothing due it may wait up to waitMs.
-   * `callMs`: how long the last call of the database took. `more`: probably more is due.
+   * `callMs`: how long the last database call took. `more`: probably more is due.
    */
   claim(room: number, heartbeatMs: number, waitMs: number, callMs: number): Promise<{ items: Item[]; more: boolean }>;
   work(item: Item, signal: AbortSignal): Promise<void>;
@@ -28,7 +28,7 @@ const NO_RESULTS = { ready: () => 0, pending: () => 0, record: async () => undef
 
 /**
  * Creates the worker of a process. Each call is a kick: it starts a run, or makes the present run claim once more. Work never waits for
- * other work, and one call of the database is open at a time. The returned promise never rejects. It resolves when nothing is due, all
+ * other work, and one database call is open at a time. The returned promise never rejects. It resolves when nothing is due, all
  * work has ended, and its results are recorded or, while the database is away, kept for the next run.
  */
 export function createWorker<Item>(settings: WorkerSettings<Item>): () => Promise<void> {
@@ -180,7 +180,7 @@ export const systemClock: Clock = {
 export const COMMON_LIMITS = {
   /** How long one run claims. With workMs and giveUpAfterMs far below the platform's limit of 150 s. */
   maxRunMs: 30_000,
-  /** Work that goes on for so long after its signal aborted counts as ended. */
+  /** Grace after an abort: work that goes on for longer counts as ended. */
   abortGraceMs: 5_000,
   /** How long the worker keeps claiming after its last work: new work then starts without a kick. */
   idleGraceMs: 2_000,
@@ -196,7 +196,7 @@ export const COMMON_LIMITS = {
   retryDelayMs: 250,
   maxRetryDelayMs: 2_000,
   giveUpAfterMs: 20_000,
-  /** A call of the database that takes so long is logged, at most once in slowLogEveryMs. */
+  /** A database call that takes so long is logged, at most once in slowLogEveryMs. */
   slowCallMs: 1_000,
   slowLogEveryMs: 10_000,
 };

@@ -78,7 +78,7 @@ end
 $$;
 comment on function keyframe_private.revoke_all_rights is 'Takes all rights on our schemas from every role that the defaults of this database can have given them to.';
 
--- HMAC with SHA-256 (RFC 2104). Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
+-- Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
 create function keyframe_private.hmac_sha256(message bytea, key bytea)
 returns bytea
 language plpgsql
@@ -100,8 +100,7 @@ end
 $$;
 comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
 
--- A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes. Each identifier has 122 bits of the operating
--- system's secure random numbers.
+-- Each UUID has 122 bits of the operating system's secure random numbers.
 create function keyframe_private.random_secret()
 returns text
 language sql
@@ -113,8 +112,8 @@ as $$
 $$;
 comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes.';
 
--- Raises an API error. The SQLSTATE KEYFR marks it as ours, the message is the stable code, the detail is a sentence for people.
--- Volatile: `supabase db lint` runs immutable functions while it plans their callers, and would report each raise as an error.
+-- The SQLSTATE KEYFR marks the error as ours, the message is the stable code, the detail is a sentence for people. Volatile: `supabase db
+-- lint` runs immutable functions while it plans their callers, and would report each raise as an error.
 create function keyframe_private.raise_error(code text, sentence text, hint text default '')
 returns void
 language plpgsql
@@ -128,7 +127,7 @@ $$;
 comment on function keyframe_private.raise_error is 'Raises an API error.';
 grant execute on function keyframe_private.raise_error(text, text, text) to authenticated, service_role;
 
--- Holds the lock of this name, such as `slots` of an owner, until the transaction ends. False: without waiting, somebody else holds it.
+-- Without waiting it returns false when somebody else holds the lock.
 create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
 returns boolean
 language plpgsql

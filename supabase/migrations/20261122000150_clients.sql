@@ -17,8 +17,8 @@ comment on column keyframe_private.allowed_clients.name is 'For administrators.'
 comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
 alter table keyframe_private.allowed_clients enable row level security;
 
--- Whether the caller's token may do this. A token with any client_id, also an empty one, null or no text, is a client's; every other
--- token may do everything. Used by every policy and every function of users.
+-- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything. Used by every policy
+-- and every function of users.
 create function keyframe_private.client_may(needed keyframe_private.client_right)
 returns boolean
 language plpgsql
@@ -37,7 +37,6 @@ $$;
 comment on function keyframe_private.client_may is 'Whether the caller''s token may do this.';
 grant execute on function keyframe_private.client_may(keyframe_private.client_right) to authenticated;
 
--- Raises client_not_allowed unless the caller's token may do this.
 create function keyframe_private.require_client_may(needed keyframe_private.client_right)
 returns void
 language plpgsql

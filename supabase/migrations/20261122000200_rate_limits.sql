@@ -34,8 +34,8 @@ comment on column keyframe_private.rate_buckets.tokens is 'How many requests wer
 comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
 alter table keyframe_private.rate_buckets enable row level security;
 
--- Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends. Without a free one it raises
--- rate_limited at once: a call that waited would keep a connection of the Data API from other owners. Without a caller it does nothing.
+-- Without a free place it raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
+-- Without a caller it does nothing.
 create function keyframe_private.take_call()
 returns boolean
 language plpgsql
@@ -101,10 +101,9 @@ $$;
 comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
 grant execute on function keyframe_private.may_read() to authenticated;
 
--- Refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Then takes tokens from the
--- caller's bucket and returns the state of the bucket, as rate_state does. Without enough it raises
--- rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it takes
--- nothing and returns null. A call never costs more than a full bucket.
+-- First refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Without enough
+-- tokens it raises rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it
+-- takes nothing and returns null. A call never costs more than a full bucket.
 --
 -- An error that ends the transaction returns the tokens. So the functions that users call answer refusals instead of raising them
 -- (keyframe_private.refuse).
@@ -169,13 +168,13 @@ begin
   return keyframe_private.rate_state(take_token.route_class);
 end
 $$;
+comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 grant execute on function keyframe_private.take_token(text, integer, keyframe_private.client_right) to authenticated;
 
 -- An error that a function answers instead of raising it.
 create type keyframe_private.refusal as (code text, sentence text, hint text);
 
--- The answer of a function to a refusal that it has caught: the one that the Data API makes of the error. What was done before it is
--- undone, but the token stays taken. With a route class it takes the token that was undone too.
+-- What was done before the refusal is undone, but the token stays taken. With a route class it takes the token that was undone too.
 create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
 returns json
 language plpgsql
@@ -192,11 +191,9 @@ end
 $$;
 comment on function keyframe_private.refuse is 'The answer of a function to a refusal that it has caught: the one that the Data API makes of the error.';
 grant execute on function keyframe_private.refuse(keyframe_private.refusal, text) to authenticated, service_role;
-comment on function keyframe_private.take_token is 'Takes one token from the caller''s bucket and returns the state of the bucket, as rate_state does.';
 
--- The values of the RateLimit headers: class, limit, remaining, seconds until full. Null without a caller. Functions on a user's
--- request path are plpgsql: a session keeps their plans. A SQL function with a search_path cannot be inlined and is planned at
--- each call, which took half of the time of a start.
+-- Null without a caller. Functions on a user's request path are plpgsql: a session keeps their plans. A SQL function with a search_path
+-- cannot be inlined and is planned at each call, which took half of the time of a start.
 create function keyframe_private.rate_state(route_class text)
 returns jsonb
 language plpgsql

@@ -19,11 +19,10 @@ comment on column keyframe_private.idempotency_keys.answer is 'The answer to the
 create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
 alter table keyframe_private.idempotency_keys enable row level security;
 
--- Reserves a key for the caller, or returns the resource that it created before. It runs in the transaction of the effect that it guards, so
--- an equal simultaneous request waits here until the first has committed or failed. Without a hash (the body is not read yet) it
--- reserves the key and compares nothing until admit_upload sets the hash. A replay updates the row to its own values, so that one statement
--- reserves and reads. Without a key every request is new. With a route class it takes a token of the caller, unless it is a replay.
--- An OAuth client needs the right to generate, for a replay too.
+-- It runs in the transaction of the effect that it guards, so an equal simultaneous request waits here until the first has committed or
+-- failed. Without a hash (the body is not read yet) it reserves the key and compares nothing until admit_upload sets the hash. A replay
+-- updates the row to its own values, so that one statement reserves and reads. Without a key every request is new. With a route class it
+-- takes a token of the caller, unless it is a replay. An OAuth client needs the right to generate, for a replay too.
 create function keyframe_private.reserve_idempotency_key(
   key text, request_hash text, route_class text default null,
   out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb

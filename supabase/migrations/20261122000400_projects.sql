@@ -71,9 +71,9 @@ create policy projects_insert_owner on keyframe.projects for insert to authentic
 comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
 create policy projects_update_owner on keyframe.projects for update to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null) with check (owner_id = (select auth.uid()));
+comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
 create policy projects_delete_owner on keyframe.projects for delete to authenticated
   using (owner_id = (select auth.uid()) and deleted_at is null);
-comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
 comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
 -- Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
 grant select, insert (title, text_prompt, description, aspect_ratio), delete,
@@ -118,8 +118,8 @@ create trigger _200_complete_owner before insert on keyframe.projects
   for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
 comment on trigger _200_complete_owner on keyframe.projects is 'Fills in the only user, where an administrator leaves the owner out.';
 
--- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token holds
--- no lock. A request that changes a film and its projects counts once.
+-- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token
+-- holds no lock. A request that changes a film and its projects counts once.
 create function keyframe_private.limit_changes()
 returns trigger
 language plpgsql
@@ -151,7 +151,8 @@ as $$
 begin
   old.film_position := new.film_position; -- the order of a film is the film's
   if old is distinct from new then
-    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the last change.
+    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the
+    -- last change.
     new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
   end if;
   return new;

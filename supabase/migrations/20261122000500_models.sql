@@ -65,7 +65,7 @@ create policy step_defaults_select_everyone on keyframe.step_defaults for select
 comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
 grant select on keyframe.step_defaults to authenticated, service_role;
 
--- What a JSON value contains: of an object each key, of a list each place, of anything else nothing. `at` continues a path.
+-- `at` continues a path.
 create function keyframe_private.json_entries(value jsonb)
 returns table (at text, key text, item jsonb)
 language plpgsql
@@ -141,7 +141,7 @@ end
 $$;
 comment on function keyframe_private.control_values is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
 
--- Whether a control of a model takes a value. Null, for a model without the control: no.
+-- Null, for a model without the control: no.
 create function keyframe_private.control_takes(control jsonb, value jsonb)
 returns boolean
 language plpgsql
@@ -187,7 +187,7 @@ as $$
 $$;
 comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind, each of a shape.';
 
--- What is wrong with one element of a list or an object under a key of a control; null: nothing. `ours` is its name in an object.
+-- `ours` is its name in an object.
 create function keyframe_private.element_mistake(key text, ours text, element jsonb, value_shape text)
 returns text
 language plpgsql
@@ -221,7 +221,7 @@ declare
 begin
   select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name and shape_mistakes.step = any (k.steps);
   if not found then
-    return next format('%s is no control of the step %s. It has: %s.', path, step,
+    return next format('%s is not a control of the step %s. It has: %s.', path, step,
       (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where shape_mistakes.step = any (k.steps)));
     return;
   elsif not keyframe_private.has_shape(control, 'an object') then
@@ -263,7 +263,7 @@ begin
         from keyframe_private.json_entries(entry.item) i
         where keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape) is not null
         union all
-        select format('%s%s stands there twice.', entry.path, i.at) from keyframe_private.json_entries(entry.item) i
+        select format('%s%s is listed twice.', entry.path, i.at) from keyframe_private.json_entries(entry.item) i
         where i.key is null and exists (select from keyframe_private.json_entries(entry.item) o where o.item = i.item and o.at < i.at);
     end if;
   end loop;
@@ -330,8 +330,7 @@ end
 $$;
 comment on function keyframe_private.meaning_mistakes is 'What is wrong with a control of right shape beside the others of its model.';
 
--- The mistakes in a row of models, each a sentence with its path; null when there is none. First those of shape; what the keys mean is
--- looked at when their shapes are right.
+-- First those of shape; what the keys mean is looked at when their shapes are right.
 create function keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
 returns text
 language plpgsql
@@ -417,7 +416,6 @@ end
 $$;
 create trigger _100_keep_deleted before delete on keyframe.step_defaults
   for each row execute function keyframe_private.keep_default();
-comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the row.';
 comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the default of a step.';
 -- Not `update of step`: a model that gets another name updates both columns.
 create trigger _100_keep_moved before update on keyframe.step_defaults
@@ -454,7 +452,7 @@ end
 $$;
 comment on function keyframe_private.is_available is 'Whether a start can use a model at a time.';
 
--- Who changes the row of a refused model wants it tried again.
+-- Editing a refused model retries it.
 create function keyframe_private.clear_refusal()
 returns trigger
 language plpgsql

@@ -55,7 +55,7 @@ begin
         when not exists (
           select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
           where m.model = new.model and m.controls ? a.key
-        ) then format('applies_to.%s is no control of %s with values.', a.key, new.model)
+        ) then format('applies_to.%s is not a control of %s with values.', a.key, new.model)
         when not exists (
           select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
         ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)

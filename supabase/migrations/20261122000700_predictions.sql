@@ -176,7 +176,6 @@ alter table keyframe.predictions enable row level security;
 create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
   using ((select keyframe_private.client_may('read')));
 comment on policy predictions_all_client on keyframe.predictions is 'Hides the rows from OAuth clients that may not see them.';
--- The caller's projects that are being deleted in parts.
 create function keyframe_private.deleted_projects()
 returns uuid[]
 language plpgsql
@@ -224,7 +223,7 @@ create index prediction_images_source_prediction_id_idx on keyframe_private.pred
   where source_prediction_id is not null;
 alter table keyframe_private.prediction_images enable row level security;
 
--- The images that an input names. Also for a prediction whose rows in prediction_images are deleted.
+-- Also for a prediction whose rows in prediction_images are deleted.
 create function keyframe_private.images_of(input jsonb)
 returns table (role text, "position" integer, path text, source_prediction_id uuid)
 language plpgsql
@@ -353,6 +352,7 @@ end
 $$;
 create trigger _200_guard_deletion before delete on keyframe.projects
   for each row execute function keyframe_private.guard_project_deletion();
+comment on trigger _200_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';
 
 -- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
 -- (keyframe_private.delete_parts). From now on its owner does not see the project.
@@ -383,38 +383,25 @@ create trigger _300_delete_in_parts before delete on keyframe.projects
   for each row execute function keyframe_private.delete_in_parts();
 comment on trigger _300_delete_in_parts on keyframe.projects is 'Hides a project with many predictions, which is then deleted in parts.';
 
--- Deletes a part of what users have deleted, and each project once it has no predictions left. Leaves out what others hold. A project
--- that cannot be deleted goes to the end of the line.
+-- Leaves out what others hold (a project that is being restored too) and what fails (set_aside).
 create function keyframe_private.delete_parts(max_rows integer default 2000)
 returns void
 language plpgsql
 volatile
 security definer
 set search_path = ''
-set lock_timeout = '100ms'
 as $$
-declare
-  project uuid;
-  room integer := max_rows;
-  deleted integer;
 begin
-  for project in
-    select p.id from keyframe.projects p where p.deleted_at is not null order by p.deleted_at limit 100 for update skip locked
-  loop
-    begin
-      delete from keyframe.predictions p where p.id = any (array(
-        select o.id from keyframe.predictions o where o.project_id = project limit room for update skip locked));
-      get diagnostics deleted = row_count;
-      room := room - deleted;
-      delete from keyframe.projects p
-      where p.id = project and not exists (select from keyframe.predictions o where o.project_id = project);
-    exception when others then
-      raise warning 'The project % could not be deleted: %', project, sqlerrm;
-      update keyframe.projects p set deleted_at = clock_timestamp() where p.id = project;
-    end;
-    exit when room <= 0;
-  end loop;
+  -- Project by project, the first deleted first, each from its index.
+  perform keyframe_private.prune_rows('keyframe.predictions', 'o.id', format($w$o.id = any (array(
+      select d.id from keyframe.projects p
+      cross join lateral (
+        select x.id from keyframe.predictions x
+        where x.project_id = p.id and not keyframe_private.is_set_aside('prune', 'delete keyframe.predictions ' || x.id, now())
+        limit %1$s for update skip locked) d
+      where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
+    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
 end
 $$;
 comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
-comment on trigger _200_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';

@@ -1,8 +1,8 @@
 -- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
 -- so the long line of one owner costs the others nothing.
 
--- How many more predictions of this owner may start. Valid only while the owner's lock `slots` is held: it serialises counting and
--- filling. Work on predictions of several owners does not wait for it: a transaction that stays open may hold up its own owner alone.
+-- Valid only while the owner's lock `slots` is held: it serialises counting and filling. Work on predictions of several owners does not
+-- wait for it: a transaction that stays open may hold up its own owner alone.
 create function keyframe_private.free_slots(owner uuid)
 returns integer
 language plpgsql
@@ -65,7 +65,7 @@ end
 $$;
 comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
 
--- The end of one prediction frees a slot for the next.
+-- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: the sweep tries it again.
 create function keyframe_private.admit_next()
 returns trigger
 language plpgsql
@@ -76,6 +76,12 @@ as $$
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
   return null;
+exception when others then
+  if sqlstate in ('55P03', '40001', '40P01') then
+    raise; -- somebody else is admitting: the caller tries again
+  end if;
+  perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
+  return null;
 end
 $$;
 create trigger _500_admit_next after update of status on keyframe.predictions
@@ -84,8 +90,7 @@ create trigger _500_admit_next after update of status on keyframe.predictions
   execute function keyframe_private.admit_next();
 comment on trigger _500_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
 
--- The position in the owner's line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a
--- provider run. Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
+-- Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
 create function keyframe_private.queue_position(prediction keyframe.predictions)
 returns integer
 language plpgsql

@@ -1,7 +1,7 @@
 -- What a run can cost before it starts, and what it costs when it is finished.
 
--- The pixels of an uploaded image as it is shown, which the upload read from its bytes. Null for a file that was sent to Storage directly,
--- unless its sender wrote a size: that distorts the sender's own video, and what megapixels of input count.
+-- Null for a file that was sent to Storage directly, unless its sender wrote a size: that distorts the sender's own video, and what
+-- megapixels of input count.
 create function keyframe_private.upload_size(path text, out width integer, out height integer)
 language plpgsql
 stable
@@ -31,8 +31,7 @@ end
 $$;
 comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
 
--- The megapixels of the images in an input. Providers count those of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the
--- size of one is unknown.
+-- Providers count the megapixels of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the size of one is unknown.
 create function keyframe_private.input_megapixels(input jsonb)
 returns numeric
 language plpgsql
@@ -50,7 +49,7 @@ end
 $$;
 comment on function keyframe_private.input_megapixels is 'The megapixels of the images in an input.';
 
--- How many units of a metric a run with a resolved input has at most; null when nobody can say. A run makes one file.
+-- A run makes one file.
 create function keyframe_private.most_quantity(metric text, input jsonb)
 returns numeric
 language plpgsql
@@ -69,7 +68,7 @@ end
 $$;
 comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null when nobody can say.';
 
--- How many units of a metric a finished run had: by the provider's metrics, otherwise by its file. Null when neither says it.
+-- Null when neither the provider's metrics nor the file say it.
 create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
 returns numeric
 language plpgsql
@@ -92,9 +91,9 @@ end
 $$;
 comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
 
--- What a run with a resolved input costs, in micro-dollars rounded up: the expected amount, null when it is unknown; the most, which is
--- the model's ceiling then; and the prices, by which the run is settled, null when one is missing. A price of 0 is known whatever the quantity. No run costs more than a million
--- dollars: a mistyped price is no reason to fail.
+-- What a run with a resolved input costs, in micro-dollars rounded up: the expected amount, null when it is unknown; the most, which is the
+-- model's ceiling then; and the prices, by which the run is settled, null when one is missing. A price of 0 is known whatever the quantity.
+-- No run costs more than a million dollars: a mistyped price is no reason to fail.
 create function keyframe_private.most_cost(
   model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint
 )
@@ -141,7 +140,7 @@ end
 $$;
 comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
 
--- Whether a run takes the place of another, by the most that each can cost. Against an unknown cost every one does.
+-- Against an unknown cost every run does.
 create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
 returns boolean
 language plpgsql

@@ -3,7 +3,7 @@
 -- Finds the latest take of a step however many of its runs failed, and pages through its takes.
 create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
 
--- The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden. Null without one.
+-- Null without a take.
 create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
 returns uuid
 language plpgsql
@@ -142,8 +142,7 @@ end
 $$;
 comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
 
--- Raises unless a path names an uploaded image of the owner, of at most the bucket's size: Storage lets a larger one pass that is sent to it
--- in chunks.
+-- A path to a larger image than the bucket takes is refused too: Storage lets one pass that is sent in chunks.
 create function keyframe_private.require_upload(path text, owner uuid)
 returns void
 language plpgsql
@@ -170,8 +169,7 @@ end
 $$;
 comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner.';
 
--- A value of a caller for a sentence. Postgres logs refusals, and a prompt may stand in any field, so only what looks like a number, a
--- size or a ratio is shown.
+-- Shows only what looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in any field.
 create function keyframe_private.quote_value(value text)
 returns text
 language plpgsql
@@ -222,8 +220,7 @@ end
 $$;
 comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
 
--- Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for. `used` names the image controls
--- that are used.
+-- `used` names the image controls that are used.
 create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
 returns void
 language plpgsql
@@ -279,8 +276,7 @@ end
 $$;
 comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for.';
 
--- The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces,
--- the model's defaults. Raises unsupported_input when the model does not take what was asked for.
+-- Raises unsupported_input when the model does not take what was asked for.
 create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
 returns jsonb
 language plpgsql
@@ -320,8 +316,7 @@ end
 $$;
 comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces, the model''s defaults.';
 
--- Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted. Models
--- round the sides of an image to multiples of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
+-- Models round the sides of an image to multiples of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
 create function keyframe_private.require_ratio(frame text, ratio text)
 returns void
 language plpgsql
@@ -347,8 +342,7 @@ end
 $$;
 comment on function keyframe_private.require_ratio is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
 
--- A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath. When it names none and does
--- not refuse one with null, the take that stands for that step of the project.
+-- When the input names none and does not refuse one with null: the take that stands for that step of the project.
 create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
 returns jsonb
 language plpgsql
@@ -386,8 +380,7 @@ end
 $$;
 comment on function keyframe_private.resolve_frame is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
 
--- The fields that an input can have. Immutable, so the plan of a session has the list: known_controls is planned at each call, which took
--- half of the time of a start.
+-- Immutable, so the plan of a session has the list: known_controls is planned at each call, which took half of the time of a start.
 create function keyframe_private.input_fields()
 returns text[]
 language sql
@@ -460,7 +453,7 @@ end
 $$;
 comment on function keyframe_private.read_input is 'What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.';
 
--- The complete input for a model, from what read_input returned. Raises unsupported_input.
+-- Raises unsupported_input.
 create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
 returns jsonb
 language plpgsql

@@ -47,7 +47,7 @@ comment on column keyframe_private.provider_submits.owner_id is 'The user who pa
 comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
 comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
 comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
-comment on column keyframe_private.provider_submits.attempt is 'Which submit of its prediction it is. A second provider run of one submit has a row of its own.';
+comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
 comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
 comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
 comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
@@ -76,7 +76,7 @@ create index provider_submits_cancel_due_at_idx on keyframe_private.provider_sub
 create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
 alter table keyframe_private.provider_submits enable row level security;
 
--- Ends a submit: the only place where one ends. The first end counts, unless it was `lost` and more is known now.
+-- The first end counts, unless it was `lost` and more is known now.
 create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
 returns void
 language plpgsql
@@ -92,8 +92,8 @@ end
 $$;
 comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
 
--- Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent. That stays true when the
--- lease of its prediction has gone. Locks the prediction first, as all that records results. Nothing without an attempt.
+-- No run exists, also when the lease of the prediction has gone. Locks the prediction first, as all that records results. Does nothing
+-- without an attempt.
 create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
 returns void
 language plpgsql
@@ -110,9 +110,8 @@ end
 $$;
 comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
 
--- The submit that a provider run belongs to, or null: the run is recorded for another prediction. That of its attempt, unless it has
--- another run or had none: then the run gets a row of its own, at the same prices and whatever the budget, because it exists. A run from
--- the provider's list names no attempt: is_found allows any that has no answer.
+-- The submit of the run's attempt, unless that has another run or had none: then the run gets a row of its own, at the same prices and
+-- whatever the budget, because it exists. A run from the provider's list names no attempt: is_found allows any that has no answer.
 create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
 returns bigint
 language plpgsql
@@ -186,10 +185,9 @@ create trigger _400_abandon_deleted_submits after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
 comment on trigger _400_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
 
--- Whether no other prediction in this database can have made a run with the text of this submit. The provider's list shows the input of
--- a run, not its prediction. The addresses of files in an input name the prediction; a text alone does not. A claim commits before its
--- submit, so every candidate for a run in the list is in the table. The search begins minutes before the submit by the provider's
--- clock; after an hour the provider deletes the inputs of runs.
+-- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a text alone
+-- does not. A claim commits before its submit, so every candidate for a run in the list is in the table. The search begins minutes before
+-- the submit by the provider's clock; after an hour the provider deletes the inputs of runs.
 create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
 returns boolean
 language plpgsql

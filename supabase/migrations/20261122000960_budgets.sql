@@ -24,9 +24,9 @@ comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame 
 comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
 comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
 comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
-comment on column keyframe_private.daily_costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
-comment on column keyframe_private.daily_costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
 comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
 create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
@@ -50,14 +50,14 @@ comment on column keyframe_private.project_costs.owner_id is 'The owner.';
 comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
 comment on column keyframe_private.project_costs.project_id is 'The project.';
 comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
-comment on column keyframe_private.project_costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.project_costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.project_costs.settled_micros is 'What they have cost.';
 comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
 create index project_costs_day_idx on keyframe_private.project_costs (day);
 alter table keyframe_private.project_costs enable row level security;
 
--- A sum as the API returns it: JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
+-- JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
 create function keyframe_private.exact_sum(amount numeric)
 returns bigint
 language plpgsql
@@ -70,7 +70,7 @@ end
 $$;
 comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
 
--- Everybody's sums lack what is not merged.
+-- Everybody's sums have only merged rows, so the others are added here.
 create view keyframe_private.costs with (security_invoker = true) as
 select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
 from keyframe_private.daily_costs c
@@ -83,13 +83,12 @@ comment on column keyframe_private.costs.day is 'The day (UTC) on which they wer
 comment on column keyframe_private.costs.step is 'What they make.';
 comment on column keyframe_private.costs.model is 'Which model makes it.';
 comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
-comment on column keyframe_private.costs.held_micros is 'The most that those can cost that have not ended.';
+comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
 comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
-comment on column keyframe_private.costs.unknown_micros is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
 comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
 
--- Merges the new rows of an owner's day, step and model into one, and adds them to everybody's and to their projects'. Leaves out merged
--- rows that others have locked: then there are several for a while.
+-- Leaves out merged rows that others have locked: then there are several for a while.
 create function keyframe_private.merge_cost_rows(rows tid[])
 returns void
 language plpgsql
@@ -208,8 +207,8 @@ end
 $$;
 comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
 
--- Admits the cost of one submit, or raises budget_exceeded or price_unknown. Valid while the owner's slots are locked:
--- the owner's budget is exact. The sums of everybody lack what open transactions hold, so that nobody waits for another owner.
+-- Valid while the owner's slots are locked: the owner's budget is exact. The sums of everybody lack what open transactions hold, so that
+-- nobody waits for another owner.
 create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
 returns void
 language plpgsql
@@ -258,7 +257,7 @@ comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget
 comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
 alter table keyframe_private.exhausted_budgets enable row level security;
 
--- Notes that these budgets have refused a start. Waits for nobody: who notes the same at the same moment notes it for both.
+-- Waits for nobody: if two race, one insert is enough.
 create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
 returns void
 language plpgsql
@@ -282,9 +281,8 @@ end
 $$;
 comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
 
--- Adds the next submit of a prediction, which holds the most that it can cost at the prices of now. One in the place of another that was
--- released counts on the day of that one, and needs budget only if it can cost more. Where a price counts the megapixels of the input, they
--- are kept: its images may be deleted before it ends.
+-- A submit in the place of another that was released counts on the day of that one, and needs budget only if it can cost more. Where a
+-- price counts the megapixels of the input, they are kept: its images may be deleted before it ends.
 create function keyframe_private.add_submit(
   p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null
 )

@@ -1,6 +1,5 @@
 -- What a submit has cost once it has ended, and the sums of it.
 
--- Adds what a submit costs to the sums of its day, or takes it back with -1.
 create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
 returns void
 language plpgsql
@@ -118,8 +117,8 @@ create trigger _380_settle_deleted after delete on keyframe.predictions
   for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
 comment on trigger _380_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
 
--- What a prediction costs, all its submits together, as in the API. state: held while one has not ended, then unknown if one is, then
--- settled if one was billed, otherwise released. atMostMicros is null when nobody knows it. Null for another user's.
+-- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
+-- when nobody knows it. Null for another user's.
 create function keyframe_private.cost_json(prediction uuid)
 returns json
 language plpgsql

@@ -43,8 +43,7 @@ end
 $$;
 comment on function keyframe_private.mark_failed is 'active → failed.';
 
--- The back-off after so many failures: it doubles with each, ±20 %. power() is capped at 20 doublings: more would exceed the range of
--- an interval.
+-- Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.
 create function keyframe_private.retry_delay(failures integer)
 returns interval
 language plpgsql
@@ -59,9 +58,8 @@ end
 $$;
 comment on function keyframe_private.retry_delay is 'The back-off after so many failures.';
 
--- Adds the next submit of a queued prediction. After a submit that may be billed, or for a model that costs more, it needs budget: without
--- that the prediction fails. Only what was released in this transaction (ended_at = now()) is still this prediction's: what an earlier one
--- released, another start may hold.
+-- After a submit that may be billed, or for a model that costs more, it needs budget: without that the prediction fails. Only what was
+-- released in this transaction (ended_at = now()) is still this prediction's: what an earlier one released, another start may hold.
 create function keyframe_private.add_next_submit(prediction keyframe.predictions)
 returns void
 language plpgsql
@@ -91,9 +89,7 @@ end
 $$;
 comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
 
--- starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted),
--- so the prediction is submitted again. started_at and the progress stay: the API shows it as processing. False when it has had
--- max_runs provider runs, each of which may cost money.
+-- False when it has had max_runs provider runs, each of which may cost money.
 create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
 returns boolean
 language plpgsql
@@ -122,7 +118,7 @@ end
 $$;
 comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing.';
 
--- active → canceled. A submit in progress finds out when it records its answer.
+-- A submit in progress finds out when it records its answer.
 create function keyframe_private.mark_canceled(prediction uuid)
 returns boolean
 language plpgsql
@@ -168,7 +164,7 @@ end
 $$;
 comment on function keyframe_private.try_mark_failed is 'active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner''s slots, its submits) or failing for what one row causes.';
 
--- Records since when the provider refuses a model as unknown; null when it has it again. An administrator who holds the row decides.
+-- An administrator who holds the row decides.
 create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
 returns void
 language plpgsql

@@ -1,7 +1,7 @@
 -- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
 
--- Whether a state changes nothing of the prediction that follows this run, as most callbacks do. Takes no lock: as long as a prediction
--- follows a run its state never moves backwards, so an update that changes nothing here changes nothing later.
+-- Takes no lock: as long as a prediction follows a run its state never moves backwards, so an update that changes nothing here changes
+-- nothing later.
 create function keyframe_private.is_state_known(
   prediction uuid, attempt integer, run text, provider_status text, progress real
 )
@@ -26,8 +26,8 @@ end
 $$;
 comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
 
--- The address of the file among those in what a run returned, each with its path: the one that its model's row names, or the first of
--- the only list (or field) with files of the step's kind. Null: unclear. What has another ending, or none, counts if nothing has the right one.
+-- `files` has each address with its path. The file is the one that the model's row names, or the first of the only list (or field) with
+-- files of the step's kind. Null: unclear. A file with another ending, or none, counts if none has the right one.
 create function keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
 returns text
 language plpgsql
@@ -57,7 +57,7 @@ end
 $$;
 comment on function keyframe_private.find_output is 'The address of the file among those in what a run returned.';
 
--- Moves an active prediction to the state of its run. False: nothing changes.
+-- False: nothing changes.
 create function keyframe_private.apply_provider_state(
   row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text,
   poll_after interval, failure text, stage text, output_files jsonb
@@ -121,15 +121,15 @@ end
 $$;
 comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
 
--- Records the state of a provider run and returns: recorded, unchanged (nothing new), unknown (no such prediction, or the run of
--- another), unproven (may be the run of another), ended (the prediction has ended or was deleted), stale (not the run that the prediction
--- follows; it will be cancelled), given_up (the prediction followed it before, and is submitted again). A repetition changes nothing: while
--- a prediction follows a run its state never goes back, and a run that it followed before is known. found_by is for runs from the
--- provider's list: 'name' when the input names the prediction, 'text' when only the text is equal. attempt_without_run is the attempt that
--- is not sent because an earlier one's run was found. failure is why the run failed, as provider-prediction.ts reads it:
--- input_unreachable, interrupted, content_rejected, or null for any other cause. stage is the stage of rejected content. metrics are what
--- the provider counted. output_files are the files of an output that is not one address, each with its path. Named arguments instead of one object: the Data API refuses a call whose names or types do not fit, before
--- anything is recorded.
+-- Records the state of a provider run and returns: recorded, unchanged (nothing new), unknown (no such prediction, or the run of another),
+-- unproven (may be the run of another), ended (the prediction has ended or was deleted), stale (not the run that the prediction follows; it
+-- will be cancelled), given_up (the prediction followed it before, and is submitted again). A repetition changes nothing: while a
+-- prediction follows a run its state never goes back, and a run that it followed before is known. found_by is for runs from the provider's
+-- list: 'name' when the input names the prediction, 'text' when only the text is equal. attempt_without_run is the attempt that is not sent
+-- because an earlier one's run was found. failure is why the run failed, as provider-prediction.ts reads it: input_unreachable,
+-- interrupted, content_rejected, or null for any other cause. stage is the stage of rejected content. metrics are what the provider
+-- counted. output_files are the files of an output that is not one address, each with its path. Named arguments instead of one object: the
+-- Data API refuses a call whose names or types do not fit, before anything is recorded.
 create function keyframe_worker.record_provider_state(
   prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
   progress real default null, error_message text default null, poll_after_seconds double precision default null,

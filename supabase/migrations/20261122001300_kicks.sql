@@ -1,7 +1,7 @@
 -- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
 
--- Only acknowledged_at is updated, so no kick waits for another. A kick in an open transaction is visible to nobody, and
--- others kick too. Unlogged, like pg_net's tables: after a crash its ids restart, and an old id would refer to another request.
+-- Only acknowledged_at is updated, so no kick waits for another. A kick is invisible until its transaction commits, so others may
+-- kick too. Unlogged, like pg_net's tables: after a crash its ids restart, and an old id would refer to another request.
 create unlogged table keyframe_private.kicks (
   id bigint generated always as identity primary key,
   function_name text not null,
@@ -34,11 +34,10 @@ comment on table keyframe_private.worker_heartbeats is 'The last claim of each w
 comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
 comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
 comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
-comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last call of the database took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
 alter table keyframe_private.worker_heartbeats enable row level security;
 
--- Records a worker's heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends). Acknowledges its kicks. Rows that
--- are locked by another claim are skipped: that claim records the same.
+-- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
 create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
 returns void
 language plpgsql
@@ -68,8 +67,7 @@ end
 $$;
 comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
 
--- Signs and posts a kick according to Standard Webhooks. It never fails its caller: the sweep replaces a kick that could not be
--- made.
+-- It never fails its caller: the sweep replaces a kick that could not be made.
 create function keyframe_private.kick(function_name text)
 returns boolean
 language plpgsql
@@ -112,8 +110,8 @@ end
 $$;
 comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
 
--- One kick per burst: none while the worker's heartbeat is live or just after a kick, and one per transaction. It takes no lock: while a
--- transaction that has kicked stays open, others kick too. Times in the future are from before the clock was set back.
+-- It takes no lock: while a transaction that has kicked stays open, others may kick too. Times in the future are from before the clock was
+-- set back.
 create function keyframe_private.kick_unless_running(function_name text)
 returns void
 language plpgsql

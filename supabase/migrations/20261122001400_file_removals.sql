@@ -136,8 +136,7 @@ create trigger _450_remove_deleted_reference after delete on keyframe.projects
   for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
 comment on trigger _450_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
 
--- Keeps an image that a new prediction or a project uses although its removal was queued. An image whose removal is under way is lost.
--- Raises unless the image is in the bucket projects and belongs to the owner.
+-- An image whose removal is under way is lost. Raises unless the image is in the bucket projects and belongs to the owner.
 create function keyframe_private.keep_reference(path text, owner uuid)
 returns void
 language plpgsql
@@ -196,8 +195,7 @@ create trigger _300_write_images after insert on keyframe.predictions
   for each row execute function keyframe_private.write_prediction_images();
 comment on trigger _300_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
 
--- Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased. One task at a time is fast enough, and
--- keeps a long list from crowding out predictions while Storage is down.
+-- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down.
 create function keyframe_private.choose_removals(at timestamptz)
 returns text[]
 language plpgsql
@@ -216,7 +214,7 @@ end
 $$;
 comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
 
--- Leases files that this transaction has locked, as one task. Those that are used again are kept.
+-- Files that are used again are kept.
 create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
 returns jsonb[]
 language plpgsql
@@ -272,8 +270,7 @@ end
 $$;
 comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 
--- Queues the removal of reference images that no prediction and no project uses: unused_references_after their upload, or when the owner's
--- account is deleted. Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
+-- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
 create function keyframe_private.queue_unused_references(max_images integer default 1000)
 returns integer
 language plpgsql

@@ -39,35 +39,40 @@ end
 $$;
 comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
 
--- Sets a row aside, for longer each time. Returns what its worker logs: no message, which may contain data.
+-- Returns what its worker logs: no message, which may contain data. It never raises, because it stands between one row and all others:
+-- what cannot be noted now is noted when the row raises again.
 create function keyframe_private.set_aside(kind text, subject text, code text, reason text)
 returns jsonb
 language plpgsql
 volatile
 set search_path = ''
+set lock_timeout = '10ms'
 as $$
 declare
   counted integer;
+  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
 begin
   raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
   update keyframe_private.set_aside a
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      next_try_at = now() + keyframe_private.retry_delay(a.failures + 1)
+      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
   where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
     insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + keyframe_private.retry_delay(1))
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
     on conflict do nothing;
     counted := 1;
   end if;
   return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
+exception when others then
+  raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
+  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
 end
 $$;
 comment on function keyframe_private.set_aside is 'Sets a row aside, for longer each time.';
 
--- What was set aside has been done, or ended.
 create function keyframe_private.forget_aside(kinds text[], subjects text[])
 returns void
 language plpgsql
@@ -101,9 +106,8 @@ as $$
 $$;
 comment on function keyframe_private.aside_figures is 'The rows that are set aside, for health and metrics.';
 
--- What a task of a prediction needs that can be slow for everybody: a submit its model, a store the host and the model of the output (all
--- models may have one host), a poll the provider.
--- Claims take tasks by it, because thousands that wait for one must not hide those of another.
+-- A submit needs its model, a store the host and the model of the output (all models may have one host), a poll the provider. Claims take
+-- tasks by resource, because thousands that wait for one must not hide those of another.
 create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
 returns text
 language plpgsql
@@ -120,8 +124,8 @@ grant execute on function keyframe_private.resource_of(keyframe.prediction_statu
 create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
   where admitted_at is not null and completed_at is null;
 
--- Whether a claim would get a task. Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index
--- leave no cheaper plan, however many rows a statistic expects.
+-- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
+-- statistic expects.
 create function keyframe_private.has_due_task(at timestamptz)
 returns boolean
 language plpgsql
@@ -149,8 +153,7 @@ end
 $$;
 comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
 
--- The failures of a prediction whose lease has expired. An accepted run is paid for: only leases that expired in a row give it up, so
--- recorded failures before them do not count.
+-- An accepted run is paid for: only leases that expired in a row give it up, so recorded failures before them do not count.
 create function keyframe_private.failures_with_expired_lease(prediction keyframe.predictions)
 returns integer
 language plpgsql
@@ -180,7 +183,7 @@ end
 $$;
 comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
 
--- The images of a prediction, in the order in which the model gets them. The name is null when the prediction that made one is deleted.
+-- The name is null when the prediction that made the image is deleted.
 create function keyframe_private.images_json(prediction uuid)
 returns jsonb
 language plpgsql
@@ -202,8 +205,7 @@ end
 $$;
 comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
 
--- Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later
--- ones move up. What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
+-- What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
 create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
 returns void
 language plpgsql
@@ -238,9 +240,8 @@ end
 $$;
 comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
 
--- Locks due rows that need a resource without waiting, those due longest first. A submit is in the ledger before it is made: its waiting
--- row, which is locked too. What somebody holds, what is set aside and what is exhausted is left out before the limit, so that many of
--- them leave room for others. owner null: those of all owners but full_owners.
+-- A submit is in the ledger before it is made: its waiting row, which is locked too. What somebody holds, what is set aside and what is
+-- exhausted is left out before the limit, so that many of them leave room for others. owner null: those of all owners but full_owners.
 create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
 returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer)
 language plpgsql
@@ -295,8 +296,7 @@ end
 $$;
 comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
 
--- The resources that due rows need, and since when. Walks the index of predictions from resource to resource: one probe each, however many
--- of them wait.
+-- Walks the index of predictions from resource to resource: one probe each, however many of them wait.
 create function keyframe_private.due_resources(at timestamptz)
 returns table (resource text, due_at timestamptz)
 language plpgsql
@@ -325,10 +325,10 @@ end
 $$;
 comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
 
--- Locks and returns the rows that a claim takes, by kind: at most max_rows, of about 256 kB. room says how many more may begin at a
--- resource: { all, new: of owners without an entry, each: of one of those, owners: { id: count } }; the resource '' stands for those without an
--- entry. Each resource leaves two rows, or an equal part, to each that follows. Those that wait longest come first; among those late by seconds
--- chance decides, because the first row of one may be a row that nobody can take.
+-- At most max_rows, of about 256 kB. room says how many more may begin at a resource: { all, new: of owners without an entry, each: of one
+-- of those, owners: { id: count } }; the resource '' stands for those without an entry. Each resource leaves two rows, or an equal part, to
+-- each that follows. Those that wait longest come first; among those late by seconds chance decides, because the first row of one may be a
+-- row that nobody can take.
 create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
 returns table (kind text, subjects text[])
 language plpgsql
@@ -392,7 +392,6 @@ end
 $$;
 comment on function keyframe_private.choose_due is 'Locks and returns the rows that a claim takes, by kind.';
 
--- Leases predictions that this transaction has locked, as tasks to submit, poll or store.
 create function keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamptz)
 returns jsonb[]
 language plpgsql
@@ -444,7 +443,6 @@ end
 $$;
 comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
 
--- Leases provider runs to cancel, as tasks.
 create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
 returns jsonb[]
 language plpgsql
@@ -468,7 +466,6 @@ end
 $$;
 comment on function keyframe_private.lease_cancellations is 'Leases provider runs to cancel, as tasks.';
 
--- Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.
 create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
 returns jsonb[]
 language plpgsql
@@ -492,7 +489,6 @@ end
 $$;
 comment on function keyframe_private.lease_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
 
--- Leases locked rows of a kind.
 create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
 returns jsonb[]
 language plpgsql
@@ -510,8 +506,7 @@ end
 $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise. What they
--- fire waits at most 100 ms for a lock.
+-- The triggers of these rows wait at most 100 ms for a lock.
 create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz)
 returns setof jsonb
 language plpgsql

@@ -1,7 +1,7 @@
 -- Pruning in parts: a row that cannot be deleted or changed, because an app's trigger or foreign key raises, must not stop the others.
 
--- Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails. That
--- one is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two seconds at most.
+-- The row that fails is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two
+-- seconds at most.
 create function keyframe_private.work_in_parts(part text, candidates text, work text)
 returns void
 language plpgsql
@@ -45,8 +45,7 @@ end
 $$;
 comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
 
--- Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside. By default it
--- deletes them. `key` is an expression.
+-- By default it deletes them. `key` is an expression.
 create function keyframe_private.prune_rows(
   name text, key text, condition text, max_rows integer, verb text default 'delete', work text default 'delete from %s o where o.ctid = any ($1)'
 )

@@ -1,8 +1,7 @@
 -- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
 -- checks the owner.
 
--- Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project. A frame of another
--- project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
+-- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
 create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
 returns boolean
 language plpgsql
@@ -29,9 +28,8 @@ end
 $$;
 comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
 
--- A prediction as its owner sees it, with its queue position. The columns are listed, so that a new column stays private until it
--- is added here. json, not jsonb, here and in every function that returns it: each layer of jsonb copies everything inside it,
--- which took four fifths of the time of a page of projects.
+-- The columns are listed, so that a new column stays private until it is added here. json, not jsonb, here and in every function that
+-- returns it: each layer of jsonb copies everything inside it, which took four fifths of the time of a page of projects.
 create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
 returns json
 language plpgsql
@@ -377,7 +375,7 @@ end
 $$;
 comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
 
--- What the projects of an owner cost: the thousand dearest. Planned for the days of each call: a plan for any days reads many rows one by one.
+-- Planned for the days of each call: a plan for any days reads many rows one by one.
 create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
 returns json
 language plpgsql
@@ -452,8 +450,9 @@ end
 $$;
 comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
 
--- Definer: anybody may ask. Answers within 300 ms, also when the version cannot be read or what users write to is locked. `writes`: ok, read_only, settings_missing, or
--- locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions that are read-only by themselves.
+-- Definer: anybody may ask. Answers within 300 ms, also when the version cannot be read or what users write to is locked. `writes`: ok,
+-- read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions
+-- that are read-only by themselves.
 create function keyframe.health()
 returns jsonb
 language plpgsql

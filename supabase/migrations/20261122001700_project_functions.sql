@@ -2,7 +2,6 @@
 -- lists: under a policy no condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all
 -- rows of an owner for one page. The lists are definer functions that name the owner in their query.
 
--- How many projects a token pays for, of those that are read with their predictions.
 create function keyframe_private.projects_per_token()
 returns integer
 language sql

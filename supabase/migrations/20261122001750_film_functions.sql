@@ -124,7 +124,7 @@ end
 $$;
 comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
 
--- Makes these projects the shots of a film, in this order. Its other shots leave it; shots of other films leave those.
+-- The film's other shots leave it; shots of other films leave those films.
 create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
 returns void
 language plpgsql

@@ -1,7 +1,7 @@
 -- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
 -- events.
 
--- Every type of event. shared/contract/webhooks.ts has the same list for the API; test/db/shared-rules.test.ts compares both.
+-- shared/contract/webhooks.ts has the same list for the API; test/db/shared-rules.test.ts compares both.
 create function keyframe_private.event_types()
 returns text[]
 language plpgsql
@@ -227,8 +227,7 @@ create trigger _300_switch before insert or update of enabled, url, description,
   for each row execute function keyframe_private.record_endpoint_switch();
 comment on trigger _300_switch on keyframe.webhook_endpoints is 'Keeps enabled, disabled_at and disabled_reason consistent.';
 
--- The live secrets of an endpoint, newest first, at most three. Empty when one cannot be decrypted, as after a restore under another key:
--- then this endpoint alone is not sent to.
+-- Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.
 create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
 returns text[]
 language plpgsql
@@ -263,8 +262,7 @@ as $$
 $$;
 comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
 
--- Replaces the current secret by one with this id. The old one keeps signing beside it for overlap (0: it stops at once). At most
--- three are live at a time.
+-- The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.
 create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
 returns void
 language plpgsql

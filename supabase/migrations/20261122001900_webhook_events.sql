@@ -1,8 +1,7 @@
 -- Events, written in the transaction that causes them, with one delivery for each endpoint that gets them.
 
--- A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits. Recent rows lie together in every index that
--- begins with such an id, in pages that are in memory; random ids would touch a different page each, of an index of a month. Pruning
--- leaves whole pages empty. (Postgres has uuidv7() from version 18.)
+-- Recent rows lie together in every index that begins with such an id, in pages that are in memory; random ids would touch a different page
+-- each, of an index of a month. Pruning leaves whole pages empty. (Postgres has uuidv7() from version 18.)
 create function keyframe_private.uuid_v7()
 returns uuid
 language plpgsql
@@ -100,9 +99,9 @@ comment on column keyframe.webhook_deliveries.attempts is 'How many requests wer
 comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
 comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
 comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
--- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many were delivered. No deduplication: entries of
--- events written together would share one tuple, which is marked dead only when all of them are, and claims would look up the
--- dead ones each time.
+-- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many
+-- were delivered. No deduplication: entries of events written together would share one tuple, which is marked dead only when all of them
+-- are, and claims would look up the dead ones each time.
 create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
   where status = 'pending';
 -- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
@@ -156,7 +155,7 @@ comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 
 create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
 grant select on keyframe.webhook_attempts to authenticated, service_role;
 
--- Writes an event and its deliveries. False: the event exists already.
+-- False: the event exists already.
 create function keyframe_private.emit_event(
   event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null
 )

@@ -16,13 +16,13 @@ comment on column keyframe_private.lanes.token is 'Names the lease; null when th
 create index lanes_due_at_idx on keyframe_private.lanes (due_at);
 alter table keyframe_private.lanes enable row level security;
 
--- Says that a lane has got something to send. Insert-only, because the writer's transaction may stay open: it holds no row that another
+-- Marks a lane with pending deliveries. Insert-only, because the writer's transaction may stay open: it holds no row that another
 -- writer or a worker needs.
 create table keyframe_private.lane_arrivals (
   id bigint generated always as identity primary key,
   lane_id uuid not null
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-comment on table keyframe_private.lane_arrivals is 'Lanes that have got something to send, until the next claim reads them.';
+comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
 comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
 comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
 alter table keyframe_private.lane_arrivals enable row level security;
@@ -66,8 +66,8 @@ create trigger _600_record_enabled after update of enabled on keyframe.webhook_e
   for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_arrivals();
 comment on trigger _600_record_enabled on keyframe.webhook_endpoints is 'Notes that its lane has something to send.';
 
--- Whether a claim might get a lane. Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes
--- over arrivals that somebody holds: a call that waits would come back without end while they are held.
+-- Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes over arrivals that somebody
+-- holds: a call that waits would come back without end while they are held.
 create function keyframe_private.has_due_delivery(at timestamptz)
 returns boolean
 language sql
@@ -80,9 +80,8 @@ as $$
 $$;
 comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
 
--- Makes the lanes due for which something has arrived; returns whether there may be more. A lane comes in the order of its last turn: an
--- owner who had none lately is before those who have one after another. A leased lane needs nothing: its holder looks for deliveries
--- before it releases the lane, under this lock.
+-- A lane comes in the order of its last turn: an owner who had none lately is before those who have one after another. A leased lane needs
+-- nothing: its holder looks for deliveries before it releases the lane, under this lock.
 create function keyframe_private.read_arrivals(at timestamptz)
 returns boolean
 language plpgsql
@@ -119,8 +118,8 @@ end
 $$;
 comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
 
--- What lanes send next: a row for each endpoint that has something due, the endpoints of a lane in turns. `lanes` has the form of
--- claim_deliveries' `held`; one without room was just taken. The bodies have at most max_bytes: the first one of each lane comes first.
+-- The endpoints of a lane take turns. `lanes` has the form of claim_deliveries' `held`; one without room was just taken. The bodies have at
+-- most max_bytes: the first one of each lane comes first.
 create function keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamptz)
 returns table (lane_id uuid, endpoint json)
 language plpgsql

@@ -13,7 +13,7 @@ comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay
 comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
 comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
 
--- When a failed delivery is retried; null when its attempts are used up. Retry-After of a 429 or 503 is respected up to a day.
+-- Retry-After of a 429 or 503 is respected up to a day.
 create function keyframe_private.next_delivery_attempt(attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
 returns timestamptz
 language sql
@@ -91,8 +91,9 @@ end
 $$;
 comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
--- Records results. When that fails, each endpoint's apart: what is wrong with one, or locked for longer than lock_timeout, keeps back that
--- endpoint alone. `unrecorded`: [{id, endpoint_id, reason}], what the worker gives again later, with the SQLSTATE or locked as the reason.
+-- When recording fails, the results of each endpoint are recorded apart: what is wrong with one, or locked for longer than lock_timeout,
+-- keeps back only that endpoint. `unrecorded`: [{id, endpoint_id, reason}], which the worker gives again later, with the SQLSTATE or locked
+-- as the reason.
 create function keyframe_private.record_attempts(results jsonb, at timestamptz, out recorded integer, out unrecorded jsonb)
 language plpgsql
 volatile
@@ -122,4 +123,4 @@ begin
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $$;
-comment on function keyframe_private.record_attempts is 'Records results.';
+comment on function keyframe_private.record_attempts is 'Records the results of a worker; those of each endpoint apart when recording fails.';

@@ -1,8 +1,7 @@
 -- The calls of the workers: claim, and for deliver record, or wait for something due. And pruning.
 
--- Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection. A check in the database costs a
--- fraction of a call from outside, so it checks often; slow checks are spaced out to take a tenth of the time at most. One call of each
--- worker waits at a time; others return at once.
+-- A check in the database costs a fraction of a call from outside, so it checks often; slow checks are spaced out to take a tenth of the
+-- time at most. One call of each worker waits at a time; others return at once.
 create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
 returns void
 language plpgsql
@@ -116,8 +115,8 @@ end
 $$;
 comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
 
--- Deletes a batch of what deleted endpoints left: deliveries with their attempts, then as many test events that have no delivery any more:
--- a locked delivery would hold up the deletion of its event.
+-- Deliveries with their attempts first, then as many test events that have no delivery any more: a locked delivery would hold up the
+-- deletion of its event.
 create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
 returns void
 language plpgsql

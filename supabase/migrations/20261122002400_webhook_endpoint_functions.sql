@@ -11,8 +11,8 @@ as $$
 $$;
 comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
 
--- Returns the endpoint if the caller manages it; otherwise raises not_found. An OAuth client needs the right to manage. The lock does not block the foreign keys of new
--- deliveries: creating a project does not wait for a change of an endpoint.
+-- An OAuth client needs the right to manage. The lock does not block the foreign keys of new deliveries: creating a project does not wait
+-- for a change of an endpoint.
 create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
 returns keyframe.webhook_endpoints
 language plpgsql

@@ -18,8 +18,7 @@ end
 $$;
 comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
 
--- Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found, as managed_endpoint. May lock it for a
--- change.
+-- Asks for the same right as managed_endpoint. May lock the delivery for a change.
 create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
 returns keyframe.webhook_deliveries
 language plpgsql

@@ -37,10 +37,10 @@ begin
     ) t);
 end
 $$;
-comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired too often: at most max_rows of each.';
+comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
 
--- Owners from an id downwards with a waiting prediction. Walks the index from owner to owner: one probe each, however long the line.
--- Descending, because recent admissions leave dead entries at the start of each owner's range.
+-- Walks the index from owner to owner: one probe each, however long the line. Descending, because recent admissions leave dead entries at
+-- the start of each owner's range.
 create function keyframe_private.owners_waiting(start uuid, most integer)
 returns setof uuid
 language plpgsql
@@ -64,10 +64,8 @@ end
 $$;
 comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
 
--- Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the
--- next in line was locked by a cancellation that failed. Looks at the waiting owners from a random id downwards, then from the top, at some
--- twice: otherwise as many owners without a free slot as it looks at would block all behind them. Leaves out owners whose slots are
--- locked: their transaction fills them, or the next sweep does.
+-- Looks at the waiting owners from a random id downwards, then from the top, at some twice: otherwise as many owners without a free slot as
+-- it looks at would block all behind them. Leaves out owners whose slots are locked: their transaction fills them, or the next sweep does.
 create function keyframe_private.admit_all_waiting(max_owners integer default 500)
 returns integer
 language plpgsql
@@ -100,7 +98,7 @@ end
 $$;
 comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
 
--- Deletes what is kept for a limited time, in small batches. Leaves out what others hold, and what fails (set_aside).
+-- Leaves out what others hold, and what fails (set_aside).
 create function keyframe_private.prune(max_rows integer default 5000)
 returns void
 language plpgsql
@@ -122,7 +120,7 @@ begin
   perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
   perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
-  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.owner_id, o.period, o.resets_at', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
   perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
   -- A row that is still due is tried again within minutes: these have ended, or are gone.
   perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
@@ -131,7 +129,6 @@ end
 $$;
 comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches.';
 
--- Merges the rows that submits have added since the last time.
 create function keyframe_private.merge_costs(max_rows integer default 20000)
 returns void
 language plpgsql
@@ -145,8 +142,8 @@ end
 $$;
 comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
 
--- Deletes full buckets unused for a day, and those of a limit that is gone: a missing bucket is a full one. Reads all rows, one per active owner and class; an index on
--- refilled_at would end HOT updates.
+-- Deletes full buckets unused for a day, and those of a limit that is gone: a missing bucket is a full one. Reads all rows, one per active
+-- owner and class; an index on refilled_at would end HOT updates.
 create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
 returns void
 language plpgsql
@@ -162,8 +159,7 @@ end
 $$;
 comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
 
--- Runs every five seconds by pg_cron. It waits for nobody, another sweep included: it leaves out what others hold, and what one row
--- raises.
+-- It waits for nobody, another sweep included: it leaves out what others hold, and what one row raises.
 create function keyframe_private.sweep()
 returns void
 language plpgsql

@@ -135,6 +135,6 @@ comment on column keyframe_private.admin_costs.model is 'The model that was subm
 comment on column keyframe_private.admin_costs.predictions is 'How many were started.';
 comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
 comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
-comment on column keyframe_private.admin_costs.settled_usd is 'What those that have ended have cost.';
-comment on column keyframe_private.admin_costs.held_usd is 'The most that the others can cost.';
-comment on column keyframe_private.admin_costs.unknown_usd is 'The most that those have cost of which nobody knows it.';
+comment on column keyframe_private.admin_costs.settled_usd is 'Cost of ended submits.';
+comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';

@@ -38,7 +38,6 @@ as $$
 $$;
 comment on function keyframe_private.prediction_figures is 'The figures of active predictions, for health and metrics.';
 
--- Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.
 create function keyframe_private.lanes_to_serve()
 returns table (id uuid, waits_since timestamptz)
 language sql
@@ -57,8 +56,7 @@ as $$
 $$;
 comment on function keyframe_private.lanes_to_serve is 'Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.';
 
--- How long the oldest due work of each kind has been due, among the first thousand. Delivery: since its lane's last turn. Slot: a prediction
--- waits although its owner has a free one.
+-- Delivery: since its lane's last turn. Slot: a prediction waits although its owner has a free one.
 create function keyframe_private.due_figures()
 returns jsonb
 language sql
@@ -161,7 +159,6 @@ as $$
 $$;
 comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
 
--- Events of the last five minutes, counted up to 10,000.
 create function keyframe_private.event_figures()
 returns jsonb
 language sql
@@ -176,7 +173,6 @@ as $$
 $$;
 comment on function keyframe_private.event_figures is 'Events of the last five minutes, counted up to 10,000.';
 
--- Files to remove, counted up to 10,000.
 create function keyframe_private.file_removal_figures()
 returns jsonb
 language sql
@@ -190,7 +186,6 @@ as $$
 $$;
 comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
 
--- Enabled models that a start cannot use.
 create function keyframe_private.unavailable_models()
 returns jsonb
 language sql
@@ -241,8 +236,8 @@ as $$
 $$;
 comment on function keyframe_private.kick_figures is 'The figures of kicks in pg_net, for health and metrics.';
 
--- The last kick of a function: when it was made, its outcome, and how long until the worker claimed. Its answer is searched for
--- among five minutes of answers, because ids have no index there and pg_net keeps the answers of all senders for hours.
+-- Its answer is searched for among five minutes of answers, because ids have no index there and pg_net keeps the answers of all senders for
+-- hours.
 create function keyframe_private.last_kick_figures(function_name text)
 returns jsonb
 language sql
@@ -277,8 +272,8 @@ as $$
 $$;
 comment on function keyframe_private.last_kick_figures is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
 
--- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself. Its places: {of, open, slow: [{name, open}]};
--- null from a worker that does not say it.
+-- A worker: when it last claimed, how its kicks are acknowledged, and what it last said of itself. Its places: {of, open, slow: [{name,
+-- open}]}; null from a worker that does not say it.
 create function keyframe_private.worker_figures(function_name text)
 returns jsonb
 language sql
@@ -325,9 +320,8 @@ as $$
 $$;
 comment on function keyframe_private.last_kicks_figures is 'The last kicks of each worker, for health.';
 
--- The transactions at the ends of the chains: each holds what others need, and itself waits for nobody. The chains begin at who has waited for
--- a second, at who has locked a table of ours against writers for `locked_for`, and at who has held rows of ours for twenty seconds. At most
--- five, first those that most wait for. A role that may not see others' sessions sees none.
+-- The chains begin at who has waited for a second, at who has locked a table of ours against writers for `locked_for`, and at who has held
+-- rows of ours for twenty seconds. At most five, first those that most wait for. A role that may not see others' sessions sees none.
 create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
 returns jsonb
 language sql
@@ -378,7 +372,7 @@ as $$
 $$;
 comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
 
--- Calls of our functions and tables that have run for over two seconds, and which of them most. A worker's call waits for a second at most.
+-- A worker's call waits for a second at most.
 create function keyframe_private.call_figures()
 returns jsonb
 language sql
@@ -445,8 +439,7 @@ as $$
 $$;
 comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
 
--- What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes
--- forward. How far it went back is seen from times in the future.
+-- How far the clock went back is seen from times in the future.
 create function keyframe_private.setting_figures()
 returns jsonb
 language sql

@@ -1,7 +1,7 @@
 -- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
 
--- The claims of a session of the user. Those of a sign-in (aal, amr, session_id) are missing, so a policy that asks for them refuses.
--- Definer, because service_role may not read users.
+-- The claims of a sign-in (aal, amr, session_id) are missing, so a policy that asks for them refuses. Definer, because service_role may not
+-- read users.
 create function keyframe_private.claims_for_server(user_id uuid)
 returns jsonb
 language plpgsql

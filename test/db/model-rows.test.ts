@@ -31,7 +31,7 @@ const MALFORMED: [words: string, ...controls: unknown[]][] = [
   ["controls must be an object.", []],
   ["controls.prompt is missing.", without("prompt")],
   ["controls.firstFrame is missing.", without("firstFrame")],
-  ["controls.durationSecond is no control of the step video. It has: prompt,", { ...GOOD, durationSecond: SEED }],
+  ["controls.durationSecond is not a control of the step video. It has: prompt,", { ...GOOD, durationSecond: SEED }],
   ["controls.seed must be an object.", { ...GOOD, seed: "seed" }],
   [
     "controls.resolution.defualt is no key of this control. It takes: field, values,",
@@ -80,7 +80,7 @@ const MALFORMED: [words: string, ...controls: unknown[]][] = [
     "controls.durationSeconds.values.five cannot stand in an object",
     changed("durationSeconds", { values: { five: 5 }, default: 5 }),
   ],
-  ["controls.durationSeconds.values[2] stands there twice.", changed("durationSeconds", { values: [5, 10, 5] })],
+  ["controls.durationSeconds.values[2] is listed twice.", changed("durationSeconds", { values: [5, 10, 5] })],
   ["controls.durationSeconds.values must not be empty.", changed("durationSeconds", { values: [] })],
   ["controls.seed must have either values, or min and max.", { ...GOOD, seed: { field: "seed", min: 0 } }],
   ["controls.seed.min must not be greater than max.", { ...GOOD, seed: { field: "seed", min: 9, max: 0 } }],
@@ -149,7 +149,7 @@ test.each<[words: string, fixed: unknown]>([
 
 test("frames of an image step → refused", async () => {
   const frames = add({ prompt: GOOD.prompt, firstFrame: GOOD.firstFrame }, {}, "first-frame");
-  expect((await refusalOf(frames)).message).toContain("controls.firstFrame is no control of the step first-frame.");
+  expect((await refusalOf(frames)).message).toContain("controls.firstFrame is not a control of the step first-frame.");
 });
 
 test("a right row, changed to a wrong one → refused, and as it was", async () => {

@@ -1,11 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
 import { serviceFigures } from "../../shared/contract/service.ts";
 import type { CallDatabase } from "../../shared/platform/call-database.ts";
+import { problemsOf } from "../../supabase/functions/api/runbook/problems.ts";
 import { createDatabase } from "../../supabase/functions/keyframe-generate/database.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { type Row, seedPrediction, seedSubmit, type Status, useWorld } from "../support/database/predictions.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
-import type { AllFigures } from "../unit/api-figures.ts";
+import { type AllFigures, sampleFigures } from "../unit/api-figures.ts";
 import { until } from "../support/until.ts";
 import { addEndpoint, call, clearWebhooks, exchange, seedDeliveries, sendNext } from "../support/database/webhooks.ts";
 
@@ -409,6 +410,28 @@ test("a database that refuses writes, has no settings, or a clock that was set b
   const ahead =
     "insert into keyframe_private.kicks (function_name, made_at, request_id) values ('deliver', now() + interval '1 hour', 1)";
   expect(await ask(ahead)).toEqual([{ ...well, clockBackSeconds: 3600 }, "ok"]);
+});
+
+test("the statements that health names for a lost row of settings and a clock that was set back → run, and do what it says", async () => {
+  const [named, clock] = problemsOf({
+    ...sampleFigures(),
+    settings: { isReadOnly: false, hasSettings: false, missingSecrets: [], clockBackSeconds: 3600 },
+  });
+  const insert = /: (insert into [^.]*\.settings default values)\. It begins with spending stopped/.exec(
+    named ?? "",
+  )?.[1];
+  const start = /: (update keyframe\.predictions .*)\.$/.exec(clock ?? "")?.[1];
+  await prediction("processing", { ...LATER, next_attempt_at: ago(-3600) });
+  await rolledBack(db.sql, async (sql) => {
+    await sql`set local session_replication_role = replica`;
+    await sql`delete from keyframe_private.settings where true`;
+    await sql.unsafe(insert ?? "");
+    expect(await sql`select spending_stopped, owner_day_micros from keyframe_private.settings`).toEqual([
+      { spending_stopped: true, owner_day_micros: null },
+    ]);
+    await sql.unsafe(start ?? "");
+    expect(await sql`select next_attempt_at <= now() as due from keyframe.predictions`).toEqual([{ due: true }]);
+  });
 });
 
 test("calls of ours that run for over two seconds → how many, and of which function most", async () => {

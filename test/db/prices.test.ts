@@ -154,9 +154,9 @@ describe("a malformed row → refused, with the path of its mistake", () => {
     [
       "a control that the model has not",
       { applies: { seed: 1 } },
-      /^applies_to\.seed is no control of test\/\S+ with values\.$/,
+      /^applies_to\.seed is not a control of test\/\S+ with values\.$/,
     ],
-    ["a control without values", { applies: { prompt: "x" } }, /^applies_to\.prompt is no control/],
+    ["a control without values", { applies: { prompt: "x" } }, /^applies_to\.prompt is not a control/],
     [
       "a value that the model does not take",
       { applies: { resolution: "4k" } },

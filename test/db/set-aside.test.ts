@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { claim, readRow, submitsOf, type Task } from "../support/database/calls.ts";
+import { claim, complete, readRow, submitsOf, type Task } from "../support/database/calls.ts";
 import { useDatabase } from "../support/database/clone-database.ts";
 import { addWorld, type Row, seedPrediction, seedSubmit, type World } from "../support/database/predictions.ts";
 
@@ -241,6 +241,51 @@ describe("the sweep, with more rows in front that raise than it looks at", () =>
     await db.sql`select keyframe_private.sweep()`;
     expect([(await readRow(db.sql, id)).admitted_at, await asides()]).toEqual([expect.any(Date), []]);
   });
+});
+
+test("a row that raises while the row of settings is missing → set aside for a minute, and the others are handed out", async () => {
+  const { id } = await seedPrediction(db.sql, bad, { columns: { ...NEW, next_attempt_at: ago(60) } });
+  const other = await seedPrediction(db.sql, good, { columns: NEW });
+  await withFailing("keyframe.predictions", `new.id = '${id}'`, async () => {
+    const { tasks } = await db.sql
+      .begin(async (sql) => {
+        await sql`set local session_replication_role = replica`; // as a restore does
+        await sql`delete from keyframe_private.settings`;
+        await sql`set local session_replication_role = origin`;
+        return Promise.reject(Object.assign(new Error("undone"), { claimed: split(await claim(sql, 10)) }));
+      })
+      .catch((error) => error.claimed ?? Promise.reject(error));
+    expect(tasks.map((task: Task) => task.id)).toEqual([other.id]);
+  });
+});
+
+test("an owner who cannot be admitted, whom an open transaction has set aside too → the sweep waits for nobody", async () => {
+  const { id } = await seedPrediction(db.sql, bad, { columns: { ...NEW, admitted_at: null, deadline_at: null } });
+  const other = await seedPrediction(db.sql, good, { columns: { ...NEW, admitted_at: null, deadline_at: null } });
+  await withFailing("keyframe.predictions", `new.id = '${id}'`, () =>
+    db.sql.begin(async (open) => {
+      await open`select keyframe_private.set_aside('admit', ${bad.owner}, 'P0001', 'It cannot be written.')`;
+      await db.sql.begin(async (sql) => {
+        await sql`set local statement_timeout = '10s'`;
+        await sql`select keyframe_private.admit_all_waiting()`;
+      });
+    }),
+  );
+  expect((await readRow(db.sql, other.id)).admitted_at).not.toBeNull();
+});
+
+test("the end of a prediction whose owner's next one cannot be admitted → recorded; the owner is set aside", async () => {
+  await db.sql`update keyframe_private.settings set max_active_per_owner = 1`;
+  const { id, lease } = await seedPrediction(db.sql, bad, { status: "storing" });
+  const next = await seedPrediction(db.sql, bad, { columns: { ...NEW, admitted_at: null, deadline_at: null } });
+  await withFailing("keyframe.predictions", `new.id = '${next.id}'`, async () => {
+    expect(await complete(db.sql, id, lease)).toBe(true);
+  });
+  expect(await asides()).toMatchObject([{ kind: "admit", subject: bad.owner, code: "P0001" }]);
+  await letTimePass();
+  await db.sql`select keyframe_private.sweep()`;
+  expect([(await readRow(db.sql, next.id)).admitted_at, await asides()]).toEqual([expect.any(Date), []]);
+  await db.sql`update keyframe_private.settings set max_active_per_owner = default`;
 });
 
 test("what is aside → counted by kind, with the oldest, and without what is over", async () => {

@@ -152,7 +152,7 @@ async function callAll(page: Page, keyframe: KeyframeClient, webhookId: string):
   const image = new Blob([await drawImage()]);
   for (const [at, place] of places.filter(({ id }) => Object.hasOwn(ROUTES, id)).entries()) {
     await page.goto(`/#/docs?operation=${place.id}`);
-    if (at === 0) await page.getByText("TypeScript", { exact: true }).click();
+    if (at === 0) await page.getByRole("main").getByText("TypeScript", { exact: true }).first().click();
     const [{ summary }] = place.described["x-examples"] as [Example];
     await page.getByRole("heading", { level: 4, name: summary, exact: true }).waitFor();
     for (const call of await page.$$eval("[role=region] section pre", (all) => all.map((one) => one.textContent))) {

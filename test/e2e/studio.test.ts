@@ -122,6 +122,7 @@ test("every recipe of administer.md, models.md and costs.md, pasted into SQL →
   const values = {
     ...ids,
     endpoint_id: endpoint?.id,
+    client_id: "an-app",
     day: "2026-11-27",
     first_day: "2026-11-01",
     last_day: "2026-11-30",

@@ -62,10 +62,10 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     }
   });
 
-  test.each<[fault: string, attempt: number, runs: number]>([
+  test.each<[fault: string, attempt: number | "1 or 2", runs: number]>([
     ["rate_limited=2", 3, 1],
     ["server_error=2", 3, 1],
-    ["lost_answer", 1, 1],
+    ["lost_answer", "1 or 2", 1], // a callback proves the run, or the search before the second submit finds it
     ["output_slow=1200", 1, 1],
     ["output_flaky", 1, 1],
     ["output_in=image", 1, 1],
@@ -74,7 +74,7 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
     ["interrupted", 2, 2],
     ["input_unreachable=2", 3, 3], // as while our Storage is away
   ])(
-    "%s → succeeded at attempt %i, runs: %i, the whole file kept; the status never goes back",
+    "%s → succeeded at attempt %s, runs: %i, the whole file kept; the status never goes back",
     async (fault, attempt, runs) => {
       const maker = await newFilmMaker(stack);
       const upload = async () =>
@@ -92,7 +92,8 @@ describe.concurrent("a run that goes wrong at the provider, or whose output cann
         },
         60_000,
       );
-      expect(ended).toMatchObject({ status: "succeeded", attempt, error: null });
+      expect(ended).toMatchObject({ status: "succeeded", error: null });
+      expect(attempt === "1 or 2" ? [1, 2] : [attempt]).toContain(ended.attempt);
       const order = ["queued", "starting", "processing", "succeeded"];
       expect(seen).toEqual(order.filter((status) => seen.includes(status)));
       await expectSoundEnd(sql, ended);

@@ -192,7 +192,7 @@ test.each<[string, Partial<ServiceFigures>, RegExp]>([
   [
     "no row of settings",
     { settings: { ...figures().settings, hasSettings: false } },
-    /^The row of keyframe_private\.settings is missing: .*default values\.$/,
+    /^The row of keyframe_private\.settings is missing: .*default values\. It begins with spending stopped/,
   ],
   [
     "a Vault without a secret",

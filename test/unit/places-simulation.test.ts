@@ -158,3 +158,22 @@ test("an owner with thousands of quick events beside a thousand owners of hosts 
   const alone = lastOf(simulate(busy())("busy"));
   expect(lastOf(simulate([...crowd(1_000, 20, HOSTS.hangs), ...busy()])("busy"))).toBeLessThan(alone * 1.25);
 });
+
+test("ten owners of twenty hosts each, which all hang after fifty quick answers → an innocent's event waits less than 300 ms", () => {
+  const hangsAfterFifty = (): Host => {
+    let answers = 0;
+    return () => (++answers % 50 === 0 ? TIMEOUT_MS : 10);
+  };
+  const owners = Array.from(
+    { length: 200 },
+    (_, i): Owner => ({
+      ...{ name: "owner", id: `owner ${i % 10}`, host: `own ${i}`, answer: hangsAfterFifty() },
+      ...{ everyMs: 1_000, firstAt: 0, atOnce: 100 },
+    }),
+  );
+  const waits = simulate(
+    [...owners, ...innocents().map((owner) => ({ ...owner, everyMs: 1_000 }))],
+    60_000,
+  )("innocent");
+  expect(Math.max(...waits)).toBeLessThan(P95_MS);
+});

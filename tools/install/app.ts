@@ -154,9 +154,9 @@ export async function editedFiles({ folder, record, files }: App, paths: Iterabl
 export function* nextVersions({ migrations }: App, now: Date): Generator<string, never> {
   const newest = migrations.at(-1)?.split("_")[0] ?? "";
   const following = (version: string) => {
-    const next = secondAfter(version) ?? String(BigInt(version) + 1n).padStart(version.length, "0");
-    // Files are ordered as text.
-    if (next.length === version.length) return next;
+    const candidates = [secondAfter(version), String(BigInt(version) + 1n).padStart(version.length, "0")];
+    const next = candidates.find((each) => each?.length === version.length); // files are ordered as text
+    if (next) return next;
     throw new InstallError(`The newest migration has the version ${newest}, and none can come after it: rename it.`);
   };
   let version = versionAt(now);

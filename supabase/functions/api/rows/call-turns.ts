@@ -7,7 +7,7 @@ const MAX_CALLS_PER_CALLER = 6;
 /** Each holds a connection to this function, but none to the database. */
 const MAX_WAITING_PER_CALLER = 64;
 
-/** Makes a call of the database for a caller, in its turn. Throws rate_limited when too many of this caller wait. */
+/** Calls the database for a caller, in its turn. Throws rate_limited when too many of this caller wait. */
 type CallTurns = <T>(caller: Credential, call: () => Promise<T>) => Promise<T>;
 
 /** Lets the burst of one caller wait here, where it takes no connection of the database from others. */

@@ -34,7 +34,7 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
   }
   if (answered === "settings_missing" || settings?.hasSettings === false) {
     problems.push(
-      "The row of keyframe_private.settings is missing: nothing can be started. Add it with the defaults: insert into keyframe_private.settings default values.",
+      "The row of keyframe_private.settings is missing: nothing can be started. Add it: insert into keyframe_private.settings default values. It begins with spending stopped and no budgets: set them, then spending_stopped = false.",
     );
   }
   const missing = settings?.missingSecrets ?? [];
@@ -45,7 +45,7 @@ function settingProblems(settings: ServiceFigures["settings"], answered: Writes)
   }
   if (settings?.clockBackSeconds) {
     problems.push(
-      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: what is due by the earlier time waits until the clock gets there. Check the time synchronisation of the database's host. To start it now: update keyframe.predictions set next_attempt_at = now() where is_active and next_attempt_at > now().`,
+      `The database's clock was set back by ${Math.round(settings.clockBackSeconds)} s: what is due by the earlier time waits until the clock gets there. Check the time synchronisation of the database's host. To start it now: update keyframe.predictions set next_attempt_at = now() where completed_at is null and next_attempt_at > now().`,
     );
   }
   return problems;

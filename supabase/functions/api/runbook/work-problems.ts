@@ -7,7 +7,7 @@ const SLOW_CALL_SECONDS = 1;
 const PRESENT_SECONDS = 60;
 /** Of 400. A few slow receivers delay no others. */
 const MANY_SLOW_REQUESTS = 10;
-/** Of a worker's places, at one model or host. It gets three sixteenths at most (shared/worker/places.ts): then its users wait. */
+/** Of a worker's places, at one model or host. Slow ones get a quarter at most (shared/worker/places.ts): then their users wait. */
 const MANY_SLOW_PLACES = 1 / 8;
 /** Each worker takes what has waited longest, so work waits this long only when it is not done, or there is too much of it. */
 const LATE_SECONDS = 30;

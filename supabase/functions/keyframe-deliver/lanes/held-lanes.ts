@@ -82,8 +82,6 @@ export function createHeldLanes(places: ReturnType<typeof createPlaces>, now: ()
   }
 }
 
-export type HeldLanes = ReturnType<typeof createHeldLanes>;
-
 /** An administrator may have written a URL that cannot be read: it is not sent to. */
 function hostOf(url: string): string {
   return URL.canParse(url) ? new URL(url).hostname : "";

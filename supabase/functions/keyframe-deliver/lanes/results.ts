@@ -50,5 +50,3 @@ export function createResults(now: () => number, log: Log) {
     },
   };
 }
-
-export type Results = ReturnType<typeof createResults>;

@@ -142,7 +142,7 @@ function isModelGone(status: number | null, explanation: string): boolean {
 const SENTENCES = {
   provider_unreachable: "The provider could not be reached.",
   provider_unavailable: "The provider is not available.",
-  provider_rate_limited: "The provider admits no more requests just now.",
+  provider_rate_limited: "The provider is rate-limiting us.",
   provider_unauthorized: "The provider refuses our access. An administrator has to renew its token.",
   provider_payment_required: "The provider asks for payment. An administrator has to look at the account's billing.",
 };
