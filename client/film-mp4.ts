@@ -12,7 +12,7 @@ const SILENCE: Record<string, number[]> = {
   "mp4a.40.2 1": [0x00, 0xc8, 0x00, 0x80, 0x23, 0x80],
   "mp4a.40.2 2": [0x21, 0x00, 0x49, 0x90, 0x02, 0x19, 0x00, 0x23, 0x80],
 };
-/** How long a packet of silence is heard, and at most a packet: AAC has 1024 samples in each, Opus 20 ms or its own number. */
+/** How long a packet of silence plays, at most one packet: AAC has 1024 samples in each, Opus 20 ms or its own number. */
 const packetSeconds = ({ codec, sampleRate }: AudioDecoderConfig) =>
   codec === "opus"
     ? { seconds: 0.02, most: Number.POSITIVE_INFINITY }
@@ -164,7 +164,7 @@ function copySound(
     let last = seconds;
     for await (const packet of packets) {
       const at = from + packet.timestamp - start;
-      // Decoded and not heard: the packet before the film's first picture, with which AAC begins.
+      // Decoded and not played: the packet before the film's first picture, with which AAC begins.
       const isBefore = from === 0 && end === 0 && at < -half && at + packet.duration > -half;
       if (isBefore) end = -Math.min(packet.duration, most);
       else if (at < end - half || at + half > from + length) continue;

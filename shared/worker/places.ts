@@ -119,7 +119,7 @@ export function createPlaces(settings: PlacesSettings) {
     open.size < places &&
     (owner.open === 0 || (count.quick + owner.open < places * ownerPart && open.size + owner.open < places));
 
-  /** Where most are slow, whoever may be quick is tried, and may count as slow as well. */
+  /** At a slow shared thing, work that may be quick is tried first as unproven, then as slow. */
   function standings({ owner, target, shared }: Parts): Standing[] {
     if (target.isSlow || (owner.isSlow && target.quickAt === NEVER)) return ["slow"];
     if (target.quickAt > shared.slowSince || shared.isQuick) return ["quick"];

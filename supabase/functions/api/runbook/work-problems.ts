@@ -51,7 +51,7 @@ function workerProblems(name: "generate" | "deliver", worker: WorkerFigures): st
         ? "Switch a model off that stays slow (update keyframe.models set enabled = false); what waits for it fails at its deadline."
         : "keyframe_private.admin_webhook_health shows whose deliveries are due; disable an endpoint that stays slow.";
     problems.push(
-      `Of the ${places.of} requests that ${name} makes at once, many wait for something slow: ${causes}. Whoever uses it waits, others do not. ${remedy}`,
+      `Of the ${places.of} requests that ${name} makes at once, many wait for something slow: ${causes}. Work that needs it waits; other work does not. ${remedy}`,
     );
   } else if (slowRequests >= MANY_SLOW_REQUESTS) {
     problems.push(
