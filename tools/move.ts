@@ -8,12 +8,9 @@ import { applyMigrations } from "../local/stack/apply-migrations.ts";
 import { oneLine, parseOptions, runMain } from "../local/stack/command-line.ts";
 import { claimData } from "../local/stack/data-folder.ts";
 import { openDatabase } from "../local/stack/open-database.ts";
-import { readMigrations } from "../local/stack/read-migrations.ts";
+import { readMigrations, statementsOf } from "../local/stack/read-migrations.ts";
 import { STACK_OPTIONS } from "../local/stack/stack-settings.ts";
 import { demoUserOf, loadStackKeys } from "../local/stack/stack-keys.ts";
-import { SCHEMA_VERSION } from "../shared/platform/schema-version.ts";
-import { migrationDigest } from "./digests.ts";
-import { othersThanRelease } from "./release-migration.ts";
 
 const HELP = `npm run move -- --from <url> [options]   copies a stack's data from your own Postgres into the embedded one
 
@@ -86,12 +83,12 @@ async function checkSource(from: postgres.TransactionSql): Promise<void> {
     where datname = current_database() and application_name = 'keyframe-platform'`;
   if (stack)
     throw new Error("A stack still runs on that Postgres: stop it first, or its workers change what is copied.");
-  const installed = await from<{ migrations: Record<string, string> }[]>`
-    select migrations from keyframe_private.installation`;
-  const ours = othersThanRelease(await readMigrations(), SCHEMA_VERSION);
-  const digests = ours.map(({ name, text }) => [name, migrationDigest(text)]);
-  const noted = Object.assign({}, ...installed.map(({ migrations }) => migrations));
-  if (!isDeepStrictEqual(noted, Object.fromEntries(digests))) {
+  const applied = await from<{ name: string; text: string }[]>`
+    select name, array_to_string(statements, ' ') as text from supabase_migrations.schema_migrations
+    where name ~ '^keyframe_' order by version`;
+  const statements = (migrations: { name: string; text: string }[]) =>
+    migrations.map(({ name, text }) => [name, statementsOf(text)]);
+  if (!isDeepStrictEqual(statements(applied), statements(await readMigrations()))) {
     throw new Error("That Postgres has the migrations of another version: start this checkout on it once, then move.");
   }
 }

@@ -45,7 +45,7 @@ test("supabase db advisors at level info → nothing beyond the named exceptions
 
 // The database above has stand-ins, which the advisors do not take for extensions.
 test("an extension is created → in a schema that the statement names, or its own: the advisors warn of any in public", async () => {
-  const files = ["supabase/migrations/20261122000100_foundation.sql", "tools/deploy/database-stages.ts"];
+  const files = ["supabase/schemas/00_foundation/10_schemas.sql", "tools/deploy/database-stages.ts"];
   for (const file of files) {
     const created = (await Deno.readTextFile(file)).match(/create extension \w+( with schema \w+)?/g);
     expect([file, created]).toEqual([

@@ -103,7 +103,7 @@ const BROKEN_ELSEWHERE: Record<string, string> = {
   output_is_path: `update keyframe.models set output = 'a..b' where model = 'google/veo-3.1'`,
   client_id_is_not_empty: `insert into keyframe_private.allowed_clients (client_id, name, may) values (' ', 'An app', 'read')`,
   name_is_not_empty: `insert into keyframe_private.allowed_clients (client_id, name, may) values ('app', ' ', 'read')`,
-  version_is_three_numbers: `insert into keyframe_private.installation (version, migrations) values ('1.0', '{}')`,
+  version_is_three_numbers: `insert into keyframe_private.installation (version) values ('1.0')`,
   rate_limits_capacity_check: `update keyframe_private.rate_limits set capacity = 0`,
   rate_limits_per_second_check: `update keyframe_private.rate_limits set per_second = 0`,
   idempotency_keys_key_check: `insert into keyframe_private.idempotency_keys (owner_id, key, request_hash, resource_id) values ($owner, 'a b', repeat('a', 64), gen_random_uuid())`,

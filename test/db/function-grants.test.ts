@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { useDatabase } from "../support/database/clone-database.ts";
 
-// Who may execute which function is in docs/schema.sql, which migrations.test.ts compares with the database. These are its rules.
+// Who may execute which function is in supabase/schemas/99_rights.sql. These are its rules.
 
 const db = useDatabase();
 

@@ -3,7 +3,7 @@ import { useDatabase } from "../support/database/clone-database.ts";
 import { rolledBack } from "../support/database/rolled-back.ts";
 
 // Which rows, tables and columns a role reads and writes: test/security/rest-tricks.test.ts and columns-sql.test.ts. Here, what all tables
-// have. The policies themselves are in docs/schema.sql, which migrations.test.ts compares with the database.
+// have. The policies themselves are in supabase/schemas/98_policies.sql.
 
 const db = useDatabase();
 

@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
@@ -8,9 +8,9 @@ import { FUNCTION_NAMES } from "../../local/stack/function-arguments.ts";
 import { PROJECT_ROOT } from "../../local/stack/project-root.ts";
 import { type Stack, startStack } from "../../local/stack/start-stack.ts";
 import { runDemo } from "../../tools/demo/run-demo.ts";
-import { readMigrations } from "../../local/stack/read-migrations.ts";
 import { migrationName } from "../../tools/install/source.ts";
-import { releaseMigration } from "../../tools/release-migration.ts";
+import { migrationDigest } from "../../tools/digests.ts";
+import { writeVersionMigration } from "../../tools/version-migration.ts";
 import { readEverything } from "../support/database/everything.ts";
 import { filesOfFunction } from "../support/tools/deploy-graph.ts";
 import { PROJECT } from "../support/tools/deploy-platform.ts";
@@ -60,7 +60,7 @@ describe("a repository fresh from supabase init", () => {
   test("add --dry-run → names every file, writes none", async () => {
     const { code, said } = await app.install(["add", "--dry-run"]);
     expect(code).toBe(0);
-    expect(said).toMatch(/would write +supabase\/migrations\/\d{14}_keyframe_foundation\.sql$/m);
+    expect(said).toMatch(/would write +supabase\/migrations\/\d{14}_keyframe_0_1_0\.sql$/m);
     expect(said).toMatch(/would write +supabase\/config\.toml$/m);
     expect(await app.files()).toEqual(before);
   });
@@ -101,7 +101,7 @@ describe("a repository fresh from supabase init", () => {
     expect([files.has(path), files.has("supabase/functions/cinema/app.ts")]).toEqual([false, true]);
     expect(files.get("supabase/config.toml")).toMatch(/^(?!.*films).*\[functions\.cinema\]/s);
 
-    const migration = [...files.keys()].find((file) => file.endsWith("_keyframe_sweep.sql")) ?? "";
+    const migration = [...files.keys()].find((file) => file.endsWith("_keyframe_0_1_0.sql")) ?? "";
     await app.write(migration, `${files.get(migration)}select 1;\n`);
     const file = migration.replace("supabase/migrations/", "");
     expect(await app.install(["add"])).toMatchObject({ code: 1, said: expect.stringContaining(file) });
@@ -166,7 +166,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     }
   });
 
-  test("a newer version with one migration more → add copies that one, db push keeps the data", async () => {
+  test("a newer version → add copies its one migration, db push keeps the data", async () => {
     const [user] =
       await scene.sql`insert into auth.users (id, email) values (gen_random_uuid(), 'a@film.local') returning id`;
     await scene.sql`insert into keyframe.projects (owner_id, title, text_prompt) values (${user?.id}, 'Harbour', 'A harbour at dawn')`;
@@ -178,7 +178,7 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
     const added = [...files.keys()]
       .filter((path) => !had.has(path))
       .map((path) => migrationName(path.split("/")[2] ?? ""));
-    expect(added).toEqual(["keyframe_director", "keyframe_release_0_2_0"]);
+    expect(added).toEqual(["keyframe_0_2_0"]);
     await push(app);
     expect([...(await scene.sql`select title, director from keyframe.projects`)]).toEqual([
       { title: "Harbour", director: null },
@@ -220,6 +220,8 @@ describe("a repository with tables, functions, seeds and exposed schemas of its 
   });
 });
 
+const FIRST = "20261122000100_keyframe_0_1_0.sql";
+
 /** A checkout of a later version: a column more. */
 async function makeNewerVersion(): Promise<string> {
   const folder = join(parent, "newer");
@@ -229,13 +231,13 @@ async function makeNewerVersion(): Promise<string> {
   await symlink(join(PROJECT_ROOT, "node_modules"), join(folder, "node_modules"));
   const text = Deno.readTextFileSync(join(folder, "package.json"));
   await writeFile(join(folder, "package.json"), text.replace('"version": "0.1.0"', '"version": "0.2.0"'));
-  const migrations = join(folder, "supabase/migrations");
+  const first = join(folder, "supabase/migrations", FIRST);
   await writeFile(
-    join(migrations, "20991231000000_director.sql"),
-    "alter table keyframe.projects add column director text;\n",
+    join(folder, "CHANGELOG.md"),
+    `# Changelog\n\n## [0.1.0]\n\nMigration: SHA-256 ${migrationDigest(await readFile(first, "utf8"))}\n`,
   );
-  const { file, text: release } = releaseMigration(await readMigrations(migrations), "0.2.0", "\n## [0.1.0]", "");
-  await writeFile(join(migrations, `${file}.new`), release);
-  await rename(join(migrations, `${file}.new`), join(migrations, file));
+  const next = join(folder, "supabase/migrations", await writeVersionMigration(folder, new Date("2099-12-31")));
+  const begun = await readFile(next, "utf8");
+  await writeFile(next, begun.replace("\n\n", "\n\nalter table keyframe.projects add column director text;\n\n"));
   return folder;
 }

@@ -18,7 +18,7 @@ export type InstallRecord = {
   version: string;
   /** The name of the API's function. */
   functionName: string;
-  /** Names of the copied migrations, without timestamp and prefix. While `add` writes: those that were there before it. */
+  /** Names of the copied migrations, without timestamp and prefix, such as 0_1_0. While `add` writes: those that were there before it. */
   migrations: string[];
   /** Path → SHA-256 of each copied file. While `add` writes: of what was there before it, and of what comes. */
   files: Record<string, string[]>;

@@ -16,7 +16,7 @@ export type Source = {
   version: string;
   /** Path → text, of the functions and the shared code they import. */
   code: Map<string, string>;
-  /** Name without its timestamp → text, in order. */
+  /** `0_1_0`, the version in a file's name → text of its migration, in order. */
   migrations: Map<string, string>;
   functions: FunctionTables;
   schemas: string[];
@@ -59,8 +59,8 @@ export async function readSource(root: string): Promise<Source> {
   };
   const migrations = new Map<string, string>();
   for (const file of (await readdir(join(root, "supabase/migrations"))).sort()) {
-    const name = migrationName(file);
-    if (name !== undefined) migrations.set(name, await readText(root, "supabase/migrations", file));
+    const version = /^keyframe_(.+)$/.exec(migrationName(file) ?? "")?.[1];
+    if (version !== undefined) migrations.set(version, await readText(root, "supabase/migrations", file));
   }
   return {
     version,

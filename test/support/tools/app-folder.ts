@@ -26,7 +26,9 @@ export function useAppFolder(): void {
     // A few files of each kind show what all would.
     const few = <T>(map: Map<string, T>, wanted: RegExp) => new Map([...map].filter(([path]) => wanted.test(path)));
     const code = few(whole.code, /(index\.ts|deno\.json|shared\/platform\/[a-d].*)$/);
-    version1 = { ...whole, version: "1", code, migrations: new Map([...whole.migrations].slice(0, 4)) };
+    const migrationsOf = (versions: number) =>
+      new Map(Array.from({ length: versions }, (_, at) => [`0_${at + 1}_0`, `select ${at};\n`]));
+    version1 = { ...whole, version: "1", code, migrations: migrationsOf(4) };
     const [first = "", second = "", ...kept] = code.keys();
     version2 = {
       ...whole,
@@ -36,7 +38,7 @@ export function useAppFolder(): void {
         [`${dirname(second)}/added.ts`, "// added\n"],
         ...kept.map((path) => [path, code.get(path) ?? ""] as const),
       ]),
-      migrations: new Map([...whole.migrations].slice(0, 6)),
+      migrations: migrationsOf(6),
     };
   });
   afterAll(() => rm(parent, { recursive: true }));

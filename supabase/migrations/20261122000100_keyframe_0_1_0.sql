@@ -1,0 +1,7939 @@
+-- Made by `npm run schema` from supabase/schemas: edit those.
+
+-- supabase/schemas/00_foundation/10_schemas.sql
+
+-- Extensions, and three schemas of our own. Nothing is created in public.
+
+-- Keyframe never changes what an app has made. An existing schema or policy of the same name stops its migration; existing
+-- buckets are checked here, before anything is written.
+do $$
+declare
+  taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+begin
+  if taken is not null then
+    -- All in the message: the Supabase CLI prints no hint.
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', taken;
+  end if;
+end $$;
+
+-- pg_net, pg_cron and Vault may exist already under these schema names: the hosted platform preinstalls some of them.
+do $$
+begin
+  if to_regnamespace('net') is null then
+    create extension pg_net with schema extensions; -- in public it would be one of the advisors' warnings
+  end if;
+  if to_regnamespace('cron') is null then
+    create extension pg_cron with schema pg_catalog;
+  end if;
+  if to_regnamespace('vault') is null then
+    create extension supabase_vault cascade;
+  end if;
+end $$;
+
+-- No default privilege changes, so the tables of an app in the same project keep theirs.
+create schema keyframe;
+comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
+
+create schema keyframe_worker;
+comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
+
+create schema keyframe_private;
+comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
+
+-- A role may have them by the defaults of this database, for example after `alter default privileges grant all on tables to anon`, which
+-- cannot be revoked for one schema only. Rights that an administrator has given to another role stay.
+create function keyframe_private.revoke_all_rights()
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  ours text := 'keyframe, keyframe_worker, keyframe_private';
+  named text := (
+    select string_agg(distinct format('%I', r.rolname), ', ')
+    from pg_catalog.pg_roles r
+    where r.rolname <> current_user and (
+      r.rolname in ('anon', 'authenticated', 'service_role')
+      or r.oid in (
+        select a.grantee from pg_catalog.pg_default_acl d cross join pg_catalog.aclexplode(d.defaclacl) a
+        where d.defaclrole = current_user::regrole and d.defaclnamespace = 0)));
+  enumeration regtype;
+begin
+  execute format('revoke all on schema %s from public, %s cascade', ours, named);
+  execute format('revoke all on all tables in schema %s from public, %s cascade', ours, named); -- with their columns
+  execute format('revoke all on all sequences in schema %s from public, %s cascade', ours, named);
+  execute format('revoke all on all routines in schema %s from public, %s cascade', ours, named);
+  for enumeration in
+    select t.oid from pg_catalog.pg_type t
+    where t.typnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and t.typtype in ('e', 'd')
+  loop
+    execute format('revoke all on type %s from %s cascade', enumeration, named); -- public may name a type, by default
+  end loop;
+end $$;
+comment on function keyframe_private.revoke_all_rights is 'Takes all rights on our schemas from every role that the defaults of this database can have given them to.';
+
+-- supabase/schemas/00_foundation/20_errors.sql
+
+-- Errors of the API: a stable code, a sentence for people, and what the caller can do about it.
+
+-- The SQLSTATE KEYFR marks the error as ours, the message is the stable code, the detail is a sentence for people. Volatile: `supabase db
+-- lint` runs immutable functions while it plans their callers, and would report each raise as an error.
+create function keyframe_private.raise_error(code text, sentence text, hint text default '')
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception using errcode = 'KEYFR', message = code, detail = sentence, hint = raise_error.hint;
+end $$;
+comment on function keyframe_private.raise_error is 'Raises an API error.';
+
+-- An error that a function answers instead of raising it.
+create type keyframe_private.refusal as (code text, sentence text, hint text);
+
+-- What was done before the refusal is undone, but the token stays taken. With a route class it takes the token that was undone too.
+create function keyframe_private.refuse(refused keyframe_private.refusal, route_class text default null)
+returns json language plpgsql volatile set search_path = '' as $$
+begin
+  if route_class is not null and refused.code <> 'rate_limited' then
+    perform keyframe_private.take_token(route_class);
+  end if;
+  perform set_config('response.status', '400', true); -- as the Data API answers KEYFR
+  return json_build_object('code', 'KEYFR', 'message', refused.code, 'details', refused.sentence, 'hint', refused.hint);
+end $$;
+comment on function keyframe_private.refuse is 'The answer of a function to a refusal that it has caught: the one that the Data API makes of the error.';
+
+-- Shows only what looks like a number, a size or a ratio: Postgres logs refusals, and a prompt may be in any field.
+create function keyframe_private.quote_value(value text)
+returns text language plpgsql immutable strict set search_path = '' as $$
+begin
+  return case when value ~ '^(true|false|-?[0-9][0-9A-Za-z:. ]{0,9})$' then value else format('%s characters', char_length(value)) end;
+end $$;
+comment on function keyframe_private.quote_value is 'Quotes a caller''s value in an error message.';
+
+-- supabase/schemas/00_foundation/30_common.sql
+
+-- What several subjects use: locks, times, secrets, identifiers, exact sums.
+
+-- Postgres itself has SHA-256 only, and pgcrypto may be in any schema of the app's.
+create function keyframe_private.hmac_sha256(message bytea, key bytea)
+returns bytea language plpgsql immutable strict set search_path = '' as $$
+declare
+  short bytea := case when length(key) > 64 then sha256(key) else key end;
+  inner_key bytea := short || decode(repeat('00', 64 - length(short)), 'hex');
+  outer_key bytea := inner_key;
+begin
+  for i in 0..63 loop
+    outer_key := set_byte(outer_key, i, get_byte(inner_key, i) # 92);
+    inner_key := set_byte(inner_key, i, get_byte(inner_key, i) # 54);
+  end loop;
+  return sha256(outer_key || sha256(inner_key || message));
+end $$;
+comment on function keyframe_private.hmac_sha256 is 'HMAC with SHA-256 (RFC 2104).';
+
+-- Each UUID has 122 bits of the operating system's secure random numbers.
+create function keyframe_private.random_secret()
+returns text language sql volatile set search_path = '' as $$
+  select 'whsec_' || encode(sha256(
+    uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'base64')
+$$;
+comment on function keyframe_private.random_secret is 'A signing secret of Standard Webhooks: whsec_ and the base64 of 32 random bytes.';
+
+-- Without waiting it returns false when somebody else holds the lock.
+create function keyframe_private.take_lock(name text, id uuid, waits boolean default true)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  key constant bigint := hashtextextended(format('keyframe %s of %s', name, id), 0);
+begin
+  if waits then
+    perform pg_advisory_xact_lock(key);
+    return true;
+  end if;
+  return pg_try_advisory_xact_lock(key);
+end $$;
+comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
+
+create function keyframe_private.wire_time(at timestamptz)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end $$;
+comment on function keyframe_private.wire_time is 'The format of times in events and errors: ISO 8601 in UTC with milliseconds.';
+
+-- `at` continues a path.
+create function keyframe_private.json_entries(value jsonb)
+returns table (at text, key text, item jsonb) language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    select '.' || e.key, e.key, e.value from jsonb_each(case jsonb_typeof(json_entries.value) when 'object' then json_entries.value else '{}' end) e
+    union all
+    select format('[%s]', e.place - 1), null, e.value
+    from jsonb_array_elements(case jsonb_typeof(json_entries.value) when 'array' then json_entries.value else '[]' end) with ordinality e (value, place);
+end $$;
+comment on function keyframe_private.json_entries is 'What a JSON value contains: of an object each key, of a list each place, of anything else nothing.';
+
+-- JSON numbers are exact to 2^53, and a read never fails for the size of a sum.
+create function keyframe_private.exact_sum(amount numeric)
+returns bigint language plpgsql immutable set search_path = '' as $$
+begin
+  return least(coalesce(amount, 0), 9007199254740991);
+end $$;
+comment on function keyframe_private.exact_sum is 'A sum as the API returns it.';
+
+-- Recent rows lie together in every index that begins with such an id, in pages that are in memory; random ids would touch a different page
+-- each, of an index of a month. Pruning leaves whole pages empty. (Postgres has uuidv7() from version 18.)
+create function keyframe_private.uuid_v7()
+returns uuid language plpgsql volatile set search_path = '' as $$
+declare
+  microseconds constant bigint := extract(epoch from clock_timestamp()) * 1000000;
+  fraction constant integer := (microseconds % 1000) * 4096 / 1000;
+begin
+  return encode(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send(microseconds / 1000) from 3) || int2send((28672 + fraction)::smallint) from 1 for 8), 'hex')::uuid; -- 0x7000
+end $$;
+comment on function keyframe_private.uuid_v7 is 'A UUID of version 7: 48 bits of milliseconds, 12 bits of their fraction, then random bits.';
+
+-- supabase/schemas/00_foundation/40_texts.sql
+
+-- Rules for texts, used in checks. shared/contract/fields.ts has the same rules for the API; test/db/texts.test.ts compares both
+-- for every character. Ranges of code points do not depend on the collation.
+
+-- Requires one character that is not white space, a control character or ignorable in display (zero-width characters, fillers,
+-- variation selectors, tags). Those are allowed beside a visible character: Persian, Hindi and emoji need them.
+create function keyframe_private.has_visible_character(value text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return value ~ '[^\u0001-\u0020\u007F-\u00A0\u00AD\u034F\u061C\u115F\u1160\u1680\u17B4\u17B5\u180B-\u180F\u2000-\u200F\u2028-\u202F\u205F-\u206F\u2800\u3000\u3164\uFE00-\uFE0F\uFEFF\uFFA0\uFFF0-\uFFF8\U0001BCA0-\U0001BCA3\U0001D173-\U0001D17A\U000E0000-\U000E0FFF]';
+end $$;
+comment on function keyframe_private.has_visible_character is 'Whether a text has a character that can be seen.';
+
+create function keyframe_private.is_plain_text(value text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return value !~ '[\u0001-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]';
+end $$;
+comment on function keyframe_private.is_plain_text is 'Refuses control characters, which form terminal escapes, except tabs and line breaks.';
+
+create function keyframe_private.is_one_line(value text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return value !~ '[\u0001-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]';
+end $$;
+comment on function keyframe_private.is_one_line is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';
+
+-- supabase/schemas/00_foundation/50_settings.sql
+
+-- The settings of the service, and which versions the database has.
+
+-- Longer times would end in dates that Postgres does not have, and so would every statement that adds them.
+create table keyframe_private.settings (
+  only_row boolean primary key default true check (only_row),
+  max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
+  max_calls_per_owner integer not null default 6 check (max_calls_per_owner between 1 and 1000),
+  max_failures integer not null default 8 check (max_failures between 1 and 100),
+  frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
+  video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
+  poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0' and poll_interval <= interval '10 years'),
+  retry_base interval not null default interval '2 seconds' check (retry_base > interval '0' and retry_base <= interval '10 years'),
+  retry_max interval not null default interval '2 minutes' check (retry_max >= retry_base and retry_max <= interval '10 years'),
+  unused_references_after interval not null default interval '30 days' check (unused_references_after between interval '1 hour' and interval '10 years'),
+  -- Budgets. Null is unlimited. The API returns them as JSON numbers, which are exact to 2^53.
+  owner_day_micros bigint constraint owner_day_is_exact_in_json check (owner_day_micros between 0 and 9007199254740991),
+  owner_month_micros bigint constraint owner_month_is_exact_in_json check (owner_month_micros between 0 and 9007199254740991),
+  service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
+  service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
+  spending_stopped boolean not null default true,
+  webhook_retry_schedule interval[] not null
+    default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
+  webhook_disable_after interval not null default interval '5 days' check (webhook_disable_after between interval '0' and interval '10 years'),
+  webhook_retention interval not null default interval '30 days' check (webhook_retention between interval '0' and interval '10 years'),
+  -- Read by index from 1: a two-dimensional array has no element there, and the first failure would exhaust the delivery.
+  constraint webhook_retry_schedule_is_a_list_of_intervals check (
+    case when coalesce(array_ndims(webhook_retry_schedule), 1) > 1 or array_lower(webhook_retry_schedule, 1) <> 1 then false
+      else interval '0' < all (webhook_retry_schedule) and interval '10 years' >= all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end)
+);
+comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
+comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
+comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
+comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
+comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
+comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
+comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
+comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
+comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
+comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
+comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets takes its place.';
+comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
+comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
+comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
+comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
+comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
+comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
+comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
+alter table keyframe_private.settings enable row level security;
+-- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
+insert into keyframe_private.settings (spending_stopped) values (false);
+
+-- The row has the budgets. Without it, starts are refused (require_budget).
+create function keyframe_private.keep_settings()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+    using errcode = 'check_violation', constraint = 'settings_keep_their_row';
+end $$;
+
+-- Each version's migration adds its row. health() reads it, and so does a deployment.
+create table keyframe_private.installation (
+  version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$'),
+  installed_at timestamptz not null default now()
+);
+comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
+comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
+comment on column keyframe_private.installation.installed_at is 'When the version''s migration was applied.';
+alter table keyframe_private.installation enable row level security;
+
+-- supabase/schemas/00_foundation/60_clients.sql
+
+-- OAuth clients: apps and agents that a user has approved at Supabase Auth's OAuth server. Their tokens are a session's with `client_id`,
+-- and their scopes limit nothing. Here they may do what an administrator allows, by default nothing. Every table that users read has a
+-- restrictive policy for them. Every function that users call, and every trigger on their writes, asks through take_token or
+-- reserve_idempotency_key; deletions and webhooks ask for more.
+
+create type keyframe_private.client_right as enum ('read', 'generate', 'manage');
+comment on type keyframe_private.client_right is 'Each has those before it. read: films, projects, predictions, files, prices, costs. generate: create and change them, upload images, start and cancel runs, which spends the user''s money. manage: delete them, and everything about webhooks.';
+
+create table keyframe_private.allowed_clients (
+  client_id text primary key constraint client_id_is_not_empty check (btrim(client_id) <> ''),
+  name text not null constraint name_is_not_empty check (btrim(name) <> ''),
+  may keyframe_private.client_right not null
+);
+comment on table keyframe_private.allowed_clients is 'The OAuth clients that may act for users who approved them. Every other client is refused.';
+comment on column keyframe_private.allowed_clients.client_id is 'The claim client_id of its tokens, as Authentication › OAuth Apps shows it.';
+comment on column keyframe_private.allowed_clients.name is 'For administrators.';
+comment on column keyframe_private.allowed_clients.may is 'read, generate or manage; each has those before it.';
+alter table keyframe_private.allowed_clients enable row level security;
+
+-- A token with any client_id, also an empty one, null or no text, is a client's; every other token may do everything. Used by every policy
+-- and every function of users.
+create function keyframe_private.client_may(needed keyframe_private.client_right)
+returns boolean language plpgsql stable security definer set search_path = '' as $$
+declare
+  claims constant jsonb := auth.jwt();
+begin
+  return claims is null or not claims ? 'client_id' or exists (
+    select from keyframe_private.allowed_clients c
+    where c.client_id = claims ->> 'client_id' and jsonb_typeof(claims -> 'client_id') = 'string' and c.may >= needed);
+end $$;
+comment on function keyframe_private.client_may is 'Whether the caller''s token may do this.';
+
+create function keyframe_private.require_client_may(needed keyframe_private.client_right)
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if not keyframe_private.client_may(needed) then
+    perform keyframe_private.raise_error('client_not_allowed', format(
+      'This app (OAuth client) may not %s here. Sign in to the service itself, or ask its administrator to allow the app.', needed));
+  end if;
+end $$;
+comment on function keyframe_private.require_client_may is 'Raises client_not_allowed unless the caller''s token may do this.';
+
+-- supabase/schemas/00_foundation/70_rate_limits.sql
+
+-- One token bucket per owner and route class. An administrator changes a limit without a deploy.
+
+create table keyframe_private.rate_limits (
+  route_class text primary key,
+  capacity integer not null check (capacity > 0),
+  per_second double precision not null check (per_second > 0)
+);
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
+alter table keyframe_private.rate_limits enable row level security;
+insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
+  ('create', 60, 1),
+  ('generate', 60, 1),
+  ('upload', 30, 0.5),
+  ('change', 120, 2),
+  ('read', 1200, 20),
+  ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
+
+-- Unlogged: a crash refills every bucket, which is cheaper than logging every request. The low fillfactor keeps an owner's row on
+-- its page (HOT updates write no index).
+create unlogged table keyframe_private.rate_buckets (
+  owner_id uuid not null,
+  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
+  tokens double precision not null,
+  refilled_at timestamptz not null,
+  primary key (owner_id, route_class)
+) with (fillfactor = 50);
+comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is.';
+comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
+comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
+comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
+alter table keyframe_private.rate_buckets enable row level security;
+
+-- Without a free place it raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
+-- Without a caller it does nothing.
+create function keyframe_private.take_call()
+returns boolean language plpgsql volatile security definer set search_path = '' as $$
+declare
+  caller constant uuid := auth.uid();
+  places integer;
+  place integer;
+begin
+  if caller is null or current_setting('keyframe.call_of', true) = caller::text then
+    return true;
+  end if;
+  if not keyframe_private.take_lock('call 1', caller, waits => false) then
+    places := (select s.max_calls_per_owner from keyframe_private.settings s);
+    place := 2;
+    while place <= places and not keyframe_private.take_lock('call ' || place, caller, waits => false) loop
+      place := place + 1;
+    end loop;
+  end if;
+  if places is null or place <= places then
+    perform set_config('keyframe.call_of', caller::text, true);
+    return true;
+  end if;
+  perform keyframe_private.raise_error(
+    'rate_limited',
+    'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
+    jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
+end $$;
+comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
+
+-- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a time,
+-- the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime reads
+-- the rows of many users in one transaction, which an error would end for all of them.
+create function keyframe_private.may_read()
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
+declare
+  caller constant uuid := auth.uid();
+begin
+  if caller is null or coalesce(current_setting('request.method', true), '') = '' then
+    return true;
+  end if;
+  perform keyframe_private.take_call();
+  -- Not in a transaction that writes: it may hold a row that a reader waits for.
+  if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
+    if not keyframe_private.take_lock('read 0', caller, waits => false) and not keyframe_private.take_lock('read 1', caller, waits => false) then
+      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    end if;
+    perform set_config('keyframe.read_of', caller::text, true);
+  end if;
+  return true;
+end $$;
+comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
+
+-- First refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Without enough
+-- tokens it raises rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it
+-- takes nothing and returns null. A call never costs more than a full bucket.
+--
+-- An error that ends the transaction returns the tokens. So the functions that users call answer refusals instead of raising them
+-- (keyframe_private.refuse).
+--
+-- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order: call,
+-- Idempotency-Key, the user against the deletion of the account, token, then rows that others may hold. A request takes tokens of one
+-- class only. Changes of one owner run one at a time, with a limit or without: they lock films and projects in any order. So a long
+-- change, such as a large recovery, delays the other changes of the same owner only.
+create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+#variable_conflict use_column
+declare
+  caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
+  bucket record;
+begin
+  perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
+  perform keyframe_private.take_call();
+  if take_token.route_class in ('create', 'generate', 'change') then
+    perform from auth.users u where u.id = caller for key share;
+  end if;
+  with limited as (
+    select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
+    where l.route_class = take_token.route_class and caller is not null
+  ), taken as (
+    insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
+    select caller, l.route_class, l.capacity - l.taken, now() from limited l
+    on conflict (owner_id, route_class) do update
+      set tokens = least(
+            excluded.tokens, -- what a full bucket would have left
+            b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
+          -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
+          -- means that the clock was set back: refilling restarts from now.
+          refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
+    returning b.tokens
+  )
+  select l.*, t.tokens into bucket from limited l cross join taken t;
+  if not found then
+    if take_token.route_class = 'change' and caller is not null then
+      perform keyframe_private.take_lock('changes', caller);
+    end if;
+    return null;
+  elsif bucket.tokens < 0 then
+    perform keyframe_private.raise_error(
+      'rate_limited',
+      'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
+      jsonb_build_object(
+        'policy', bucket.route_class,
+        'limit', bucket.capacity,
+        'window_seconds', ceil(bucket.capacity / bucket.per_second),
+        'wait_seconds', ceil(-bucket.tokens / bucket.per_second)
+      )::text
+    );
+  end if;
+  if take_token.route_class = 'change' then
+    perform set_config('keyframe.change_of', caller::text, true);
+  end if;
+  return keyframe_private.rate_state(take_token.route_class);
+end $$;
+comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_state does.';
+
+-- Null without a caller. Functions on a user's request path are plpgsql: a session keeps their plans. A SQL function with a search_path
+-- cannot be inlined and is planned at each call, which took half of the time of a start.
+create function keyframe_private.rate_state(route_class text)
+returns jsonb language plpgsql stable security definer set search_path = '' as $$
+declare
+  caller uuid := auth.uid();
+begin
+  return (
+    select jsonb_build_object(
+      'policy', l.route_class,
+      'limit', l.capacity,
+      'remaining', floor(coalesce(b.tokens, l.capacity)),
+      'reset_seconds', ceil((l.capacity - coalesce(b.tokens, l.capacity)) / l.per_second),
+      'window_seconds', ceil(l.capacity / l.per_second)
+    )
+    from keyframe_private.rate_limits l
+    left join keyframe_private.rate_buckets b on b.owner_id = caller and b.route_class = l.route_class
+    where l.route_class = rate_state.route_class and caller is not null);
+end $$;
+comment on function keyframe_private.rate_state is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
+
+-- Counts each insert of a project or film by a user against the rate limit, from the functions and from the Data API.
+create function keyframe_private.limit_creations()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_token('create');
+  return new;
+end $$;
+
+-- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token
+-- holds no lock. A request that changes a film and its projects counts once.
+create function keyframe_private.limit_changes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if pg_trigger_depth() > 1 then -- the deletion of an account takes no token
+    return null;
+  end if;
+  perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if current_setting('keyframe.change_of', true) is distinct from auth.uid()::text then
+    perform keyframe_private.take_token('change');
+  end if;
+  return null;
+end $$;
+
+create function keyframe_private.require_user()
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if auth.uid() is null then
+    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
+  end if;
+end $$;
+comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';
+
+-- supabase/schemas/00_foundation/80_idempotency.sql
+
+-- Idempotency-Key: the same key and body return the first result again. A unique key decides, so simultaneous requests are safe.
+
+create table keyframe_private.idempotency_keys (
+  resource_id uuid primary key,
+  owner_id uuid references auth.users on delete cascade,
+  key text not null check (key ~ '^[\x21-\x7e]{1,255}$'),
+  request_hash text check (request_hash ~ '^[0-9a-f]{64}$'),
+  answer jsonb,
+  created_at timestamptz not null default now(),
+  constraint idempotency_keys_owner_id_key_key unique nulls not distinct (owner_id, key)
+);
+comment on table keyframe_private.idempotency_keys is 'Which resource a key created, kept for 24 hours.';
+comment on column keyframe_private.idempotency_keys.key is 'The Idempotency-Key as it was sent.';
+comment on column keyframe_private.idempotency_keys.created_at is 'When it was first used.';
+comment on column keyframe_private.idempotency_keys.request_hash is 'The SHA-256 of method, path and body; null until the body of an upload has been read.';
+comment on column keyframe_private.idempotency_keys.owner_id is 'The owner of the key; null for the secret key.';
+comment on column keyframe_private.idempotency_keys.resource_id is 'The resource that the request created; a random value when it created none.';
+comment on column keyframe_private.idempotency_keys.answer is 'The answer to the first request, when no row can reproduce it (for a recovery, the count). Never a secret: secrets stay in the Vault.';
+create index idempotency_keys_created_at_idx on keyframe_private.idempotency_keys (created_at);
+alter table keyframe_private.idempotency_keys enable row level security;
+
+-- It runs in the transaction of the effect that it guards, so an equal simultaneous request waits here until the first has committed or
+-- failed. Without a hash (the body is not read yet) it reserves the key and compares nothing until admit_upload sets the hash. A replay
+-- updates the row to its own values, so that one statement reserves and reads. Without a key every request is new. With a route class it
+-- takes a token of the caller, unless it is a replay. An OAuth client needs the right to generate, for a replay too.
+create function keyframe_private.reserve_idempotency_key(
+  key text, request_hash text, route_class text default null, out resource_id uuid, out replayed boolean, out answer jsonb, out rate jsonb)
+language plpgsql volatile security definer set search_path = '' as $$
+#variable_conflict use_column
+declare
+  caller uuid := auth.uid();
+  fresh uuid := gen_random_uuid();
+  kept keyframe_private.idempotency_keys;
+begin
+  perform keyframe_private.require_client_may('generate');
+  resource_id := fresh;
+  replayed := false;
+  perform keyframe_private.take_call(); -- an equal request waits below
+  if reserve_idempotency_key.key is not null then
+    -- Keys without a user belong to the secret key. A session that names no user must not use them.
+    if caller is null and auth.role() is distinct from 'service_role' then
+      perform keyframe_private.raise_error('unauthorized', 'An Idempotency-Key belongs to a signed-in user. Sign in, then try again.');
+    end if;
+    insert into keyframe_private.idempotency_keys as k (resource_id, owner_id, key, request_hash)
+    values (fresh, caller, reserve_idempotency_key.key, reserve_idempotency_key.request_hash)
+    on conflict (owner_id, key) do update
+      set (resource_id, request_hash, answer, created_at) = (
+        select
+          case when was.expired then excluded.resource_id else k.resource_id end,
+          case when was.expired then excluded.request_hash else k.request_hash end,
+          case when not was.expired then k.answer end,
+          case when was.expired then excluded.created_at else k.created_at end
+        from (select k.created_at < now() - interval '24 hours' as expired) was
+      )
+    returning k.* into kept;
+    if reserve_idempotency_key.request_hash is not null and kept.request_hash is distinct from reserve_idempotency_key.request_hash then
+      perform keyframe_private.raise_error(
+        'idempotency_mismatch',
+        'This Idempotency-Key was used for another request in the last 24 hours. Send a new key with a new request.'
+      );
+    end if;
+    resource_id := kept.resource_id;
+    replayed := kept.resource_id <> fresh;
+    answer := kept.answer;
+  end if;
+  if replayed then
+    rate := keyframe_private.rate_state(route_class);
+  elsif route_class is not null then
+    rate := keyframe_private.take_token(route_class);
+  end if;
+end $$;
+comment on function keyframe_private.reserve_idempotency_key is 'Reserves a key for the caller, or returns the resource that it created before.';
+
+-- supabase/schemas/10_projects/10_films.sql
+
+-- A film: ordered shots. A project is one shot, in one film or in none.
+
+create table keyframe.films (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null default auth.uid() references auth.users on delete cascade,
+  title text not null constraint title_has_1_to_200_characters check (char_length(title) between 1 and 200),
+  description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line check (keyframe_private.is_one_line(title)),
+  constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint films_id_owner_id_key unique (id, owner_id)
+);
+comment on table keyframe.films is 'Ordered shots: the projects with its film_id, by film_position. Owned by the user who created it.';
+comment on column keyframe.films.id is 'Named by filmId in the API.';
+comment on column keyframe.films.owner_id is 'The user whose film it is.';
+comment on column keyframe.films.title is 'One line of at most 200 characters.';
+comment on column keyframe.films.description is 'Free text.';
+comment on column keyframe.films.created_at is 'When it was created.';
+comment on column keyframe.films.updated_at is 'The film''s version: moves with its texts, its shots and their order.';
+create index films_owner_id_created_at_idx on keyframe.films (owner_id, created_at desc, id desc);
+alter table keyframe.films enable row level security;
+
+create function keyframe_private.stamp_film()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond'); -- as for a project
+  return new;
+end $$;
+
+-- supabase/schemas/10_projects/20_projects.sql
+
+-- A project: a title and the prompt of one shot. Its frames and videos are predictions.
+
+create function keyframe_private.is_reference_path(path text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
+end $$;
+comment on function keyframe_private.is_reference_path is 'Whether a path names a reference image: projects/<file_name>.';
+
+create table keyframe.projects (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null default auth.uid() references auth.users on delete cascade,
+  title text not null constraint title_has_1_to_200_characters check (char_length(title) between 1 and 200),
+  text_prompt text not null constraint text_prompt_has_1_to_4000_characters check (char_length(text_prompt) between 1 and 4000),
+  description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
+  reference_image_path text,
+  aspect_ratio text not null default '16:9' constraint aspect_ratio_is_width_to_height check (aspect_ratio ~ '^[1-9][0-9]?:[1-9][0-9]?$'),
+  selected_first_frame_id uuid,
+  selected_last_frame_id uuid,
+  selected_video_id uuid,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  deleted_at timestamptz,
+  -- The owner is in the key, so that nobody's project is in another's film.
+  film_id uuid,
+  film_position integer,
+  constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line check (keyframe_private.is_one_line(title)),
+  constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
+  constraint text_prompt_is_plain_text check (keyframe_private.is_plain_text(text_prompt)),
+  constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
+  constraint reference_image_of_project_is_in_projects check (keyframe_private.is_reference_path(reference_image_path)),
+  -- The API returns them as ISO 8601, which has neither infinity nor other years.
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint projects_id_owner_id_key unique (id, owner_id),
+  constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
+  -- Deferrable, so that it is checked after the statement that orders a film, not after each row. Not unique: then an order would lock its
+  -- projects as a deletion does, and a start that uses frames of two of them could deadlock with it.
+  constraint one_shot_per_position_of_a_film
+    exclude using btree (film_id with =, owner_id with =, film_position with =) deferrable,
+  constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
+);
+comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
+comment on column keyframe.projects.id is 'Named by projectId in the API.';
+comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
+comment on column keyframe.projects.title is 'One line of at most 200 characters.';
+comment on column keyframe.projects.created_at is 'When it was created.';
+comment on column keyframe.projects.updated_at is 'The project''s version: moves with every change.';
+comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
+comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
+comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
+comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
+comment on column keyframe.projects.deleted_at is 'Since when it is being deleted in parts: its owner no longer sees it or its predictions. Null: it is not.';
+comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
+comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
+comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
+comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
+create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
+create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
+-- To find out whether a reference image is still in use.
+create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
+alter table keyframe.projects enable row level security;
+
+-- An administrator's insert may leave out the owner while there is exactly one user.
+create function keyframe_private.complete_owner()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  new.owner_id := (select case when count(*) = 1 then min(u.id::text)::uuid end from (select id from auth.users limit 2) u);
+  if new.owner_id is null then
+    raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.' using errcode = 'not_null_violation';
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.stamp_project()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  old.film_position := new.film_position; -- the order of a film is the film's
+  if old is distinct from new then
+    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the
+    -- last change.
+    new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.max_shots()
+returns integer language sql immutable set search_path = '' as $$
+  select 500
+$$;
+comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
+
+-- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so no two shots get one place.
+create function keyframe_private.enter_film()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  shots record;
+begin
+  if tg_op = 'UPDATE' then
+    update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  end if;
+  new.film_position := null;
+  if new.film_id is null then
+    return new;
+  end if;
+  update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
+  end if;
+  select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
+  if shots.number >= keyframe_private.max_shots() then
+    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
+  end if;
+  new.film_position := shots.last + 1;
+  return new;
+end $$;
+
+-- A shot is deleted: the film's version moves.
+create function keyframe_private.stamp_film_of_deleted_shot()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  return null;
+end $$;
+
+create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
+comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';
+
+-- supabase/schemas/10_projects/30_deletion.sql
+
+-- Deletions of projects. One with many predictions is deleted in parts.
+
+create function keyframe_private.deleted_projects()
+returns uuid[] language plpgsql stable security definer set search_path = '' as $$
+begin
+  return array(select p.id from keyframe.projects p where p.owner_id = auth.uid() and p.deleted_at is not null);
+end $$;
+comment on function keyframe_private.deleted_projects is 'The caller''s projects that are being deleted in parts.';
+
+-- What runs would be paid for and thrown away. Administrators may, and so does the deletion of the account: then runs are cancelled.
+create function keyframe_private.guard_project_deletion()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  -- The project is locked now: an earlier start has committed and is visible here; a later one finds no project.
+  if exists (select from keyframe.predictions p where p.project_id = old.id and p.completed_at is null) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of this project is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  elsif exists (
+    select from keyframe.predictions source
+    join keyframe_private.prediction_images i on i.source_prediction_id = source.id
+    join keyframe.predictions p on p.id = i.prediction_id
+    where source.project_id = old.id and p.completed_at is null
+  ) then
+    perform keyframe_private.raise_error(
+      'generation_in_progress',
+      'A generation of another project that uses a frame of this one is still running. Cancel it or wait for its end, then delete the project.'
+    );
+  end if;
+  return old;
+end $$;
+
+-- A user deletes more predictions than one request may: what is left of them and their projects is deleted in parts
+-- (keyframe_private.delete_parts). From now on its owner does not see the project.
+create function keyframe_private.delete_in_parts()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  before constant integer := coalesce(nullif(current_setting('keyframe.deleted_predictions', true), '')::integer, 0);
+  more integer;
+begin
+  if auth.uid() is null or pg_trigger_depth() > 1 then
+    return old;
+  end if;
+  more := (select count(*) from (select from keyframe.predictions p where p.project_id = old.id limit 1001 - before) n);
+  if before + more <= 1000 then
+    perform set_config('keyframe.deleted_predictions', (before + more)::text, true);
+    return old;
+  end if;
+  update keyframe.projects p set deleted_at = now(), film_id = null where p.id = old.id;
+  return null;
+end $$;
+
+-- Leaves out what others hold (a project that is being restored too) and what fails (set_aside).
+create function keyframe_private.delete_parts(max_rows integer default 2000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  -- Project by project, the first deleted first, each from its index.
+  perform keyframe_private.prune_rows('keyframe.predictions', 'o.id', format($w$o.id = any (array(
+      select d.id from keyframe.projects p
+      cross join lateral (
+        select x.id from keyframe.predictions x
+        where x.project_id = p.id and not keyframe_private.is_set_aside('prune', 'delete keyframe.predictions ' || x.id, now())
+        limit %1$s for update skip locked) d
+      where p.deleted_at is not null order by p.deleted_at limit %1$s for update of p skip locked))$w$, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.projects', 'o.id',
+    'o.deleted_at is not null and not exists (select from keyframe.predictions p where p.project_id = o.id) order by o.deleted_at', max_rows);
+end $$;
+comment on function keyframe_private.delete_parts is 'Deletes a part of what users have deleted, and each project once it has no predictions left.';
+
+-- supabase/schemas/10_projects/40_project_functions.sql
+
+-- Functions that api calls for projects, one call per request. Row-level security decides, except for the lists: under a policy no
+-- condition on a step may use an index (enum_eq is not leakproof), and the planner may read and sort all rows of an owner for one page.
+-- The lists are definer functions that name the owner in their query.
+
+-- Definer, because users may not choose identifiers and an Idempotency-Key has one before the row exists.
+create function keyframe.create_project(
+  title text, text_prompt text, description text default '', aspect_ratio text default '16:9', idempotency_key text default null,
+  request_hash text default null, film_id uuid default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  created keyframe.projects;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if request.replayed then
+    select p.* into created from keyframe.projects p where p.id = request.resource_id and p.owner_id = auth.uid() and p.deleted_at is null;
+    if not found then
+      perform keyframe_private.raise_error('not_found', 'The project this Idempotency-Key created has been deleted since. Send a new key.');
+    end if;
+  else
+    insert into keyframe.projects (id, title, text_prompt, description, aspect_ratio, film_id)
+    values (
+      request.resource_id, create_project.title, create_project.text_prompt, create_project.description, create_project.aspect_ratio,
+      create_project.film_id)
+    returning * into created;
+  end if;
+  return jsonb_build_object('project', to_jsonb(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.create_project is 'Creates a project of the caller; with film_id, as the last shot of that film.';
+
+create function keyframe_private.projects_per_token()
+returns integer language sql immutable set search_path = '' as $$
+  select 10
+$$;
+comment on function keyframe_private.projects_per_token is 'How many projects a token pays for, of those that are read with their predictions.';
+
+-- Newest first. The next page follows (before_created_at, before_id). A search looks at 5,000 projects, which takes about 10 ms; when
+-- they do not fill the page, `searched_until` is the last of them, and the next page follows it. With predictions it costs one token more
+-- for each ten projects.
+create function keyframe.list_projects(
+  max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null,
+  with_predictions boolean default false, search text default '')
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted integer := least(max_rows, 101);
+  looked_at integer := case when search = '' then wanted else 5000 end;
+  -- Without a cursor it starts at infinity, so that every plan is a walk along the index.
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  matches keyframe.projects[];
+  searched_until json;
+begin
+  matches := array(
+    select row(l.*)::keyframe.projects from (
+      select p.* from keyframe.projects p
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit looked_at
+    ) l
+    where strpos(lower(l.title), lower(search)) > 0
+    order by l.created_at desc, l.id desc
+    limit wanted);
+  if with_predictions and cardinality(matches) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(matches) / keyframe_private.projects_per_token());
+  end if;
+  if search <> '' and cardinality(matches) < wanted then
+    select to_json(l) into searched_until from ( -- made of one row: the columns of skipped rows are computed too
+      select p.created_at, p.id from keyframe.projects p
+      where p.owner_id = auth.uid() and p.deleted_at is null and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      offset looked_at - 1 limit 1
+    ) l;
+  end if;
+  return json_build_object(
+    'projects', (
+      select coalesce(json_agg(
+        case when with_predictions
+          then (select to_json(j) from (select (f.project).*, coalesce(s.predictions, '[]') as predictions) j)
+          else to_json(f.project) end
+        order by f.place), '[]')
+      from (select u as project, row_number() over () as place from unnest(matches) u) f
+      left join keyframe_private.step_predictions(case when with_predictions then matches end) s on s.project_id = (f.project).id),
+    'searched_until', searched_until, 'rate', rate);
+end $$;
+comment on function keyframe.list_projects is 'The caller''s projects, newest first, at most 101 per page; with_predictions adds the latest prediction and the shown take of each step, search keeps those whose title contains it.';
+
+create function keyframe.read_project(project_id uuid)
+returns json language plpgsql volatile security invoker set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.projects;
+  refused keyframe_private.refusal;
+begin
+  select p.* into wanted from keyframe.projects p where p.id = read_project.project_id;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  return json_build_object(
+    'project', to_json(wanted), 'predictions', coalesce((select s.predictions from keyframe_private.step_predictions(array[wanted]) s), '[]'),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_project is 'One project of the caller with the latest prediction and the shown take of each step.';
+
+create function keyframe_private.refuse_changed(kind text, is_own boolean)
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if is_own then
+    perform keyframe_private.raise_error('precondition_failed', format('The %s has changed since you read it. Read it again, then repeat your request with its new ETag.', kind));
+  end if;
+  perform keyframe_private.raise_error('not_found', format('There is no %1$s of yours with this %1$sId.', kind));
+end $$;
+comment on function keyframe_private.refuse_changed is 'Raises precondition_failed for a project or film of the caller, not_found for every other.';
+
+-- `changes` has columns and their values; an omitted column keeps its value. With `versions` (times of updated_at, in milliseconds)
+-- it changes only a project of one of them. The triggers on projects count the change and set updated_at.
+create function keyframe.update_project(project_id uuid, changes jsonb, versions timestamptz[] default null)
+returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
+declare
+  changed keyframe.projects;
+  refused keyframe_private.refusal;
+begin
+  update keyframe.projects p
+  set (title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id, film_id) = (
+    select c.title, c.text_prompt, c.description, c.reference_image_path, c.aspect_ratio, c.selected_first_frame_id, c.selected_last_frame_id,
+      c.selected_video_id, c.film_id
+    from jsonb_populate_record(p, changes) c)
+  where p.id = update_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  returning p.* into changed;
+  if not found then
+    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
+  end if;
+  return jsonb_build_object('project', to_jsonb(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.update_project is 'Changes the caller''s project. Existing predictions keep their inputs.';
+
+-- `versions` as for update_project. Triggers refuse it while a prediction runs, and queue the files for removal.
+create function keyframe.delete_project(project_id uuid, versions timestamptz[] default null)
+returns jsonb language plpgsql volatile security invoker set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  wanted keyframe.projects;
+  refused keyframe_private.refusal;
+begin
+  select p.* into wanted from keyframe.projects p
+  where p.id = delete_project.project_id and (versions is null or date_trunc('milliseconds', p.updated_at) = any (versions))
+  for update;
+  if not found then
+    perform keyframe_private.refuse_changed('project', exists (select from keyframe.projects p where p.id = project_id));
+  end if;
+  delete from keyframe.projects p where p.id = wanted.id;
+  return jsonb_build_object('project', to_jsonb(wanted), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_project is 'Deletes a project of the caller with its predictions; their files are removed soon after. With more than 1,000 predictions it disappears at once and is deleted in parts.';
+
+-- supabase/schemas/10_projects/50_film_functions.sql
+
+-- Functions that api calls for films, one call per request.
+
+create function keyframe_private.shots_of(film uuid)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  return array(select p.id from keyframe.projects p where p.film_id = film order by p.film_position);
+end $$;
+comment on function keyframe_private.shots_of is 'The shots of a film, in order.';
+
+create function keyframe_private.film_json(film keyframe.films)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return json_build_object(
+    'id', film.id, 'title', film.title, 'description', film.description, 'project_ids', keyframe_private.shots_of(film.id),
+    'created_at', film.created_at, 'updated_at', film.updated_at);
+end $$;
+comment on function keyframe_private.film_json is 'A film as its owner sees it.';
+
+-- Definer, like create_project.
+create function keyframe.create_film(
+  title text, description text default '', idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  created keyframe.films;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if request.replayed then
+    select f.* into created from keyframe.films f where f.id = request.resource_id and f.owner_id = auth.uid();
+    if not found then
+      perform keyframe_private.raise_error('not_found', 'The film this Idempotency-Key created has been deleted since. Send a new key.');
+    end if;
+  else
+    insert into keyframe.films (id, title, description)
+    values (request.resource_id, create_film.title, create_film.description)
+    returning * into created;
+  end if;
+  return json_build_object(
+    'film', keyframe_private.film_json(created), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('create'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.create_film is 'Creates a film of the caller, without shots.';
+
+-- Definer with the owner in its query, like list_projects.
+create function keyframe.list_films(max_rows integer default 20, before_created_at timestamptz default null, before_id uuid default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  page keyframe.films[] := array(
+    select f from keyframe.films f
+    where f.owner_id = auth.uid() and (f.created_at, f.id) < (first_time, first_id)
+    order by f.created_at desc, f.id desc
+    limit least(max_rows, 101));
+begin
+  return json_build_object(
+    'films', (select coalesce(json_agg(keyframe_private.film_json(f) order by f.created_at desc, f.id desc), '[]') from unnest(page) f),
+    'rate', rate);
+end $$;
+comment on function keyframe.list_films is 'The caller''s films with the identifiers of their shots, newest first, at most 101 per page.';
+
+-- Costs one token more for each ten shots.
+create function keyframe.read_film(film_id uuid)
+returns json language plpgsql volatile security invoker set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.films;
+  shots keyframe.projects[];
+  refused keyframe_private.refusal;
+begin
+  select f.* into wanted from keyframe.films f where f.id = read_film.film_id;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
+  end if;
+  shots := array(select p from keyframe.projects p where p.film_id = wanted.id order by p.film_position);
+  if cardinality(shots) >= keyframe_private.projects_per_token() then
+    rate := keyframe_private.take_token('read', cardinality(shots) / keyframe_private.projects_per_token());
+  end if;
+  return json_build_object(
+    'film', keyframe_private.film_json(wanted),
+    'shots', (
+      select coalesce(json_agg(
+        (select to_json(j) from (select p.*, coalesce(s.predictions, '[]') as predictions) j) order by p.film_position), '[]')
+      from unnest(shots) p left join keyframe_private.step_predictions(shots) s on s.project_id = p.id),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_film is 'One film of the caller with its shots in order, each with the latest prediction and the shown take of each step.';
+
+-- The film's other shots leave it; shots of other films leave those films.
+create function keyframe_private.order_shots(film keyframe.films, project_ids uuid[])
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  unknown uuid;
+begin
+  if cardinality(project_ids) > keyframe_private.max_shots() then
+    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
+  elsif (select count(distinct w.id) from unnest(project_ids) w (id)) < cardinality(project_ids) then -- null is not counted
+    perform keyframe_private.raise_error('invalid_request', 'A project can be in projectIds only once.');
+  end if;
+  select w.id into unknown from unnest(project_ids) w (id)
+  where not exists (select from keyframe.projects p where p.id = w.id and p.owner_id = film.owner_id and p.deleted_at is null)
+  limit 1;
+  if found then
+    perform keyframe_private.raise_error('not_found', format('There is no project of yours with the projectId %s.', unknown));
+  elsif project_ids = keyframe_private.shots_of(film.id) then
+    return;
+  end if;
+
+  update keyframe.films f set updated_at = now()
+  where f.id = film.id or f.id in (select p.film_id from keyframe.projects p where p.id = any (project_ids));
+  -- First out, then in: a project that takes the same position in another film would not be known from one that only enters it.
+  update keyframe.projects p set film_id = null, film_position = null
+  where p.film_id = film.id and p.id <> all (project_ids) or p.id = any (project_ids) and p.film_id <> film.id;
+  update keyframe.projects p set film_id = film.id, film_position = w.position
+  from unnest(project_ids) with ordinality w (id, position)
+  where p.id = w.id and p.film_position is distinct from w.position;
+end $$;
+comment on function keyframe_private.order_shots is 'Makes these projects the shots of a film, in this order.';
+
+-- `changes` and `versions` as for update_project. Definer: users may not write positions.
+create function keyframe.update_film(
+  film_id uuid, changes jsonb default '{}', project_ids uuid[] default null, versions timestamptz[] default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  changed keyframe.films;
+  refused keyframe_private.refusal;
+begin
+  update keyframe.films f
+  set (title, description) = (select c.title, c.description from jsonb_populate_record(f, changes) c)
+  where f.id = update_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  returning f.* into changed;
+  if not found then
+    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = update_film.film_id and f.owner_id = auth.uid()));
+  end if;
+  if project_ids is not null then
+    perform keyframe_private.order_shots(changed, project_ids);
+    select f.* into changed from keyframe.films f where f.id = changed.id;
+  end if;
+  return json_build_object('film', keyframe_private.film_json(changed), 'rate', keyframe_private.rate_state('change'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.update_film is 'Changes the caller''s film: its texts, and with project_ids its shots and their order.';
+
+-- Its projects stay, unless with_projects: then they are deleted too, or generation_in_progress is raised and nothing is. Definer, because
+-- it locks the film before it reads the shots.
+create function keyframe.delete_film(film_id uuid, with_projects boolean default false, versions timestamptz[] default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage'); -- before any lock
+  wanted keyframe.films;
+  deleted json;
+  shots uuid[];
+  refused keyframe_private.refusal;
+begin
+  select f.* into wanted from keyframe.films f
+  where f.id = delete_film.film_id and f.owner_id = auth.uid() and (versions is null or date_trunc('milliseconds', f.updated_at) = any (versions))
+  for update;
+  if not found then
+    perform keyframe_private.refuse_changed('film', exists (select from keyframe.films f where f.id = delete_film.film_id and f.owner_id = auth.uid()));
+  end if;
+  deleted := keyframe_private.film_json(wanted);
+  shots := keyframe_private.shots_of(wanted.id);
+  if with_projects then
+    perform from keyframe.projects p where p.id = any (shots) for update; -- before they leave the film: require_frame sees that they are deleted
+  end if;
+  delete from keyframe.films f where f.id = wanted.id;
+  if with_projects then
+    delete from keyframe.projects p where p.id = any (shots);
+  end if;
+  return json_build_object('film', deleted, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_film is 'Deletes a film of the caller; with_projects, also its shots with their predictions and files.';
+
+-- supabase/schemas/20_models/10_models.sql
+
+-- The models that serve a step, how each one takes our inputs, and the default of each step. An administrator edits rows in Studio; no
+-- deploy is needed. 95_shipped_rows.sql has the rows of a new database.
+
+create table keyframe.models (
+  step keyframe.generation_step not null,
+  model text not null constraint model_is_owner_slash_name check (
+    model ~ '^[a-z0-9._-]+/[a-z0-9._-]+(:[A-Za-z0-9._-]+)?$' and char_length(model) <= 200),
+  label text not null constraint label_is_not_empty check (btrim(label) <> ''),
+  vendor text not null constraint vendor_is_not_empty check (btrim(vendor) <> ''),
+  enabled boolean not null default true,
+  position integer not null default 1000,
+  shutdown_at timestamptz,
+  refused_at timestamptz,
+  accepts_faces text not null default 'unknown' constraint accepts_faces_is_known check (accepts_faces in ('yes', 'no', 'unknown')),
+  controls jsonb not null,
+  fixed jsonb not null default '{}',
+  output text constraint output_is_path check (
+    output ~ '^(\[\d+\]|[A-Za-z_][A-Za-z0-9_-]*)(\[\d+\]|\.[A-Za-z_][A-Za-z0-9_-]*)*$' and char_length(output) <= 100),
+  notes text not null default '',
+  billed_when jsonb not null default '{"failed": "unknown", "rejected": "unknown", "canceled": "yes"}'
+    constraint billed_when_says_yes_no_or_unknown check (
+      coalesce(billed_when ->> 'failed', '') in ('yes', 'no', 'unknown') and coalesce(billed_when ->> 'rejected', '') in ('yes', 'no', 'unknown')
+      and coalesce(billed_when ->> 'canceled', '') in ('yes', 'no', 'unknown') and billed_when - array['failed', 'rejected', 'canceled'] = '{}'),
+  cost_ceiling_micros bigint constraint cost_ceiling_is_at_most_a_million_dollars check (cost_ceiling_micros between 0 and 1000000000000),
+  primary key (step, model),
+  -- The API returns null for infinity, and has no time for other years.
+  constraint times_are_in_years_of_four_digits check (
+    shutdown_at >= '1970-01-01 00:00Z' and (shutdown_at < '9999-01-01 00:00Z' or shutdown_at = 'infinity'))
+);
+comment on table keyframe.models is 'The models that can serve a step. step_defaults names the one that a start uses when it names none.';
+comment on column keyframe.models.step is 'The step that it serves; a model can have a row for each.';
+comment on column keyframe.models.notes is 'For administrators: sources, and what to know.';
+comment on column keyframe.models.model is 'owner/name at Replicate, or owner/name:version for a community model.';
+comment on column keyframe.models.label is 'The name that people choose the model by.';
+comment on column keyframe.models.vendor is 'Who makes the model.';
+comment on column keyframe.models.enabled is 'False: the model is not offered, and a start that names it is refused.';
+comment on column keyframe.models.position is 'The order in which the models of a step are offered, and in which one takes over from another.';
+comment on column keyframe.models.shutdown_at is 'When the vendor ends the model, if that is announced. Later starts take another model.';
+comment on column keyframe.models.refused_at is 'When the provider refused the model as unknown: it is unavailable since. Any change of the row clears it, and so does a later success.';
+comment on column keyframe.models.accepts_faces is 'Whether the model takes images that show people''s faces: yes, no or unknown.';
+comment on column keyframe.models.controls is 'Our name of each input -> how the model takes it, for example {"durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}}. docs/models.md explains the keys.';
+comment on column keyframe.models.output is 'Where the file is in what the model returns, for example video, images[0] or result.url. Null: found by itself, which fails for an object of several files of the right kind.';
+comment on column keyframe.models.fixed is 'Fields of the model that are always sent, for example {"output_format": "png"}.';
+comment on column keyframe.models.billed_when is 'Whether the provider bills a run that failed, whose content was rejected, or that was canceled: yes, no or unknown.';
+comment on column keyframe.models.cost_ceiling_micros is 'The most that one run can cost, in millionths of a dollar: counts where no price is known.';
+alter table keyframe.models enable row level security;
+
+create table keyframe.step_defaults (
+  step keyframe.generation_step primary key,
+  model text not null,
+  foreign key (step, model) references keyframe.models (step, model) on update cascade
+);
+comment on table keyframe.step_defaults is 'The model of each step that a start uses when it names none. To switch: update keyframe.step_defaults set model = ''google/veo-3.1'' where step = ''video''.';
+comment on column keyframe.step_defaults.step is 'first-frame, last-frame or video.';
+comment on column keyframe.step_defaults.model is 'An enabled model of this step.';
+alter table keyframe.step_defaults enable row level security;
+
+-- A default can be chosen only among enabled models, and stays one until another is chosen.
+create function keyframe_private.require_enabled_default()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  perform from keyframe.models m where m.step = new.step and m.model = new.model and m.enabled for share;
+  if not found then
+    raise exception 'The step % has no enabled model %. Insert it into keyframe.models, or set enabled on its row, first.', new.step, new.model
+      using errcode = 'check_violation', constraint = 'default_is_enabled';
+  end if;
+  return new;
+end $$;
+
+-- A step is never without a default: a start that names no model would have none.
+create function keyframe_private.keep_default()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception 'The step % keeps a default. Choose another: update keyframe.step_defaults set model = ''…'' where step = ''%''.', old.step, old.step
+    using errcode = 'check_violation', constraint = 'every_step_keeps_a_default';
+end $$;
+
+create function keyframe_private.refuse_disabled_default()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if exists (select from keyframe.step_defaults d where d.step = old.step and d.model = old.model) then
+    raise exception '% is the default of the step %. Choose another first: update keyframe.step_defaults set model = ''…'' where step = ''%''.',
+      old.model, old.step, old.step using errcode = 'check_violation', constraint = 'default_is_enabled';
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.is_available(candidate keyframe.models, at timestamptz)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return candidate.enabled and candidate.refused_at is null and coalesce(candidate.shutdown_at > at, true);
+end $$;
+comment on function keyframe_private.is_available is 'Whether a start can use a model at a time.';
+
+-- Editing a refused model retries it.
+create function keyframe_private.clear_refusal()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  new.refused_at := null;
+  return new;
+end $$;
+
+create function keyframe_private.successors_of(model keyframe.models, at timestamptz)
+returns setof keyframe.models language plpgsql stable set search_path = '' as $$
+begin
+  return query
+    select m.* from keyframe.models m
+    where m.step = (successors_of.model).step and m.model <> (successors_of.model).model and keyframe_private.is_available(m, at)
+    order by m.position, m.model;
+end $$;
+comment on function keyframe_private.successors_of is 'The models that can take over from one, in the order in which a start tries them.';
+
+-- Predictions follow the name of their model. No foreign key: everybody's starts would wait for a transaction that holds the model. At the
+-- end of the transaction, so that what was started meanwhile follows too; a start that commits later still fails when it is claimed.
+create function keyframe_private.rename_model()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.predictions p set step = new.step, model = new.model where p.step = old.step and p.model = old.model;
+  return null;
+end $$;
+
+create function keyframe_private.keep_used_model()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from keyframe.predictions p where p.step = old.step and p.model = old.model) then
+    raise exception 'Predictions were made with %. Disable it instead: update keyframe.models set enabled = false where step = ''%'' and model = ''%''.',
+      old.model, old.step, old.model using errcode = 'check_violation', constraint = 'model_in_use_stays';
+  end if;
+  return old;
+end $$;
+
+-- supabase/schemas/20_models/20_model_checks.sql
+
+-- Checks of a row of models. They name every mistake, each a sentence with its path.
+
+create function keyframe_private.has_shape(value jsonb, shape text)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return case shape
+    when 'a list' then jsonb_typeof(value) = 'array'
+    when 'an object' then jsonb_typeof(value) = 'object'
+    when 'a list or an object' then jsonb_typeof(value) in ('array', 'object')
+    when 'true or false' then jsonb_typeof(value) = 'boolean'
+    when 'a text' then jsonb_typeof(value) = 'string' and btrim(value #>> '{}') <> ''
+    when 'a text, a number, true or false' then jsonb_typeof(value) in ('string', 'number', 'boolean')
+    when 'an integer' then value::text ~ '^-?\d+$'
+    when 'a positive integer' then value::text ~ '^[1-9]\d{0,8}$' -- an integer of Postgres
+    when 'a ratio such as "16:9"' then value::text ~ '^"[1-9]\d?:[1-9]\d?"$'
+    -- The provider ignores an input whose name it does not know, such as an empty name or one with a space.
+    when 'the name of a field' then value::text ~ '^"[A-Za-z_][A-Za-z0-9_.-]*"$'
+  end;
+end $$;
+comment on function keyframe_private.has_shape is 'Whether a JSON value is what a sentence of model_mistakes says that it must be.';
+
+create function keyframe_private.known_controls()
+returns table (name text, kind text, shape text, steps keyframe.generation_step[]) language sql immutable set search_path = '' as $$
+  values
+    ('prompt', 'text', null, enum_range(null::keyframe.generation_step)),
+    ('negativePrompt', 'text', null, enum_range(null::keyframe.generation_step)),
+    ('firstFrame', 'image', null, '{video}'),
+    ('lastFrame', 'image', null, '{video}'),
+    ('referenceImages', 'images', null, enum_range(null::keyframe.generation_step)),
+    ('aspectRatio', 'choice', 'a ratio such as "16:9"', enum_range(null::keyframe.generation_step)),
+    ('resolution', 'choice', 'a text', enum_range(null::keyframe.generation_step)),
+    ('durationSeconds', 'choice', 'a positive integer', '{video}'),
+    ('audio', 'choice', 'true or false', '{video}'),
+    ('seed', 'choice', 'an integer', enum_range(null::keyframe.generation_step))
+$$;
+comment on function keyframe_private.known_controls is 'The controls that a row of models can have: images, texts, and choices among values, each of a shape.';
+
+create function keyframe_private.control_values(control jsonb)
+returns jsonb language plpgsql immutable set search_path = '' as $$
+begin
+  return case jsonb_typeof(control -> 'values')
+    when 'array' then control -> 'values'
+    when 'object' then coalesce(control -> 'order', (select jsonb_agg(v.key order by v.key) from jsonb_each(control -> 'values') v))
+  end;
+end $$;
+comment on function keyframe_private.control_values is 'The values that a control of a model takes, as a list of ours; null for a range and for a text.';
+
+-- Null, for a model without the control: no.
+create function keyframe_private.control_takes(control jsonb, value jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  if control is null then
+    return false;
+  elsif control ? 'values' then
+    return jsonb_typeof(value) in ('string', 'number', 'boolean') and keyframe_private.control_values(control) @> value;
+  elsif control ?| array['min', 'max'] then
+    return jsonb_typeof(value) = 'number' and value::numeric = trunc(value::numeric)
+      and value::numeric between coalesce((control ->> 'min')::numeric, value::numeric) and coalesce((control ->> 'max')::numeric, value::numeric);
+  end if;
+  return jsonb_typeof(value) = 'string' and char_length(value #>> '{}') <= coalesce((control ->> 'maxLength')::integer, 4000);
+end $$;
+comment on function keyframe_private.control_takes is 'Whether a control of a model takes a value.';
+
+create function keyframe_private.known_keys()
+returns table (key text, kinds text[], shape text) language sql immutable set search_path = '' as $$
+  values
+    ('field', '{text,image,images,choice}'::text[], 'the name of a field'),
+    ('maxLength', '{text}', 'a positive integer'),
+    ('required', '{image}', 'true or false'),
+    ('list', '{images}', 'true or false'),
+    ('max', '{images}', 'a positive integer'),
+    ('values', '{choice}', 'a list or an object'),
+    ('order', '{choice}', 'a list'),
+    ('min', '{choice}', 'an integer'),
+    ('max', '{choice}', 'an integer'),
+    ('default', '{choice}', 'a text, a number, true or false'),
+    ('needs', '{image,images,choice}', 'a list'),
+    ('excludes', '{image,images,choice}', 'a list'),
+    ('omitWith', '{choice}', 'a list'),
+    ('forces', '{image,images,choice}', 'an object'),
+    ('forcesByValue', '{choice}', 'an object')
+$$;
+comment on function keyframe_private.known_keys is 'The keys that a control can have, by the control''s kind, each of a shape.';
+
+-- `ours` is its name in an object.
+create function keyframe_private.element_mistake(key text, ours text, element jsonb, value_shape text)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return case
+    when key = 'values' and ours is null and not keyframe_private.has_shape(element, value_shape) then format('must be %s.', value_shape)
+    when key = 'values' and ours is not null and not keyframe_private.has_shape(to_jsonb(ours), value_shape) then
+      format('cannot stand in an object: a value must be %s. Use a list.', value_shape)
+    when key in ('values', 'forces') and not keyframe_private.has_shape(element, 'a text, a number, true or false') then
+      'must be a text, a number, true or false.'
+    when key in ('needs', 'excludes', 'omitWith', 'order') and not keyframe_private.has_shape(element, 'a text') then 'must be a text.'
+    when key = 'forcesByValue' and not keyframe_private.has_shape(element, 'an object') then 'must be an object.'
+  end;
+end $$;
+comment on function keyframe_private.element_mistake is 'What is wrong with one element of a list or an object under a key of a control; null: nothing.';
+
+create function keyframe_private.shape_mistakes(step keyframe.generation_step, name text, control jsonb)
+returns setof text language plpgsql immutable set search_path = '' as $$
+declare
+  path constant text := 'controls.' || name;
+  known record;
+  entry record;
+begin
+  select k.kind, k.shape into known from keyframe_private.known_controls() k where k.name = shape_mistakes.name and shape_mistakes.step = any (k.steps);
+  if not found then
+    return next format('%s is not a control of the step %s. It has: %s.', path, step,
+      (select string_agg(k.name, ', ') from keyframe_private.known_controls() k where shape_mistakes.step = any (k.steps)));
+    return;
+  elsif not keyframe_private.has_shape(control, 'an object') then
+    return next path || ' must be an object.';
+    return;
+  end if;
+
+  if not control ? 'field' then
+    return next path || '.field is missing: the model''s field.';
+  end if;
+  if name in ('resolution', 'durationSeconds', 'audio') and not control ? 'default' then
+    return next path || '.default is missing: it decides the price, so it is always sent.';
+  end if;
+  if name = 'referenceImages' and not control ? 'max' then
+    return next path || '.max is missing: how many images the model takes.';
+  end if;
+  if known.shape like '%integer' and not (case when control ? 'values' then not control ?| array['min', 'max'] else control ?& array['min', 'max'] end) then
+    return next path || ' must have either values, or min and max.';
+  elsif known.shape not like '%integer' and (not control ? 'values' or control ?| array['min', 'max']) then
+    return next path || ' must have values, and no min or max.';
+  end if;
+
+  for entry in
+    select e.key, e.item, path || e.at as path, k.shape from keyframe_private.json_entries(control) e
+    left join keyframe_private.known_keys() k on k.key = e.key and known.kind = any (k.kinds)
+  loop
+    if entry.shape is null then
+      return next format('%s is no key of this control. It takes: %s.', entry.path,
+        (select string_agg(k.key, ', ') from keyframe_private.known_keys() k where known.kind = any (k.kinds)));
+    elsif not keyframe_private.has_shape(entry.item, entry.shape) then
+      return next format('%s must be %s.', entry.path, entry.shape);
+    elsif entry.key = 'omitWith' and name <> 'aspectRatio' then
+      return next entry.path || ' is possible for aspectRatio alone: any other choice would be ignored.';
+    elsif entry.key in ('values', 'forces') and entry.item in ('[]', '{}') then
+      return next entry.path || ' must not be empty.';
+    else
+      return query
+        select format('%s%s %s', entry.path, i.at, keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape))
+        from keyframe_private.json_entries(entry.item) i
+        where keyframe_private.element_mistake(entry.key, i.key, i.item, known.shape) is not null
+        union all
+        select format('%s%s is listed twice.', entry.path, i.at) from keyframe_private.json_entries(entry.item) i
+        where i.key is null and exists (select from keyframe_private.json_entries(entry.item) o where o.item = i.item and o.at < i.at);
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.shape_mistakes is 'What is wrong with the shape of a control.';
+
+create function keyframe_private.meaning_mistakes(name text, controls jsonb)
+returns setof text language plpgsql immutable set search_path = '' as $$
+declare
+  path constant text := 'controls.' || name;
+  control constant jsonb := controls -> name;
+  ours constant jsonb := keyframe_private.control_values(control);
+  other record;
+begin
+  return query
+    select format('%s.field names the field %s, which controls.%s.field fills already.', path, control ->> 'field', c.key) from jsonb_each(controls) c
+    where c.value -> 'field' = control -> 'field' and c.key < name;
+  if (control ->> 'min')::numeric > (control ->> 'max')::numeric then
+    return next path || '.min must not be greater than max.';
+  end if;
+  if name = 'referenceImages' and (control ->> 'max')::integer > 1 and control -> 'list' is distinct from 'true' then
+    return next path || '.list must be true: the model takes several images.';
+  end if;
+  if control ? 'default' and not keyframe_private.control_takes(control, control -> 'default') then
+    return next path || '.default is not among its values.';
+  end if;
+  if control ? 'order' and (jsonb_typeof(control -> 'values') <> 'object'
+    or array(select jsonb_array_elements_text(control -> 'order') v order by v) <> array(select jsonb_object_keys(control -> 'values') v order by v)) then
+    return next path || '.order must name each key of values once, and values must be an object.';
+  end if;
+  return query
+    select format('%s.forcesByValue%s is not among its values.', path, v.at) from keyframe_private.json_entries(control -> 'forcesByValue') v
+    where v.key not in (select jsonb_array_elements_text(ours));
+
+  for other in
+    select l.key, path || '.' || l.key || e.at as path, e.item #>> '{}' as name
+    from unnest(array['needs', 'excludes', 'omitWith']) l (key) cross join lateral keyframe_private.json_entries(control -> l.key) e
+  loop
+    if other.name = name or not controls ? other.name then
+      return next format('%s must be another control of this model, not %s.', other.path, other.name);
+    elsif other.key = 'omitWith' and other.name not in ('firstFrame', 'lastFrame', 'referenceImages') then
+      return next format('%s must be firstFrame, lastFrame or referenceImages, not %s.', other.path, other.name);
+    end if;
+  end loop;
+
+  for other in
+    select path || '.forces' || f.at as path, f.key as name, f.item as value from keyframe_private.json_entries(control -> 'forces') f
+    union all
+    select path || '.forcesByValue' || v.at || f.at, f.key, f.item
+    from keyframe_private.json_entries(control -> 'forcesByValue') v cross join lateral keyframe_private.json_entries(v.item) f
+  loop
+    if other.name = name or not controls ? other.name then
+      return next other.path || ' is no other control of this model.';
+    elsif not keyframe_private.control_takes(controls -> other.name, other.value) then
+      return next format('%s is not among the values of %s.', other.path, other.name);
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.meaning_mistakes is 'What is wrong with a control of right shape beside the others of its model.';
+
+-- First those of shape; what the keys mean is looked at when their shapes are right.
+create function keyframe_private.model_mistakes(step keyframe.generation_step, controls jsonb, fixed jsonb)
+returns text language plpgsql immutable set search_path = '' as $$
+declare
+  mistakes text[];
+begin
+  mistakes := array(
+    select 'controls must be an object.' where not keyframe_private.has_shape(controls, 'an object')
+    union all select 'fixed must be an object.' where not keyframe_private.has_shape(fixed, 'an object')
+    union all select format('controls.%s is missing.', needed.name) from unnest(array['prompt', 'firstFrame']) needed (name)
+      where not controls ? needed.name and (needed.name = 'prompt' or step = 'video')
+    union all select format('fixed%s must be the name of a field.', f.at) from keyframe_private.json_entries(fixed) f
+      where not keyframe_private.has_shape(to_jsonb(f.key), 'the name of a field')
+    union all select m from keyframe_private.json_entries(controls) c cross join lateral keyframe_private.shape_mistakes(step, c.key, c.item) m
+      where c.key is not null);
+  if mistakes = '{}' then
+    mistakes := array(
+      select format('fixed%s names the field %s, which controls.%s.field fills already.', f.at, f.key, c.key)
+      from keyframe_private.json_entries(fixed) f join jsonb_each(controls) c on c.value ->> 'field' = f.key
+      union all
+      select m from jsonb_each(controls) c cross join lateral keyframe_private.meaning_mistakes(c.key, controls) m);
+  end if;
+  return (select string_agg(m, ' ' order by m collate "C") from unnest(mistakes) m);
+end $$;
+comment on function keyframe_private.model_mistakes is 'The mistakes in a row of models, each a sentence with its path; null when there is none.';
+
+-- Refuses a row that would send an input which the model ignores or refuses.
+create function keyframe_private.require_well_formed_model()
+returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  mistakes text := keyframe_private.model_mistakes(new.step, new.controls, new.fixed);
+begin
+  if mistakes is not null then
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'model_is_well_formed',
+      hint = 'docs/models.md has every key of controls.';
+  end if;
+  return new;
+end $$;
+
+-- supabase/schemas/20_models/30_prices.sql
+
+-- What the runs of a model cost. A price is a row, and changing one is another row: docs/costs.md.
+
+create table keyframe_private.model_prices (
+  id bigint generated always as identity primary key,
+  model text not null,
+  applies_to jsonb not null default '{}',
+  metric text not null,
+  -- With quantities below 10^9, an amount in micro-dollars stays a bigint.
+  price_usd numeric not null constraint price_is_between_0_and_1000 check (price_usd between 0 and 1000),
+  valid_from timestamptz not null default now(),
+  source text not null constraint source_is_not_empty check (btrim(source) <> ''),
+  checked_at date not null default current_date constraint checked_at_is_in_a_year_of_four_digits check (checked_at between '1970-01-01' and '9999-12-31'),
+  constraint one_price_at_a_time unique (model, metric, applies_to, valid_from)
+);
+comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';
+comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
+comment on column keyframe_private.model_prices.model is 'A model of keyframe.models.';
+comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
+comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it holds, for example {"resolution": "1080p", "audio": true}. Of the rows that fit, the one with the most values counts.';
+comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
+comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
+comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
+comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
+alter table keyframe_private.model_prices enable row level security;
+
+-- Refuses a price that no run would have, with its mistakes, each a sentence with its path.
+create function keyframe_private.require_well_formed_price()
+returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  mistakes text;
+begin
+  if not exists (select from keyframe.models m where m.model = new.model) then
+    mistakes := format('model: there is no model %s. Insert it into keyframe.models first.', new.model);
+  elsif not keyframe_private.has_shape(new.applies_to, 'an object') then
+    mistakes := 'applies_to must be an object.';
+  else
+    select string_agg(mistake, ' ' order by mistake collate "C") into mistakes from (
+      select 'metric must be run, image, output_second, input_megapixel, output_megapixel or hardware_second.'
+      where new.metric not in ('run', 'image', 'output_second', 'input_megapixel', 'output_megapixel', 'hardware_second')
+      union all
+      select case
+        when not exists (
+          select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
+          where m.model = new.model and m.controls ? a.key
+        ) then format('applies_to.%s is not a control of %s with values.', a.key, new.model)
+        when not exists (
+          select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
+        ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)
+      end
+      from jsonb_each(new.applies_to) a
+      union all
+      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
+      from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = new.metric and o.id <> new.id and o.applies_to <> new.applies_to
+        and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(new.applies_to))
+        and o.applies_to || new.applies_to = new.applies_to || o.applies_to
+    ) found (mistake);
+  end if;
+  if mistakes is not null then
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed', hint = 'docs/costs.md has the metrics.';
+  end if;
+  return new;
+end $$;
+
+-- A run keeps the price that it was started under.
+create function keyframe_private.keep_price()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception 'This price has been in force, and runs were started under it. Insert a row with the new price: it holds from its valid_from on.'
+    using errcode = 'check_violation', constraint = 'price_in_force_stays';
+end $$;
+
+-- A model that gets another name at the provider keeps its prices, also while another step has it under the old name.
+create function keyframe_private.rename_prices()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from keyframe.models m where m.model = old.model) then
+    insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source, checked_at)
+    select new.model, p.applies_to, p.metric, p.price_usd, p.valid_from, p.source, p.checked_at
+    from keyframe_private.model_prices p where p.model = old.model
+    on conflict do nothing;
+  else
+    update keyframe_private.model_prices p set model = new.model
+    where p.model = old.model and not exists (
+      select from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+  end if;
+  return null;
+end $$;
+
+-- supabase/schemas/20_models/40_list_models.sql
+
+-- The list of models, with what the default of each step costs.
+
+-- Against an unknown cost every run does.
+create function keyframe_private.costs_no_more(micros bigint, asked_micros bigint)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return asked_micros is null or coalesce(micros <= asked_micros, false);
+end $$;
+comment on function keyframe_private.costs_no_more is 'Whether a run takes the place of another, by the most that each can cost.';
+
+create function keyframe_private.default_cost(chosen keyframe.models, at timestamptz)
+returns bigint language plpgsql stable set search_path = '' as $$
+begin
+  return (keyframe_private.most_cost(chosen.model, (
+    select coalesce(jsonb_object_agg(c.key, c.value -> 'default'), '{}') from jsonb_each(chosen.controls) c where c.value ? 'default'
+  ), at)).most_micros;
+end $$;
+comment on function keyframe_private.default_cost is 'The most that a run of a model with its defaults costs.';
+
+create function keyframe_private.default_successor(gone keyframe.models, at timestamptz)
+returns text language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select s.model from keyframe_private.successors_of(gone, at) s
+    where keyframe_private.costs_no_more(keyframe_private.default_cost(s, at), keyframe_private.default_cost(gone, at))
+    limit 1);
+end $$;
+comment on function keyframe_private.default_successor is 'The model that takes over from another for an input that asks for nothing; null without one.';
+
+create function keyframe_private.prices_json(model text)
+returns json language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select coalesce(json_agg(json_build_object(
+      'appliesTo', p.applies_to, 'metric', p.metric, 'priceUsd', p.price_usd, 'checkedAt', p.checked_at) order by p.metric, p.id), '[]')
+    from (
+      select distinct on (o.metric, o.applies_to) o.* from keyframe_private.model_prices o
+      where o.model = prices_json.model and o.valid_from <= now()
+      order by o.metric, o.applies_to, o.valid_from desc
+    ) p);
+end $$;
+comment on function keyframe_private.prices_json is 'The prices of a model that hold now, as in GET /api/models.';
+
+create function keyframe.list_models()
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+begin
+  return json_build_object('rate', rate, 'steps', (
+    select json_agg(json_build_object('step', s.step, 'models', (
+      select coalesce(json_agg(json_build_object(
+        'model', m.model, 'label', m.label, 'vendor', m.vendor,
+        'isDefault', m.model = d.model,
+        'available', keyframe_private.is_available(m, now()),
+        'acceptsFaces', m.accepts_faces,
+        'shutdownAt', keyframe_private.wire_time(m.shutdown_at),
+        'successor', case when m.shutdown_at is not null or not keyframe_private.is_available(m, now()) then
+          keyframe_private.default_successor(m, greatest(m.shutdown_at, now())) end,
+        'prices', keyframe_private.prices_json(m.model),
+        'billedWhen', m.billed_when,
+        'promptMaxLength', least((m.controls #>> '{prompt,maxLength}')::integer, 4000),
+        'notes', m.notes,
+        'controls', (
+          select jsonb_object_agg(c.key, jsonb_strip_nulls(
+            c.value - array['field', 'list', 'order', 'omitWith'] || jsonb_build_object('values', keyframe_private.control_values(c.value))))
+          from jsonb_each(m.controls) c)
+      ) order by m.position, m.model), '[]')
+      from keyframe.models m where m.step = s.step and m.enabled
+    )) order by s.step)
+    from unnest(enum_range(null::keyframe.generation_step)) as s (step)
+    left join keyframe.step_defaults d on d.step = s.step
+  ));
+end $$;
+comment on function keyframe.list_models is 'The enabled models of each step, in order, with what each control takes and what a run costs.';
+
+-- supabase/schemas/30_predictions/10_predictions.sql
+
+-- A prediction: one run of one step. The row is the workflow; its status moves only as prediction_moves allows.
+
+create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
+comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
+
+-- A submit needs its model, a store the host and the model of the output (all models may have one host), a poll the provider. Claims take
+-- tasks by resource, because thousands that wait for one must not hide those of another.
+create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
+end $$;
+comment on function keyframe_private.resource_of is 'What a task of a prediction needs that can be slow for everybody.';
+
+create table keyframe.predictions (
+  id uuid primary key default gen_random_uuid(),
+  project_id uuid not null,
+  owner_id uuid not null default auth.uid(),
+  step keyframe.generation_step not null,
+  status keyframe.prediction_status not null default 'queued',
+  input jsonb not null default '{}',
+  model text not null default '',
+  requested_model text,
+  provider_prediction_id text unique,
+  attempt integer not null default 0,
+  failures integer not null default 0,
+  retry_reason text,
+  lease_token uuid,
+  admitted_at timestamptz,
+  next_attempt_at timestamptz not null default now(),
+  deadline_at timestamptz,
+  progress real,
+  provider_output_url text,
+  error_code text,
+  error_message text,
+  error_retryable boolean,
+  error_stage text,
+  output_path text,
+  output_content_type text,
+  output_bytes bigint,
+  output_sha256 text,
+  output_width integer,
+  output_height integer,
+  output_duration_seconds double precision,
+  output_has_audio boolean,
+  hidden boolean not null default false,
+  started_by_server boolean not null default coalesce(auth.jwt() ->> 'keyframe_actor' = 'server', false),
+  created_at timestamptz not null default now(),
+  started_at timestamptz,
+  completed_at timestamptz,
+  updated_at timestamptz not null default now(),
+  constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
+  constraint prompt_has_1_to_4000_characters check (coalesce(char_length(input ->> 'prompt'), 0) between 1 and 4000),
+  constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'prompt')),
+  constraint prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'prompt')),
+  constraint negative_prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'negativePrompt')),
+  constraint negative_prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'negativePrompt')),
+  -- A claim reads the images of several owners' inputs: one that it could not read would stop them all.
+  constraint reference_images_are_a_list check (
+    jsonb_typeof(input -> 'referenceImagePaths') = 'array' and not input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")'),
+  constraint frames_are_predictions check (
+    input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+    and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
+  constraint video_has_a_first_frame check (step <> 'video' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
+  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
+  constraint only_video_has_a_last_frame check (step = 'video' or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
+  constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
+  constraint progress_is_a_fraction check (progress between 0 and 1),
+  constraint queued_if_and_only_if_no_provider_run_accepted
+    check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
+  constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded') or started_at is not null),
+  constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
+  constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
+  constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
+  constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
+  constraint lease_only_while_active check (lease_token is null or completed_at is null),
+  constraint output_if_and_only_if_succeeded check (
+    num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
+      = case when status = 'succeeded' then 6 else 0 end),
+  -- It is the input of a video and the file that its owner reads.
+  constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
+  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded check (
+    num_nonnulls(output_duration_seconds, output_has_audio) = case when status = 'succeeded' and step = 'video' then 2 else 0 end),
+  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z' and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
+  constraint error_stage_only_of_rejected_content
+    check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
+  constraint error_if_and_only_if_failed check (
+    num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
+-- About five updates in the life of a row, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue
+-- contain. Free space still keeps five of six row versions on the same page, against one of eight without it. Vacuum runs at 2 %
+-- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
+comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
+comment on column keyframe.predictions.project_id is 'The project that it is for.';
+comment on column keyframe.predictions.owner_id is 'The user who pays: always the project''s owner, whatever an insert says.';
+comment on column keyframe.predictions.step is 'What it makes: first-frame, last-frame or video.';
+comment on column keyframe.predictions.status is 'Moves only as prediction_moves allows. Never change it by hand.';
+comment on column keyframe.predictions.progress is 'From 0 to 1, where the provider says it.';
+comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
+comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
+comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
+comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
+comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
+comment on column keyframe.predictions.output_width is 'In pixels.';
+comment on column keyframe.predictions.output_height is 'In pixels.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
+comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
+comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
+comment on column keyframe.predictions.updated_at is 'When it last changed.';
+comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
+comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
+comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
+comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
+comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
+comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
+comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
+comment on column keyframe.predictions.retry_reason is 'The code of the last failure of the current task, while it is retried.';
+comment on column keyframe.predictions.lease_token is 'The lease of the current task; only its holder may record a result. It expires at next_attempt_at.';
+comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
+comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
+comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
+comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
+comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
+comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
+comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
+comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
+-- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
+create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
+create index predictions_step_model_idx on keyframe.predictions (step, model);
+-- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
+create index predictions_due_idx on keyframe.predictions (next_attempt_at) where admitted_at is not null and completed_at is null;
+create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
+create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
+create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
+-- Finds the latest take of a step however many of its runs failed, and pages through its takes.
+create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
+create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
+  where admitted_at is not null and completed_at is null;
+-- To read a range of days only.
+create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
+alter table keyframe.predictions enable row level security;
+
+create table keyframe_private.prediction_moves (
+  from_status keyframe.prediction_status not null,
+  to_status keyframe.prediction_status not null,
+  primary key (from_status, to_status)
+);
+comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
+comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
+comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
+alter table keyframe_private.prediction_moves enable row level security;
+insert into keyframe_private.prediction_moves (from_status, to_status) values
+  ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
+  ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
+  ('processing', 'storing'), ('processing', 'failed'), ('processing', 'canceled'),
+  ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images or was interrupted: it is submitted again
+  ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
+
+-- Refuses a move of the status that is not in prediction_moves.
+create function keyframe_private.guard_prediction_move()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if not exists (select from keyframe_private.prediction_moves m where m.from_status = old.status and m.to_status = new.status) then
+    raise exception 'A prediction cannot move from % to %.', old.status, new.status using errcode = 'check_violation';
+  end if;
+  return new;
+end $$;
+
+-- The input changes only while it is queued and moves to another model. An ended one follows the name of its model.
+create function keyframe_private.keep_history()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
+    return new;
+  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
+    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
+    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
+    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
+    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
+  then
+    return new;
+  end if;
+  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+    using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
+end $$;
+
+-- supabase/schemas/30_predictions/20_submits.sql
+
+-- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
+
+-- No foreign keys: a row stays when its prediction, project or account is deleted. About three updates in the life of a row, of which
+-- the last is HOT if its page has free space.
+create table keyframe_private.provider_submits (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  project_id uuid not null,
+  prediction_id uuid not null,
+  attempt integer not null,
+  is_first boolean not null default false,
+  step keyframe.generation_step not null,
+  model text not null,
+  created_at timestamptz not null default now(),
+  submitted_at timestamptz,
+  answered_at timestamptz,
+  ended_at timestamptz,
+  outcome text,
+  is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
+  provider_prediction_id text,
+  search_due_at timestamptz,
+  search_task jsonb,
+  text_hash bigint,
+  cancel_due_at timestamptz,
+  cancel_failures integer not null default 0,
+  metrics jsonb,
+  price_ids bigint[],
+  most_micros bigint,
+  cost_micros bigint,
+  cost_state text not null default 'held',
+  constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
+  constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
+  constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
+  constraint search_has_a_task check ((search_task is null) = (search_due_at is null)),
+  constraint search_only_while_unanswered check (search_due_at is null or (submitted_at is not null and answered_at is null and ended_at is null)),
+  constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
+  constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
+  constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
+  constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
+  constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
+  -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
+  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000 and cost_micros between 0 and 1000000000000)
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
+comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
+comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
+comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
+comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
+comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
+comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
+comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
+comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
+comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
+comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
+comment on column keyframe_private.provider_submits.ended_at is 'When nothing more of it could happen at the provider.';
+comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
+comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
+comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
+comment on column keyframe_private.provider_submits.search_due_at is 'When to search the provider''s list for its run next, or when the lease of the search expires. Null while its prediction is queued: the next submit searches first.';
+comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt; null once the search has ended.';
+comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
+comment on column keyframe_private.provider_submits.cancel_due_at is 'When to cancel its run at the provider next; null when there is nothing to cancel.';
+comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
+comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
+comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null when nobody knows.';
+comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
+comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
+create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id) where provider_prediction_id is not null;
+create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
+create index provider_submits_owner_id_idx on keyframe_private.provider_submits (owner_id, created_at);
+create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
+create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
+create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
+create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
+alter table keyframe_private.provider_submits enable row level security;
+
+-- The first end counts, unless it was `lost` and more is known now.
+create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.provider_submits s
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+      answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
+  where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
+end $$;
+comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
+
+-- No run exists, also when the lease of the prediction has gone. Locks the prediction first, as all that records results. Does nothing
+-- without an attempt.
+create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if attempt_without_run is not null then
+    perform from keyframe.predictions p where p.id = prediction for update;
+    perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+    where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
+  end if;
+end $$;
+comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
+
+-- The submit of the run's attempt, unless that has another run or had none: then the run gets a row of its own, at the same prices and
+-- whatever the budget, because it exists. A run from the provider's list names no attempt: is_found allows any that has no answer.
+create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
+returns bigint language plpgsql volatile set search_path = '' as $$
+declare
+  known keyframe_private.provider_submits;
+begin
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  if found then
+    return case when known.prediction_id = prediction then known.id end;
+  end if;
+  update keyframe_private.provider_submits s
+  set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_due_at = null, search_task = null
+  where s.id = (
+    select o.id from keyframe_private.provider_submits o
+    where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
+      and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
+    order by o.attempt <> record_run.attempt, o.attempt limit 1)
+    and s.provider_prediction_id is null
+  returning s.id into known.id;
+  if not found then
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics, submitted_at, answered_at,
+      provider_prediction_id)
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros,
+      (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
+    from keyframe_private.provider_submits o where o.prediction_id = prediction
+    order by o.attempt <> record_run.attempt, o.attempt limit 1
+    returning id into known.id;
+  end if;
+  return known.id;
+exception when unique_violation then
+  return null; -- recorded for another prediction at the same moment
+end $$;
+comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
+
+-- A prediction leaves the queue, ends or is deleted. What is not submitted will not be. Provider runs of submits without an answer are
+-- searched for, once no worker can be submitting any more. When it ends or is deleted, its provider runs that go on are cancelled.
+create function keyframe_private.abandon_submits()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  has_ended constant boolean := tg_op = 'DELETE' or new.completed_at is not null;
+begin
+  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+  where s.prediction_id = old.id and s.submitted_at is null and s.ended_at is null;
+  update keyframe_private.provider_submits s
+  set cancel_due_at = case when not s.is_unanswered then coalesce(s.cancel_due_at, now()) end,
+      search_due_at = case when s.is_unanswered then greatest(now(), s.search_due_at, old.next_attempt_at) end,
+      search_task = case when s.is_unanswered then coalesce(s.search_task, jsonb_build_object(
+        'input', old.input, 'has_images', keyframe_private.has_images(old.input),
+        'model_settings', (
+          select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) from keyframe.models m
+          where m.step = s.step and m.model in (s.model, old.model) order by m.model <> s.model limit 1))) end
+  where s.prediction_id = old.id and s.ended_at is null and (s.is_unanswered or has_ended);
+  return null;
+end $$;
+
+-- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a text alone
+-- does not. A claim commits before its submit, so every candidate for a run in the list is in the table. The search begins minutes before
+-- the submit by the provider's clock; after an hour the provider deletes the inputs of runs.
+create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = prediction and s.attempt = is_only_submit_of_its_text.attempt and s.is_unanswered and s.text_hash is not null
+      and s.submitted_at > now() - interval '1 hour'
+      and not exists (
+        select from keyframe_private.provider_submits other
+        where other.text_hash = s.text_hash and other.prediction_id <> s.prediction_id
+          and other.submitted_at > s.submitted_at - interval '1 hour'
+      )
+  );
+end $$;
+comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
+
+-- No run exists then, unless one in the list may be theirs, or the provider has deleted what the run of so old a submit was made of.
+create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+begin
+  perform keyframe_private.end_submit(s.id, case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
+  from keyframe_private.provider_submits s
+  where s.prediction_id = record_search_ended.prediction_id and s.attempt between first_attempt and last_attempt and s.is_unanswered;
+  return found;
+end $$;
+comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. False: nothing to search for.';
+
+-- supabase/schemas/30_predictions/30_images.sql
+
+-- The images that a prediction is made with.
+
+create table keyframe_private.prediction_images (
+  prediction_id uuid not null references keyframe.predictions on delete cascade,
+  role text not null,
+  position integer not null default 1,
+  path text,
+  source_prediction_id uuid references keyframe.predictions on delete set null,
+  primary key (prediction_id, role, position),
+  constraint role_is_known check (role in ('first_frame', 'last_frame', 'reference')),
+  constraint uploaded_image_is_in_projects check (keyframe_private.is_reference_path(path)),
+  constraint uploaded_or_generated check (num_nonnulls(path, source_prediction_id) <= 1)
+);
+comment on table keyframe_private.prediction_images is 'The images that a prediction is made with, written from its input.';
+comment on column keyframe_private.prediction_images.prediction_id is 'The prediction that uses it.';
+comment on column keyframe_private.prediction_images.role is 'first_frame, last_frame or reference.';
+comment on column keyframe_private.prediction_images.position is 'Its place among the references, from 1.';
+comment on column keyframe_private.prediction_images.path is 'projects/<file_name>: an uploaded image of the owner.';
+comment on column keyframe_private.prediction_images.source_prediction_id is 'The prediction that made the image; null once that is deleted.';
+create index prediction_images_path_idx on keyframe_private.prediction_images (path) where path is not null;
+create index prediction_images_source_prediction_id_idx on keyframe_private.prediction_images (source_prediction_id)
+  where source_prediction_id is not null;
+alter table keyframe_private.prediction_images enable row level security;
+
+-- Also for a prediction whose rows in prediction_images are deleted.
+create function keyframe_private.images_of(input jsonb)
+returns table (role text, "position" integer, path text, source_prediction_id uuid) language plpgsql immutable set search_path = '' as $$
+begin
+  return query
+    select frame.role, 1, input ->> (frame.field || 'ImagePath'), (input ->> (frame.field || 'PredictionId'))::uuid
+    from (values ('first_frame', 'firstFrame'), ('last_frame', 'lastFrame')) frame (role, field)
+    where coalesce(input ->> (frame.field || 'ImagePath'), input ->> (frame.field || 'PredictionId')) is not null
+    union all
+    select 'reference', i.number::integer, i.path, null
+    from jsonb_array_elements_text(input -> 'referenceImagePaths') with ordinality i (path, number);
+end $$;
+comment on function keyframe_private.images_of is 'The images that an input names.';
+
+-- A last frame comes only beside a first frame.
+create function keyframe_private.has_images(input jsonb)
+returns boolean language plpgsql immutable set search_path = '' as $$
+begin
+  return coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath', input #>> '{referenceImagePaths,0}') is not null;
+end $$;
+comment on function keyframe_private.has_images is 'Whether an input has an image.';
+
+-- Writes prediction_images from the input of a new prediction.
+create function keyframe_private.write_prediction_images()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  used text;
+begin
+  for used in select i.path from keyframe_private.images_of(new.input) i where i.path is not null loop
+    perform keyframe_private.keep_reference(used, new.owner_id);
+  end loop;
+  insert into keyframe_private.prediction_images (prediction_id, role, position, path, source_prediction_id)
+  select new.id, i.role, i.position, i.path, i.source_prediction_id from keyframe_private.images_of(new.input) i;
+  return null;
+end $$;
+
+-- The name is null when the prediction that made the image is deleted.
+create function keyframe_private.images_json(prediction uuid)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'role', i.role,
+      'bucket', case when i.path is null then 'keyframe-outputs' else 'projects' end,
+      'name', coalesce(substr(i.path, 10), source.output_path)
+    ) order by i.role, i.position), '[]')
+    from keyframe_private.prediction_images i
+    left join keyframe.predictions source on source.id = i.source_prediction_id
+    where i.prediction_id = prediction
+  );
+end $$;
+comment on function keyframe_private.images_json is 'The images of a prediction, in the order in which the model gets them.';
+
+-- supabase/schemas/30_predictions/40_takes.sql
+
+-- Takes: the succeeded predictions of a step, of which a project selects one.
+
+-- Null without a take.
+create function keyframe_private.shown_take(project keyframe.projects, wanted keyframe.generation_step)
+returns uuid language plpgsql stable set search_path = '' as $$
+begin
+  return coalesce(
+    case wanted
+      when 'first-frame' then project.selected_first_frame_id when 'last-frame' then project.selected_last_frame_id
+      else project.selected_video_id end,
+    (select p.id from keyframe.predictions p
+     where p.project_id = project.id and p.step = wanted and p.status = 'succeeded' and not p.hidden
+     order by p.created_at desc, p.id desc
+     limit 1));
+end $$;
+comment on function keyframe_private.shown_take is 'The take that stands for a step of a project: the selected one, otherwise the latest that is not hidden.';
+
+create function keyframe_private.shown_takes(project uuid)
+returns uuid[] language plpgsql stable set search_path = '' as $$
+begin
+  return array_remove(array(
+    select keyframe_private.shown_take(p, step) from keyframe.projects p, unnest(enum_range(null::keyframe.generation_step)) step
+    where p.id = project), null);
+end $$;
+comment on function keyframe_private.shown_takes is 'The takes that stand for the steps of a project.';
+
+create function keyframe_private.require_success(take keyframe.predictions)
+returns void language plpgsql immutable set search_path = '' as $$
+begin
+  if take.status <> 'succeeded' then
+    perform keyframe_private.raise_error(
+      'frame_not_ready',
+      case when take.status in ('failed', 'canceled')
+        then format('The %s prediction %s %s and cannot be used. Choose another, or run the step again.', take.step, take.id,
+          case when take.status = 'failed' then 'failed' else 'was canceled' end)
+        else format('The %s prediction %s is %s, not succeeded. Try again once it has succeeded.', take.step, take.id,
+          case when take.status = 'storing' then 'processing' else take.status::text end)
+      end
+    );
+  end if;
+end $$;
+comment on function keyframe_private.require_success is 'Raises unless a prediction has succeeded.';
+
+-- A newly selected prediction must be a take of the same project and of the step. It stays one until it is deleted: success is final.
+create function keyframe_private.require_selected_takes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  selected record;
+  take keyframe.predictions;
+begin
+  for selected in
+    select s.* from (values
+      ('first-frame'::keyframe.generation_step, new.selected_first_frame_id, old.selected_first_frame_id),
+      ('last-frame', new.selected_last_frame_id, old.selected_last_frame_id),
+      ('video', new.selected_video_id, old.selected_video_id)
+    ) s (step, id, before)
+    where s.id is not null and s.id is distinct from s.before
+  loop
+    select p.* into take from keyframe.predictions p
+    where p.id = selected.id and p.project_id = new.id and p.step = selected.step
+    for key share; -- it is not deleted before this transaction ends
+    if not found then
+      perform keyframe_private.raise_error('not_found', format('There is no %s prediction %s in this project.', selected.step, selected.id));
+    end if;
+    perform keyframe_private.require_success(take);
+  end loop;
+  return new;
+end $$;
+
+-- No foreign key does this: a second one between the two tables would make predictions(*) ambiguous in the Data API.
+create function keyframe_private.unselect_deleted_take()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.projects p
+  set selected_first_frame_id = nullif(p.selected_first_frame_id, old.id), selected_last_frame_id = nullif(p.selected_last_frame_id, old.id),
+      selected_video_id = nullif(p.selected_video_id, old.id)
+  where p.id = old.project_id and old.id in (p.selected_first_frame_id, p.selected_last_frame_id, p.selected_video_id);
+  return null;
+end $$;
+
+-- supabase/schemas/30_predictions/50_inputs.sql
+
+-- Checks and completes an input, whether it comes through a function or the Data API.
+
+create function keyframe_private.require_frame(frame uuid, owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  candidate keyframe.predictions;
+begin
+  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
+  -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
+  perform from keyframe.projects o
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
+  for key share skip locked;
+  if found then
+    select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
+  end if;
+  if candidate.id is null then
+    perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
+  elsif candidate.step = 'video' then
+    perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
+  end if;
+  perform keyframe_private.require_success(candidate);
+end $$;
+comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
+
+-- A path to a larger image than the bucket takes is refused too: Storage lets one pass that is sent in chunks.
+create function keyframe_private.require_upload(path text, owner uuid)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  file record;
+begin
+  if keyframe_private.is_reference_path(path) is not true then
+    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
+  end if;
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  from storage.objects o
+  join storage.buckets b on b.id = o.bucket_id
+  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+  elsif file.bytes > file.most then
+    perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
+      path, ceil(file.bytes / 1048576.0), file.most / 1048576));
+  end if;
+end $$;
+comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner.';
+
+create function keyframe_private.describe_control(control jsonb)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return case
+    when control ? 'values' then
+      (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
+    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
+  end;
+end $$;
+comment on function keyframe_private.describe_control is 'What a control takes, for a sentence: "5 or 10".';
+
+create function keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb default null)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  others text;
+begin
+  select string_agg(m.model, ', ' order by m.position, m.model) into others
+  from keyframe.models m
+  where m.step = chosen.step and m.model <> chosen.model and m.enabled
+    and case when value is null then m.controls ? control_name
+      else keyframe_private.control_takes(m.controls -> control_name, value) end;
+  perform keyframe_private.raise_error('unsupported_input',
+    format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
+end $$;
+comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
+
+-- `used` names the image controls that are used.
+create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  control record;
+  other text;
+begin
+  for control in
+    select u.name, null::jsonb as value from unnest(used) as u (name) where not chosen.controls ? u.name
+    union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
+  loop
+    if control.value is null then
+      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
+    elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
+      perform keyframe_private.refuse_input(chosen,
+        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
+        control.name, control.value);
+    end if;
+  end loop;
+
+  for control in
+    select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
+    order by c.key <> all (used), c.key
+  loop
+    if control.value is null and not control.is_used then
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+    end if;
+    if control.rule ?| array['excludes', 'needs'] then
+      for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
+        if other = any (used) or asked ? other then
+          perform keyframe_private.raise_error('unsupported_input',
+            format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+        end if;
+      end loop;
+      for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
+        if not (other = any (used) or asked ? other) then
+          perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
+        end if;
+      end loop;
+    end if;
+    if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
+      and not keyframe_private.control_takes(control.rule, control.value) then
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
+        keyframe_private.describe_control(control.rule)), control.name, control.value);
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for.';
+
+create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
+returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  -- No sound is what a model without the control makes.
+  complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
+  control record;
+  forced record;
+begin
+  perform keyframe_private.require_supported(complete, used, chosen);
+  -- What is used and asked for comes before the defaults; of these, one that forces another comes before it.
+  for control in
+    select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
+  loop
+    if control.rule ? 'default' and not complete ? control.name then
+      complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
+    end if;
+    continue when not (control.is_used or complete ? control.name) or not control.rule ?| array['forces', 'forcesByValue'];
+    for forced in
+      select f.key as name, f.value from jsonb_each(
+        coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
+    loop
+      if complete -> forced.name <> forced.value then
+        perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name, forced.value #>> '{}',
+          keyframe_private.quote_value(complete ->> forced.name)));
+      end if;
+      complete := complete || jsonb_build_object(forced.name, forced.value);
+    end loop;
+  end loop;
+  return complete;
+end $$;
+comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces, the model''s defaults.';
+
+-- Models round the sides of an image to multiples of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
+create function keyframe_private.require_ratio(frame text, ratio text)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  wanted constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
+  width numeric;
+  height numeric;
+begin
+  if frame like 'projects/%' then
+    select u.width, u.height into width, height from keyframe_private.upload_size(frame) u;
+  else
+    select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
+  end if;
+  if abs(width / height / wanted - 1) > 0.06 then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
+      frame, width, height, ratio, ratio));
+  end if;
+end $$;
+comment on function keyframe_private.require_ratio is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
+
+-- When the input names none and does not refuse one with null: the take that stands for that step of the project.
+create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  id_field constant text := role || 'PredictionId';
+  path_field constant text := role || 'ImagePath';
+  path constant text := input ->> path_field;
+  frame uuid := (input ->> id_field)::uuid;
+begin
+  if path is not null and frame is not null then
+    perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
+  elsif path is not null then
+    perform keyframe_private.require_upload(path, project.owner_id);
+    if (keyframe_private.upload_size(path)).width is null then
+      perform keyframe_private.raise_error('unsupported_input', format(
+        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
+    end if;
+    return jsonb_build_object(id_field, null, path_field, path);
+  elsif frame is not null then
+    perform keyframe_private.require_frame(frame, project.owner_id);
+  elsif not input ? id_field then
+    loop
+      select keyframe_private.shown_take(p, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step)
+      into frame from keyframe.projects p where p.id = project.id;
+      exit when frame is null;
+      perform from keyframe.predictions p where p.id = frame for key share;
+      exit when found; -- otherwise it has just been deleted, and another one stands for its step
+    end loop;
+  end if;
+  return jsonb_build_object(id_field, frame);
+end $$;
+comment on function keyframe_private.resolve_frame is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
+
+-- Immutable, so the plan of a session has the list: known_controls is planned at each call, which took half of the time of a start.
+create function keyframe_private.input_fields()
+returns text[] language sql immutable set search_path = '' as $$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+    || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
+$$;
+comment on function keyframe_private.input_fields is 'The fields that an input can have.';
+
+create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  asked jsonb := input;
+  unwanted text;
+begin
+  if jsonb_typeof(input) is distinct from 'object' then
+    perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
+  end if;
+  if input - keyframe_private.input_fields() <> '{}' then
+    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
+  end if;
+
+  foreach unwanted in array case step
+    when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
+    when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
+  loop
+    if input ->> unwanted is not null then
+      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
+    end if;
+  end loop;
+
+  if asked ->> 'prompt' is null then
+    asked := asked || jsonb_build_object('prompt', project.text_prompt);
+  end if;
+  if asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"') then
+    perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
+  end if;
+  if asked ->> 'referenceImagePath' is not null then
+    -- The input of an answer has both, with the first image in each.
+    if asked ->> 'referenceImagePaths' is null then
+      asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
+    elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
+      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not two different ones.');
+    end if;
+  end if;
+  if asked ->> 'referenceImagePaths' is null then
+    asked := asked || '{"referenceImagePaths": []}';
+  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array'
+    or asked @? '$.referenceImagePaths[*] ? (@.type() <> "string")' then
+    perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
+  end if;
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
+  if step <> 'first-frame' then
+    asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
+  end if;
+  if step = 'video' then
+    asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
+    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+      perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+    end if;
+  end if;
+  return asked;
+end $$;
+comment on function keyframe_private.read_input is 'What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.';
+
+create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
+returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
+  last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
+  images constant jsonb := jsonb_build_object(
+    'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
+    'referenceImagePaths', asked -> 'referenceImagePaths')
+    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath', 'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+  values_asked jsonb := jsonb_strip_nulls(asked - array[
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
+  -- A last frame keeps the look of the first frame, which is one of its references.
+  keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
+  reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
+  most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
+  used constant text[] := array_remove(array[
+    case when chosen.step = 'video' then 'firstFrame' end,
+    case when last_frame is not null then 'lastFrame' end,
+    case when reference_count > 0 then 'referenceImages' end
+  ], null);
+begin
+  if reference_count > most then
+    perform keyframe_private.refuse_input(chosen, format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
+      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
+      'referenceImages');
+  end if;
+  if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
+    values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
+  end if;
+  if chosen.step = 'video' then
+    perform keyframe_private.require_ratio(first_frame, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio(last_frame, values_asked ->> 'aspectRatio');
+  end if;
+  return images || keyframe_private.resolve_values(values_asked, used, chosen);
+end $$;
+comment on function keyframe_private.resolve_input is 'The complete input for a model, from what read_input returned.';
+
+-- supabase/schemas/30_predictions/60_starts.sql
+
+-- Chooses the model of a start and completes the row before it exists.
+
+create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
+returns keyframe.models language plpgsql stable set search_path = '' as $$
+declare
+  chosen keyframe.models;
+begin
+  select m.* into chosen from keyframe.models m
+  where m.step = wanted and m.enabled
+    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
+  if not found then
+    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+  elsif named is not null and not keyframe_private.is_available(chosen, now()) then
+    perform keyframe_private.raise_error('model_unavailable', format(
+      'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
+      case when chosen.refused_at is null then 'its vendor has ended it' else 'the provider no longer has it' end));
+  end if;
+  return chosen;
+end $$;
+comment on function keyframe_private.choose_model is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
+
+create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
+returns keyframe.models language plpgsql stable set search_path = '' as $$
+declare
+  candidate keyframe.models;
+  asked_micros bigint;
+begin
+  begin
+    asked_micros := (keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now())).most_micros;
+  exception when sqlstate 'KEYFR' then
+    null; -- it did not take this input either, so it has no price for it
+  end;
+  for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
+    begin
+      if keyframe_private.costs_no_more(
+        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros, asked_micros)
+      then
+        return candidate;
+      end if;
+    exception when sqlstate 'KEYFR' then
+      continue; -- it does not take this input
+    end;
+  end loop;
+  return null;
+end $$;
+comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
+
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
+language plpgsql volatile set search_path = '' as $$
+declare
+  caller uuid := auth.uid();
+  project keyframe.projects;
+  chosen keyframe.models;
+  asked jsonb;
+begin
+  -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
+  select p.* into project from keyframe.projects p
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
+  for key share;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  wanted.owner_id := project.owner_id;
+  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
+  chosen := keyframe_private.choose_model(wanted.step, wanted.model);
+  asked := keyframe_private.read_input(wanted.input, wanted.step, project);
+  wanted.requested_model := wanted.model;
+  if not keyframe_private.is_available(chosen, now()) then
+    wanted.requested_model := chosen.model;
+    chosen := keyframe_private.find_successor(chosen, asked, project);
+    if chosen.model is null then
+      perform keyframe_private.raise_error('model_unavailable', format(
+        'The model %s is not available, and no other takes this input and costs no more. Name a model of GET /api/models, or change the input.',
+        wanted.requested_model));
+    end if;
+  end if;
+  wanted.model := chosen.model;
+  wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+end $$;
+comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
+
+create function keyframe_private.resolve_prediction()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_token('generate');
+  return keyframe_private.resolve_start(new);
+end $$;
+
+-- Gives a new prediction one of its owner's slots, or leaves it in the line.
+create function keyframe_private.admit_or_queue()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_lock('slots', new.owner_id);
+  -- Read under the lock, so that created_at has the order of the line.
+  new.created_at := clock_timestamp();
+  new.updated_at := new.created_at;
+  if keyframe_private.free_slots(new.owner_id) > 0 and not exists (
+    select from keyframe.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
+  ) then
+    new.admitted_at := new.created_at;
+    new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
+  end if;
+  return new;
+end $$;
+
+-- Refuses the identifier of an earlier prediction that left an event, a submit to the provider, or a file to remove: they
+-- would be taken for those of the new one. After the insert, which has waited for a deletion under way.
+create function keyframe_private.refuse_used_id()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if auth.uid() is not null then
+    return null; -- users cannot choose an identifier
+  end if;
+  if exists (
+    select from keyframe.webhook_events v
+    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
+  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
+    or exists (
+      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
+    ) then
+    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+  end if;
+  return null;
+end $$;
+
+-- supabase/schemas/30_predictions/70_slots.sql
+
+-- Fairness: an owner has max_active_per_owner slots; further predictions wait. Waiting rows are outside the index of the queue,
+-- so the long line of one owner costs the others nothing.
+
+-- Valid only while the owner's lock `slots` is held: it serialises counting and filling. Work on predictions of several owners does not
+-- wait for it: a transaction that stays open may hold up its own owner alone.
+create function keyframe_private.free_slots(owner uuid)
+returns integer language plpgsql volatile set search_path = '' as $$
+begin
+  return (
+    select coalesce((select s.max_active_per_owner from keyframe_private.settings s), 0) - count(*)::integer
+    from keyframe.predictions p
+    where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null
+  );
+end $$;
+comment on function keyframe_private.free_slots is 'How many more predictions of this owner may start.';
+
+create function keyframe_private.deadline_of(step keyframe.generation_step)
+returns interval language plpgsql stable set search_path = '' as $$
+begin
+  return (select case when step = 'video' then s.video_deadline else s.frame_deadline end from keyframe_private.settings s);
+end $$;
+comment on function keyframe_private.deadline_of is 'How long a prediction of this step may take once admitted.';
+
+create function keyframe_private.admit_waiting(owner uuid)
+returns integer language plpgsql volatile security definer set search_path = '' as $$
+declare
+  moment timestamptz;
+  slots integer;
+  admitted integer;
+begin
+  perform keyframe_private.take_lock('slots', owner);
+  -- Read under the lock, so that admitted_at has the order of the line whichever transaction began first.
+  moment := clock_timestamp();
+  slots := keyframe_private.free_slots(owner);
+  if slots <= 0 or (select s.spending_stopped from keyframe_private.settings s) then
+    return 0;
+  end if;
+  update keyframe.predictions p
+  set admitted_at = moment, next_attempt_at = now(), deadline_at = moment + keyframe_private.deadline_of(p.step), updated_at = now()
+  -- An array is computed once. A join with the subquery may run it again for each row and admit too many.
+  where p.id = any (array(
+    select w.id from keyframe.predictions w
+    where w.owner_id = owner and w.status = 'queued' and w.admitted_at is null
+    order by w.created_at, w.id
+    limit slots
+    for update skip locked)); -- a locked row is being cancelled; the next one takes its turn
+  get diagnostics admitted = row_count;
+  return admitted;
+end $$;
+comment on function keyframe_private.admit_waiting is 'Gives the free slots of an owner to the predictions that have waited longest.';
+
+-- The end of one prediction frees a slot for the next. One that cannot be admitted does not undo the end: the sweep tries it again.
+create function keyframe_private.admit_next()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.admit_waiting(new.owner_id);
+  return null;
+exception when others then
+  if sqlstate in ('55P03', '40001', '40P01') then
+    raise; -- somebody else is admitting: the caller tries again
+  end if;
+  perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
+  return null;
+end $$;
+
+-- Counting stops at 1000, which means 1000 or later: a page of a very long line would count it again for each row.
+create function keyframe_private.queue_position(prediction keyframe.predictions)
+returns integer language plpgsql stable security invoker set search_path = '' as $$
+begin
+  if prediction.status <> 'queued' or prediction.started_at is not null then
+    return null;
+  elsif prediction.admitted_at is not null then
+    return 0;
+  end if;
+  return (
+    select count(*)::integer + 1 from (
+      select from keyframe.predictions w
+      where w.owner_id = prediction.owner_id and w.status = 'queued' and w.admitted_at is null
+        and (w.created_at, w.id) < (prediction.created_at, prediction.id)
+      limit 999
+    ) before
+  );
+end $$;
+comment on function keyframe_private.queue_position is 'The position in the owner''s line: 1 for the next to run, 0 once it has a slot, null when it is not queued, or queued again after a provider run.';
+
+-- supabase/schemas/30_predictions/80_transitions.sql
+
+-- One function per transition, guarded in its WHERE. False (no row) is a normal answer to a late or duplicate call.
+-- Every function with which a worker records a result has a lock_timeout: a transaction that somebody left open may hold what it
+-- needs, and ten calls that wait would take every connection of the Data API. The call fails with 55P03 and the worker repeats it.
+
+-- Also several moves at once. The provider keeps an output for an hour, so a run that ends late still gets 50 minutes for copying.
+create function keyframe_private.mark_running(
+  prediction uuid, wanted keyframe.prediction_status, run text, next_after interval, done real, output_url text)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.predictions p
+  set status = wanted, provider_prediction_id = run, started_at = coalesce(p.started_at, now()),
+      progress = greatest(p.progress, done), provider_output_url = output_url, lease_token = null, failures = 0, retry_reason = null,
+      next_attempt_at = now() + next_after, updated_at = now(),
+      deadline_at = case when wanted = 'storing' then greatest(p.deadline_at, now() + interval '50 minutes') else p.deadline_at end
+  where p.id = prediction and p.completed_at is null and (p.status < wanted or p.status = 'processing' and wanted = 'processing');
+  return found;
+end $$;
+comment on function keyframe_private.mark_running is 'queued → starting → processing → storing, as the provider run does.';
+
+create function keyframe_private.mark_failed(prediction uuid, code text, sentence text, retryable boolean, stage text default null)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.predictions p
+  set status = 'failed', error_code = code, error_message = left(sentence, 1000), error_retryable = retryable,
+      error_stage = stage, completed_at = clock_timestamp(), lease_token = null, updated_at = now()
+  where p.id = prediction and p.completed_at is null;
+  return found;
+end $$;
+comment on function keyframe_private.mark_failed is 'active → failed.';
+
+-- Doubles with each failure, ±20 %. power() is capped at 20 doublings: more would exceed the range of an interval.
+create function keyframe_private.retry_delay(failures integer)
+returns interval language plpgsql volatile set search_path = '' as $$
+begin
+  return (
+    select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
+    from keyframe_private.settings s);
+end $$;
+comment on function keyframe_private.retry_delay is 'The back-off after so many failures.';
+
+-- After a submit that may be billed, or for a model that costs more, it needs budget: without that the prediction fails. Only what was
+-- released in this transaction (ended_at = now()) is still this prediction's: what an earlier one released, another start may hold.
+create function keyframe_private.add_next_submit(prediction keyframe.predictions)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  released keyframe_private.provider_submits;
+  code text;
+  sentence text;
+  budget text;
+begin
+  perform keyframe_private.take_lock('slots', prediction.owner_id);
+  select s.* into released from keyframe_private.provider_submits s
+  where s.prediction_id = prediction.id and s.attempt = prediction.attempt and s.ended_at = now() and not exists (
+    select from keyframe_private.provider_submits o
+    where o.prediction_id = s.prediction_id and o.attempt = s.attempt and o.cost_state <> 'released')
+  limit 1;
+  perform keyframe_private.add_submit(prediction, prediction.attempt + 1, released);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics code = message_text, sentence = pg_exception_detail, budget = pg_exception_hint;
+  if code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(prediction.owner_id, (budget::json ->> 'estimateMicros')::bigint);
+  end if;
+  perform keyframe_private.mark_failed(prediction.id, code, sentence, true);
+end $$;
+comment on function keyframe_private.add_next_submit is 'Adds the next submit of a queued prediction.';
+
+-- False when it has had max_runs provider runs, each of which may cost money.
+create function keyframe_private.mark_queued_again(prediction uuid, reason text, max_runs integer)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  runs constant integer := (
+    select count(*) from keyframe_private.provider_submits s
+    where s.prediction_id = mark_queued_again.prediction and s.provider_prediction_id is not null);
+  again keyframe.predictions;
+begin
+  update keyframe.predictions p
+  set status = 'queued', provider_prediction_id = null, started_at = coalesce(p.started_at, now()),
+      lease_token = null, failures = runs, retry_reason = reason,
+      next_attempt_at = now() + keyframe_private.retry_delay(runs), updated_at = now()
+  where p.id = prediction and p.status in ('queued', 'starting', 'processing')
+    and runs < max_runs
+  returning p.* into again;
+  if not found then
+    return false;
+  end if;
+  perform keyframe_private.add_next_submit(again);
+  return true;
+end $$;
+comment on function keyframe_private.mark_queued_again is 'starting, processing → queued: the provider run failed for a cause that passes (it could not read the images, or was interrupted), so the prediction is submitted again. started_at and the progress stay: the API shows it as processing.';
+
+-- A submit in progress finds out when it records its answer.
+create function keyframe_private.mark_canceled(prediction uuid)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.predictions p
+  set status = 'canceled', completed_at = clock_timestamp(), lease_token = null, updated_at = now()
+  where p.id = prediction and p.completed_at is null;
+  return found;
+end $$;
+comment on function keyframe_private.mark_canceled is 'active → canceled.';
+
+create function keyframe_private.try_mark_failed(prediction keyframe.predictions, code text, sentence text)
+returns boolean language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
+begin
+  if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
+    return false;
+  end if;
+  begin
+    perform from keyframe_private.provider_submits s where s.prediction_id = prediction.id and s.ended_at is null for update nowait;
+  exception when lock_not_available then
+    return false;
+  end;
+  if not keyframe_private.mark_failed(prediction.id, code, sentence, true) then
+    return false;
+  end if;
+  perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
+  return true;
+exception when others then
+  perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
+  return false;
+end $$;
+comment on function keyframe_private.try_mark_failed is 'active → failed, for work on predictions of several owners: false instead of waiting for what somebody holds (the owner''s slots, its submits) or failing for what one row causes.';
+
+-- An administrator who holds the row decides.
+create function keyframe_private.set_refused(wanted_step keyframe.generation_step, wanted_model text, since timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe.models m set refused_at = since
+  where (m.step, m.model) in (
+    select l.step, l.model from keyframe.models l where l.step = wanted_step and l.model = wanted_model for no key update skip locked);
+end $$;
+comment on function keyframe_private.set_refused is 'Records since when the provider refuses a model as unknown; null when it has it again.';
+
+create function keyframe_worker.complete_prediction(
+  prediction_id uuid, lease_token uuid, output_path text, content_type text, bytes bigint, sha256 text, width integer, height integer,
+  duration_seconds double precision default null, has_audio boolean default null)
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  done record;
+begin
+  update keyframe.predictions p
+  set status = 'succeeded', output_path = complete_prediction.output_path, output_content_type = content_type,
+      output_bytes = bytes, output_sha256 = sha256, output_width = width, output_height = height,
+      output_duration_seconds = complete_prediction.duration_seconds, output_has_audio = has_audio,
+      completed_at = clock_timestamp(), progress = 1,
+      lease_token = null, failures = 0, retry_reason = null, updated_at = now()
+  where p.id = complete_prediction.prediction_id and p.status = 'storing' and p.lease_token = complete_prediction.lease_token
+  returning p.step, p.model, p.started_at into done;
+  if not found then
+    return false;
+  end if;
+  perform keyframe_private.set_refused(done.step, done.model, null)
+  from keyframe.models m where m.step = done.step and m.model = done.model and m.refused_at < done.started_at;
+  return true;
+end $$;
+comment on function keyframe_worker.complete_prediction is 'storing → succeeded, for the holder of the lease. False: too late.';
+
+create function keyframe_worker.fail_prediction(
+  prediction_id uuid, lease_token uuid, code text, message text, retryable boolean, stage text default null,
+  attempt_without_run integer default null)
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
+  perform from keyframe.predictions p
+  where p.id = fail_prediction.prediction_id and p.lease_token = fail_prediction.lease_token for update;
+  if not found then
+    return false;
+  end if;
+  return keyframe_private.mark_failed(prediction_id, code, message, retryable, fail_prediction.stage);
+end $$;
+comment on function keyframe_worker.fail_prediction is 'active → failed, for the holder of the lease. False: too late. attempt_without_run: the attempt whose submit the provider refused, or that was not sent.';
+
+-- Waiting for a rate limit of the provider is no failure. An accepted run is paid for: polling and storing are retried until the deadline.
+create function keyframe_worker.retry_prediction_later(
+  prediction_id uuid, lease_token uuid, code text, message text, retry_after_seconds double precision default null,
+  attempt_without_run integer default null)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  row_now keyframe.predictions;
+  counted integer;
+begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
+  select p.* into row_now from keyframe.predictions p
+  where p.id = retry_prediction_later.prediction_id and p.lease_token = retry_prediction_later.lease_token for update;
+  if not found then
+    return 'too_late';
+  end if;
+  counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
+  if row_now.status = 'queued' and counted >= (select s.max_failures from keyframe_private.settings s) then
+    perform keyframe_private.mark_failed(row_now.id, code, message, true);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set failures = counted, retry_reason = code, lease_token = null,
+      next_attempt_at = now() + greatest(make_interval(secs => coalesce(retry_after_seconds, 0)), keyframe_private.retry_delay(counted)),
+      updated_at = now()
+  where p.id = row_now.id;
+  if row_now.status = 'queued' then
+    perform keyframe_private.add_next_submit(row_now);
+  end if;
+  return 'later';
+end $$;
+comment on function keyframe_worker.retry_prediction_later is 'Retries the current task later (later), fails the prediction when its failures are used up (failed), or finds that the lease is gone (too_late). attempt_without_run: the attempt whose submit the provider refused, or that was not sent; without it, the run of a submit is searched for.';
+
+-- Nothing has changed at the provider: poll again after the interval. The provider answered, so failures restart at 0.
+create function keyframe_worker.poll_prediction_later(prediction_id uuid, lease_token uuid, after_seconds double precision default null)
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+begin
+  update keyframe.predictions p
+  set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
+    make_interval(secs => after_seconds), (select s.poll_interval from keyframe_private.settings s))
+  where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
+  return found;
+end $$;
+comment on function keyframe_worker.poll_prediction_later is 'Releases a lease and schedules the next poll. False: too late.';
+
+-- supabase/schemas/30_predictions/85_provider_states.sql
+
+-- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+
+-- Takes no lock: as long as a prediction follows a run its state never moves backwards, so an update that changes nothing here changes
+-- nothing later.
+create function keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe.predictions p
+    where p.id = prediction and p.provider_prediction_id = run and is_state_known.attempt between 1 and p.attempt
+      and case p.status
+        when 'starting' then provider_status = 'starting'
+        when 'processing' then provider_status = 'starting'
+          or provider_status = 'processing' and coalesce(is_state_known.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then provider_status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        else false
+      end
+  );
+end $$;
+comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
+
+-- `files` has each address with its path. The file is the one that the model's row names, or the first of the only list (or field) with
+-- files of the step's kind. Null: unclear. A file with another ending, or none, counts if none has the right one.
+create function keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+returns text language plpgsql stable set search_path = '' as $$
+declare
+  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
+  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  found_in text[];
+  url text;
+begin
+  if named is not null then
+    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
+      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  end if;
+  with all_files as (
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+    from jsonb_array_elements(files) with ordinality e (f, place)
+  ), likely as (
+    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+  )
+  select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
+  return case when cardinality(found_in) = 1 then url end;
+end $$;
+comment on function keyframe_private.find_output is 'The address of the file among those in what a run returned.';
+
+-- False: nothing changes.
+create function keyframe_private.apply_provider_state(
+  row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval,
+  failure text, stage text, output_files jsonb)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  file text;
+begin
+  if row_now.status = 'storing' then
+    return false; -- the output is being copied, whatever the run reports now
+  end if;
+  case provider_status
+    when 'starting' then
+      -- The second run of a prediction that the API shows as processing.
+      return keyframe_private.mark_running(row_now.id,
+        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null);
+    when 'processing' then
+      if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
+        return false;
+      end if;
+      return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
+    when 'succeeded' then
+      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      if file is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
+      elsif output_files is not null then
+        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
+      end if;
+      return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
+    when 'failed' then
+      if failure = 'content_rejected' then
+        return keyframe_private.mark_failed(row_now.id, 'content_rejected',
+          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
+      elsif failure = 'input_unreachable' then
+        if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
+          return true;
+        end if;
+        return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+      elsif failure = 'interrupted' then
+        -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+        if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
+          return true;
+        end if;
+      end if;
+      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
+        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+    when 'canceled' then
+      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was canceled at the provider. Run the step again.', true);
+    when 'aborted' then
+      return keyframe_private.mark_failed(row_now.id, 'provider_aborted', 'The provider gave the run up before it started. Run the step again.', true);
+    else
+      raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
+  end case;
+end $$;
+comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
+
+-- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction follows;
+-- it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a prediction
+-- follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text'
+-- when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure: input_unreachable,
+-- interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its path. Named
+-- arguments instead of one object: the Data API refuses a call whose names or types do not fit.
+create function keyframe_worker.record_provider_state(
+  prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
+  progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,
+  failure text default null, stage text default null, metrics jsonb default null, attempt_without_run integer default null,
+  output_files jsonb default null)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  run constant text := provider_prediction_id;
+  run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
+  run_outcome constant text := case when provider_status = 'failed' and failure = 'content_rejected' then 'rejected' else provider_status end;
+  row_now keyframe.predictions;
+  known keyframe_private.provider_submits;
+begin
+  if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
+    return 'unchanged';
+  end if;
+  -- More progress waits for nobody: the next callback or poll says it again.
+  if provider_status = 'processing' and exists (
+    select from keyframe.predictions p
+    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+  ) then
+    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+    if not found then
+      return 'unchanged';
+    end if;
+  end if;
+  select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
+  if not found then -- a deleted one counts as ended while its submits are kept
+    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
+    from keyframe_private.provider_submits s where s.prediction_id = record_provider_state.prediction_id and s.submitted_at is not null
+    order by s.attempt desc limit 1;
+  end if;
+  if row_now.id is null or attempt not between 1 and row_now.attempt then
+    return 'unknown';
+  end if;
+  -- The signature of a callback does not cover its URL, which may name another prediction.
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  if known.prediction_id <> row_now.id then
+    return 'unknown';
+  end if;
+  -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
+  if row_now.status = 'queued' and known.id is not null then
+    if run_is_over then
+      perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+    end if;
+    return 'given_up';
+  end if;
+  -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
+  if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+    return 'unproven';
+  end if;
+  if known.id is null then
+    known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
+    if known.id is null then
+      return 'unknown'; -- it was recorded for another prediction at the same moment
+    end if;
+  end if;
+  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
+  if run_is_over then
+    perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+  end if;
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run then -- it has ended, or follows another
+    update keyframe_private.provider_submits s set cancel_due_at = now()
+    where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
+    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage, output_files)
+    then 'recorded' else 'unchanged' end;
+end $$;
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+
+-- From now on the model is unavailable. The prediction goes to the next model that takes its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
+  select p.* into row_now from keyframe.predictions p
+  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
+  if not found then
+    return 'too_late';
+  end if;
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
+      next_attempt_at = now(), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now);
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+
+-- Repeated for a day: no run lasts longer. is_unknown: the provider has no such run any more, so nobody knows how it ended.
+create function keyframe_worker.record_run_not_canceled(provider_prediction_id text, is_unknown boolean)
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  submit keyframe_private.provider_submits;
+begin
+  update keyframe_private.provider_submits s
+  set cancel_failures = s.cancel_failures + 1,
+      cancel_due_at = now() + least(interval '5 minutes', interval '10 seconds' * (s.cancel_failures + 1))
+  where s.provider_prediction_id = record_run_not_canceled.provider_prediction_id and s.cancel_due_at is not null
+  returning s.* into submit;
+  if is_unknown or submit.answered_at < now() - interval '1 day' then
+    perform keyframe_private.end_submit(submit.id, 'lost');
+  end if;
+  return submit.id is not null;
+end $$;
+comment on function keyframe_worker.record_run_not_canceled is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';
+
+-- supabase/schemas/30_predictions/90_prediction_functions.sql
+
+-- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
+-- checks the owner.
+
+-- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
+returns boolean language plpgsql stable security invoker set search_path = '' as $$
+declare
+  frame uuid;
+  project uuid;
+begin
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return false;
+end $$;
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
+
+-- The columns are listed, so that a new column stays private until it is added here. json, not jsonb, here and in every function that
+-- returns it: each layer of jsonb copies everything inside it, which took four fifths of the time of a page of projects.
+create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
+returns json language plpgsql stable security invoker set search_path = '' as $$
+begin
+  return json_build_object(
+    'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
+    'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
+    'attempt', prediction.attempt, 'progress', prediction.progress,
+    'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
+    'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
+    'error_stage', prediction.error_stage,
+    'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
+    'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
+    'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
+    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
+    'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
+  );
+end $$;
+comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
+
+-- Definer, like create_project; the insert checks whose project it is.
+create function keyframe.start_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
+  request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  started keyframe.predictions;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if request.replayed then
+    select p.* into started from keyframe.predictions p
+    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
+    if not found then
+      perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+    end if;
+  else
+    insert into keyframe.predictions (id, project_id, step, input, model)
+    values (
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
+    returning * into started;
+  end if;
+  return json_build_object(
+    'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  if refused.code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
+  end if;
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
+
+-- Volatile, because it takes a token and locks the images that it checks. Definer, like start_prediction.
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.predictions;
+  cost record;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  wanted.project_id := estimate_prediction.project_id;
+  wanted.step := estimate_prediction.step;
+  wanted.input := estimate_prediction.input;
+  wanted.model := estimate_prediction.model;
+  wanted := keyframe_private.resolve_start(wanted);
+  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
+  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
+  return json_build_object('rate', rate, 'estimate', json_build_object(
+    'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
+    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
+    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
+      select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
+
+-- Volatile, because it takes a token: PostgREST runs stable functions in a read-only transaction. Definer with the owner in the
+-- query, because under a policy no condition on the step may use an index (enum_eq is not leakproof).
+create function keyframe.read_prediction(
+  project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
+  wanted keyframe.predictions;
+  refused keyframe_private.refusal;
+begin
+  if prediction_id is null then
+    select p.* into wanted from keyframe.predictions p
+    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
+    order by p.created_at desc, p.id desc
+    limit 1;
+  else
+    select p.* into wanted from keyframe.predictions p
+    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
+  end if;
+  -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
+  -- owner.
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
+    select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+  end if;
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
+
+-- Definer, because users may not update predictions; the query checks the owner.
+create function keyframe.cancel_prediction(
+  project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  wanted keyframe.predictions;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  select p.* into wanted from keyframe.predictions p
+  where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
+  for update;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.status in ('succeeded', 'failed') then
+    perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
+  end if;
+  if not request.replayed then
+    perform keyframe_private.mark_canceled(wanted.id);
+    select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
+  end if;
+  return json_build_object(
+    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
+
+-- Definer, because users may not update predictions; the query checks the owner.
+create function keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change');
+  changed keyframe.predictions;
+  refused keyframe_private.refusal;
+begin
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
+  where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
+  returning p.* into changed;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  end if;
+  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
+
+-- Definer, because users may not delete predictions; the query checks the owner. Triggers unselect it and queue its file for removal.
+-- A start locks the frames that it uses: an earlier one is visible here, a later one does not find them.
+create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  wanted keyframe.predictions;
+  before json;
+  refused keyframe_private.refusal;
+begin
+  -- The project first, as when a take is selected: two requests never wait for each other.
+  perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
+  select p.* into wanted from keyframe.predictions p
+  where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
+  for update;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.completed_at is null then
+    perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
+  elsif exists (
+    select from keyframe_private.prediction_images i
+    join keyframe.predictions p on p.id = i.prediction_id
+    where i.source_prediction_id = wanted.id and p.completed_at is null
+  ) then
+    perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
+  end if;
+  before := keyframe_private.prediction_json(wanted);
+  delete from keyframe.predictions p where p.id = wanted.id;
+  return json_build_object('prediction', before, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
+
+-- Mostly they are the same, so each prediction is in the list once. All projects in one query: one query each took twice as long for a
+-- film of 500 shots.
+create function keyframe_private.step_predictions(projects keyframe.projects[])
+returns table (project_id uuid, predictions json) language plpgsql stable security definer set search_path = '' as $$
+declare
+  caller constant uuid := auth.uid();
+begin
+  return query
+    with steps as materialized (
+      select o.project, keyframe_private.shown_take(o.project, s.step) as take_id, (
+          select p.id from keyframe.predictions p where p.project_id = (o.project).id and p.step = s.step
+          order by p.created_at desc, p.id desc limit 1) as latest_id
+      from (select u as project from unnest(projects) u) o
+      cross join unnest(enum_range(null::keyframe.generation_step)) s (step)
+    ), takes as (
+      select (s.project).id, array_remove(array_agg(s.take_id), null) as shown from steps s group by 1
+    )
+    select p.project_id, json_agg(json_build_object(
+      'is_latest', p.id = s.latest_id, 'is_take', s.take_id is not distinct from p.id,
+      'prediction', keyframe_private.prediction_json(p, t.shown)))
+    from steps s
+    join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
+    join takes t on t.id = p.project_id
+    where p.owner_id = caller
+    group by p.project_id;
+end $$;
+comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
+
+-- The next page follows (before_created_at, before_id). `only_takes` leaves out those that have not succeeded.
+create function keyframe.list_predictions(
+  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20, before_created_at timestamptz default null,
+  before_id uuid default null, only_takes boolean default false, with_hidden boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  page keyframe.predictions[];
+  shown constant uuid[] := keyframe_private.shown_takes(project_id);
+  refused keyframe_private.refusal;
+begin
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid() and p.deleted_at is null) then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  -- One statement for each, so that each plan walks along its own index.
+  if only_takes then
+    page := array(
+      select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+      cross join lateral (
+        select p as take, p.created_at, p.id from keyframe.predictions p
+        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded' and (with_hidden or not p.hidden)
+          and (p.created_at, p.id) < (first_time, first_id)
+        order by p.created_at desc, p.id desc
+        limit least(max_rows, 101)
+      ) t
+      order by t.created_at desc, t.id desc
+      limit least(max_rows, 101));
+  elsif step is null then
+    page := array(
+      select p from keyframe.predictions p
+      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
+        and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit least(max_rows, 101));
+  else
+    page := array(
+      select p from keyframe.predictions p
+      where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
+        and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit least(max_rows, 101));
+  end if;
+  return json_build_object(
+    'predictions', (
+      select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page.';
+
+-- supabase/schemas/40_work/10_kicks.sql
+
+-- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
+
+-- Only acknowledged_at is updated, so no kick waits for another. A kick is invisible until its transaction commits, so others may
+-- kick too. Unlogged, like pg_net's tables: after a crash its ids restart, and an old id would refer to another request.
+create unlogged table keyframe_private.kicks (
+  id bigint generated always as identity primary key,
+  function_name text not null,
+  made_at timestamptz not null default clock_timestamp(),
+  request_id bigint,
+  error text,
+  acknowledged_at timestamptz,
+  constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
+);
+comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.kicks.id is 'In the order of the kicks.';
+comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
+comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
+comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
+comment on column keyframe_private.kicks.error is 'Why it could not be made.';
+comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
+create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
+create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
+alter table keyframe_private.kicks enable row level security;
+
+-- New work needs no kick while its worker runs. Unlogged: after a crash no worker is running. Free space on the page keeps the update of
+-- each claim in place.
+create unlogged table keyframe_private.worker_heartbeats (
+  function_name text primary key,
+  alive_until timestamptz not null default '-infinity',
+  claimed_at timestamptz not null,
+  report jsonb not null default '{}'
+) with (fillfactor = 50);
+comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
+comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
+comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
+comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
+alter table keyframe_private.worker_heartbeats enable row level security;
+
+-- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
+create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  at constant timestamptz := clock_timestamp();
+  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+begin
+  -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
+  insert into keyframe_private.worker_heartbeats (function_name, claimed_at)
+  select record_heartbeat.function_name, at
+  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+  on conflict do nothing;
+  update keyframe_private.worker_heartbeats l
+  set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
+  where l.function_name = (
+    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
+  );
+  update keyframe_private.kicks l
+  set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
+  where l.id = any (array(
+    select k.id from keyframe_private.kicks k
+    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null and k.error is null limit 1000 for update skip locked));
+end $$;
+comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
+
+-- It never fails its caller: the sweep replaces a kick that could not be made.
+create function keyframe_private.kick(function_name text)
+returns boolean language plpgsql volatile security definer set search_path = '' as $$
+declare
+  base_url text;
+  secret text;
+  kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
+  signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
+  signature text;
+begin
+  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
+  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
+  if base_url is null or secret is null then
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.';
+  end if;
+  signature := encode(
+    keyframe_private.hmac_sha256(
+      convert_to(kick_id || '.' || signed_at || '.{}', 'UTF8'),
+      decode(substr(secret, length('whsec_') + 1), 'base64')
+    ), 'base64');
+  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, net.http_post(
+    url := base_url || '/keyframe-' || kick.function_name,
+    body := '{}',
+    headers := jsonb_build_object(
+      'Content-Type', 'application/json',
+      'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
+    ),
+    timeout_milliseconds := 5000
+  ));
+  return true;
+exception when others then
+  raise warning 'No kick to %: %', function_name, sqlerrm;
+  insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
+  return false;
+end $$;
+comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
+
+-- It takes no lock: while a transaction that has kicked stays open, others may kick too. Times in the future are from before the clock was
+-- set back.
+create function keyframe_private.kick_unless_running(function_name text)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+declare
+  marker text := 'keyframe.kicked_' || function_name;
+  at constant timestamptz := clock_timestamp();
+begin
+  if current_setting(marker, true) = 'true' -- until the transaction ends
+    or exists (
+      select from keyframe_private.worker_heartbeats l
+      where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
+    or exists (
+      select from keyframe_private.kicks k
+      where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)
+  then
+    return;
+  end if;
+  perform set_config(marker, 'true', true);
+  perform keyframe_private.kick(function_name);
+end $$;
+comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
+
+-- New work for generate: an admitted prediction, an output to store, a run to cancel.
+create function keyframe_private.kick_generate()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.kick_unless_running('generate');
+  return null;
+end $$;
+
+-- supabase/schemas/40_work/20_set_aside.sql
+
+-- Rows whose work raises are set aside and tried again later, so that one bad row stops no other.
+
+create table keyframe_private.set_aside (
+  kind text not null,
+  subject text not null,
+  code text not null,
+  reason text not null,
+  failures integer not null default 1,
+  since timestamptz not null default now(),
+  next_try_at timestamptz not null,
+  primary key (kind, subject),
+  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune'))
+);
+comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
+comment on column keyframe_private.set_aside.since is 'When it first raised.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
+comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
+comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
+comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
+create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
+alter table keyframe_private.set_aside enable row level security;
+
+-- A function, so that no plan joins the tables: the rows are read in the order in which they are due.
+create function keyframe_private.is_set_aside(kind text, subject text, at timestamptz)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe_private.set_aside a
+    where a.kind = is_set_aside.kind and a.subject = is_set_aside.subject and a.next_try_at > at);
+end $$;
+comment on function keyframe_private.is_set_aside is 'Whether a row is set aside now.';
+
+-- Returns what its worker logs: no message, which may contain data. It never raises, because it stands between one row and all others:
+-- what cannot be noted now is noted when the row raises again.
+create function keyframe_private.set_aside(kind text, subject text, code text, reason text)
+returns jsonb language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
+declare
+  counted integer;
+  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
+begin
+  raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
+  update keyframe_private.set_aside a
+  set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
+      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
+  where (a.kind, a.subject) in (
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
+  returning a.failures into counted;
+  if counted is null then
+    insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
+    on conflict do nothing;
+    counted := 1;
+  end if;
+  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', counted);
+exception when others then
+  raise warning 'Not set aside (%) %: % (%)', kind, subject, sqlerrm, sqlstate;
+  return jsonb_build_object('task', 'set_aside', 'kind', kind, 'id', subject, 'code', code, 'failures', 1);
+end $$;
+comment on function keyframe_private.set_aside is 'Sets a row aside, for longer each time.';
+
+create function keyframe_private.forget_aside(kinds text[], subjects text[])
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  delete from keyframe_private.set_aside a where (a.kind, a.subject) in (
+    select o.kind, o.subject from keyframe_private.set_aside o where o.kind = any (kinds) and o.subject = any (subjects) for update skip locked);
+end $$;
+comment on function keyframe_private.forget_aside is 'What was set aside has been done, or ended.';
+
+-- For health and metrics. What was not tried again for a minute is over: its row has ended or is gone, and pruning deletes it here.
+create function keyframe_private.aside_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  with present as (
+    select a.* from keyframe_private.set_aside a where a.next_try_at > now() - interval '1 minute' order by a.next_try_at limit 10000
+  )
+  select jsonb_build_object(
+    'count', (select count(*) from present),
+    'kinds', (select coalesce(jsonb_object_agg(k.kind, k.count), '{}') from (select p.kind, count(*) from present p group by p.kind) k),
+    'oldest', (
+      select jsonb_build_object('kind', p.kind, 'subject', p.subject, 'code', p.code, 'reason', p.reason, 'failures', p.failures,
+        'seconds', round(greatest(0, extract(epoch from now() - p.since)), 3))
+      from present p order by p.since limit 1))
+$$;
+comment on function keyframe_private.aside_figures is 'The rows that are set aside, for health and metrics.';
+
+-- supabase/schemas/40_work/30_claims.sql
+
+-- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When that
+-- raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+
+-- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
+-- statistic expects.
+create function keyframe_private.has_due_task(at timestamptz)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  return (
+    select p.next_attempt_at from keyframe.predictions p
+    where p.admitted_at is not null and p.completed_at is null and not (p.next_attempt_at <= at and keyframe_private.is_set_aside('claim', p.id::text, at))
+    order by p.next_attempt_at limit 1) <= at
+  or coalesce((
+    select s.search_due_at from keyframe_private.provider_submits s
+    where s.search_due_at is not null and not (s.search_due_at <= at and keyframe_private.is_set_aside('search', s.id::text, at))
+    order by s.search_due_at limit 1) <= at, false)
+  or coalesce((
+    select s.cancel_due_at from keyframe_private.provider_submits s
+    where s.cancel_due_at is not null and not (s.cancel_due_at <= at and keyframe_private.is_set_aside('cancel', s.id::text, at))
+    order by s.cancel_due_at limit 1) <= at, false)
+  or (coalesce((
+      select r.due_at from keyframe_private.file_removals r
+      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)) order by r.due_at limit 1) <= at, false)
+    and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
+end $$;
+comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
+
+-- An accepted run is paid for: only leases that expired in a row give it up, so recorded failures before them do not count.
+create function keyframe_private.failures_with_expired_lease(prediction keyframe.predictions)
+returns integer language plpgsql immutable set search_path = '' as $$
+begin
+  return case when prediction.status <> 'queued' and prediction.retry_reason is distinct from 'lease_ran_out' then 1
+    else prediction.failures + 1 end;
+end $$;
+comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
+
+-- Or it was submitted as often as attempt can count.
+create function keyframe_private.is_exhausted(prediction keyframe.predictions)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
+      select s.max_failures from keyframe_private.settings s)
+    or prediction.status = 'queued' and prediction.attempt >= 1000000;
+end $$;
+comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
+
+-- What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
+create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  lost keyframe.predictions;
+begin
+  for lost in
+    select p.* from keyframe.predictions p
+    where p.id = any (array(
+        select d.id from keyframe.predictions d
+        where d.admitted_at is not null and d.completed_at is null and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
+      and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
+        select from keyframe_private.provider_submits s
+        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+      and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
+    for update skip locked
+  loop
+    begin
+      if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
+        perform keyframe_private.add_next_submit(lost);
+        perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
+      end if;
+    exception when others then
+      perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
+    end;
+  end loop;
+end $$;
+comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
+
+-- A submit is in the ledger before it is made: its waiting row, which is locked too. What somebody holds, what is set aside and what is
+-- exhausted is left out before the limit, so that many of them leave room for others. owner null: those of all owners but full_owners.
+create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
+returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer) language plpgsql volatile set search_path = '' as $$
+begin
+  if resource = 'cancel' then
+    return query
+      select s.id::text, s.owner_id, s.cancel_due_at, 200 from keyframe_private.provider_submits s
+      where s.cancel_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('cancel', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.cancel_due_at limit max_rows for update skip locked;
+  elsif resource = 'search' then
+    return query
+      select s.id::text, s.owner_id, s.search_due_at, octet_length(s.search_task::text) from keyframe_private.provider_submits s
+      where s.search_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('search', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.search_due_at limit max_rows for update skip locked;
+  elsif owner is null then
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and p.owner_id <> all (full_owners) and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at
+      limit max_rows
+      for update of p skip locked;
+  else
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at + interval '0' -- no index has this order: the owner's few rows are read, not everybody's
+      limit max_rows
+      for update of p skip locked;
+  end if;
+end $$;
+comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
+
+-- Walks the index of predictions from resource to resource: one probe each, however many of them wait.
+create function keyframe_private.due_resources(at timestamptz)
+returns table (resource text, due_at timestamptz) language plpgsql volatile set search_path = '' as $$
+declare
+  before text := '';
+begin
+  loop
+    select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
+    from keyframe.predictions p
+    where p.admitted_at is not null and p.completed_at is null and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
+    exit when not found;
+    before := resource;
+    if due_at <= at then
+      return next;
+    end if;
+  end loop;
+  return query
+    select 'cancel', s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at <= at order by s.cancel_due_at limit 1;
+  return query
+    select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
+end $$;
+comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
+
+-- At most max_rows, of about 256 kB. room says how many more may begin at a resource: { all, new: of owners without an entry, each: of one
+-- of those, owners: { id: count } }; the resource '' stands for those without an entry. Each resource leaves two rows, or an equal part, to
+-- each that follows. Those that wait longest come first; among those late by seconds chance decides, because the first row of one may be a
+-- row that nobody can take.
+create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
+returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
+declare
+  resources text[];
+  of_resource jsonb;
+  of_owners jsonb;
+  free integer;
+  others integer;
+  most integer;
+  new_left integer;
+  full_owners uuid[];
+  allowed integer;
+  owners text[] := '{}';
+  bytes integer := 0;
+  found_rows text[];
+  due record;
+begin
+  select array_agg(d.resource order by greatest(d.due_at, at - interval '2 seconds'), random()) into resources
+  from keyframe_private.due_resources(at) d
+  where coalesce((coalesce(room -> d.resource, room -> '') ->> 'all')::integer, 1) > 0;
+  for number in 1 .. coalesce(cardinality(resources), 0) loop
+    of_resource := coalesce(room -> resources[number], room -> '', '{}');
+    of_owners := coalesce(of_resource -> 'owners', '{}');
+    free := max_rows - cardinality(owners);
+    others := cardinality(resources) - number;
+    most := least((of_resource ->> 'all')::integer, greatest(ceil(free / (others + 1.0))::integer, free - 2 * others));
+    continue when most <= 0;
+    new_left := coalesce((of_resource ->> 'new')::integer, most);
+    full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
+    found_rows := '{}';
+    for due in
+      select l.* from keyframe_private.lock_due(resources[number], at, most, full_owners) l where new_left > 0
+      union all
+      select l.* from jsonb_each_text(of_owners) o
+      cross join lateral keyframe_private.lock_due(resources[number], at, least(o.value::integer, most), '{}', o.key::uuid) l
+      where new_left <= 0 and o.value::integer > 0
+      order by 3
+    loop
+      allowed := coalesce((of_owners ->> due.owner_id::text)::integer, (of_resource ->> 'each')::integer, max_rows);
+      continue when cardinality(array_positions(owners, due.owner_id::text)) >= allowed
+        or (new_left <= 0 and not of_owners ? due.owner_id::text);
+      exit when cardinality(found_rows) >= most or (bytes > 0 and bytes + due.bytes > 256 * 1024);
+      if not of_owners ? due.owner_id::text then
+        new_left := new_left - 1;
+      end if;
+      found_rows := found_rows || due.subject;
+      owners := owners || due.owner_id::text;
+      bytes := bytes + due.bytes;
+    end loop;
+    kind := case when resources[number] in ('cancel', 'search') then resources[number] else 'claim' end;
+    subjects := found_rows;
+    if subjects <> '{}' then
+      return next;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.choose_due is 'Locks and returns the rows that a claim takes, by kind.';
+
+create function keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamptz)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+declare
+  tasks jsonb[];
+  orphans keyframe.predictions[];
+begin
+  with claimed as (
+    update keyframe.predictions p
+    set lease_token = gen_random_uuid(),
+        next_attempt_at = at + make_interval(secs => lease_seconds),
+        attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
+        failures = case when p.lease_token is not null then keyframe_private.failures_with_expired_lease(p) else p.failures end,
+        retry_reason = case when p.lease_token is not null then 'lease_ran_out' else p.retry_reason end,
+        updated_at = at
+    where p.id = any (ids)
+    returning p.*
+  ), submits_recorded as (
+    update keyframe_private.provider_submits s
+    set submitted_at = at,
+        text_hash = case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end
+    from claimed c where c.status = 'queued' and s.prediction_id = c.id and s.submitted_at is null and s.ended_at is null
+  )
+  select array_agg(to_jsonb(c) || jsonb_build_object(
+    'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
+    'resource', keyframe_private.resource_of(c.status, c.model, c.provider_output_url),
+    'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
+    'has_images', keyframe_private.has_images(c.input),
+    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
+    -- An earlier submit may have been accepted: its run is searched for before the next submit.
+    'search_attempt', u.attempt, 'search_since', u.submitted_at
+  )) filter (where m.model is not null),
+  array_agg(jsonb_populate_record(null::keyframe.predictions, to_jsonb(c))) filter (where m.model is null)
+  into tasks, orphans
+  from claimed c
+  left join keyframe.models m on m.step = c.step and m.model = c.model
+  left join lateral (
+    select s.attempt, s.submitted_at from keyframe_private.provider_submits s
+    where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
+  -- Their start committed after their model had got another name, or was gone.
+  perform keyframe_private.end_without_run(o.id, o.attempt),
+    keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
+  from unnest(orphans) o;
+  return tasks;
+end $$;
+comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
+
+create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+declare
+  tasks jsonb[];
+begin
+  with claimed as (
+    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
+  )
+  select array_agg(jsonb_build_object(
+    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
+    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
+  ))
+  into tasks from claimed c;
+  return tasks;
+end $$;
+comment on function keyframe_private.lease_cancellations is 'Leases provider runs to cancel, as tasks.';
+
+create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+declare
+  tasks jsonb[];
+begin
+  with claimed as (
+    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
+  )
+  select array_agg(c.search_task || jsonb_build_object(
+    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'search_attempt', c.attempt, 'search_since', c.submitted_at
+  ))
+  into tasks from claimed c;
+  return tasks;
+end $$;
+comment on function keyframe_private.lease_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
+
+create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+begin
+  return case kind
+    when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
+    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
+    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
+    when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+  end;
+end $$;
+comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
+
+-- The triggers of these rows wait at most 100 ms for a lock.
+create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz)
+returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  lease constant uuid := gen_random_uuid();
+  tasks jsonb[];
+  leased text[] := subjects;
+  one text;
+begin
+  begin
+    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+  exception when others then
+    leased := '{}';
+    foreach one in array subjects loop
+      begin
+        tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
+        leased := leased || one;
+      exception when others then
+        return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end;
+  if exists (select from keyframe_private.set_aside) then
+    perform keyframe_private.forget_aside(array[kind], leased);
+  end if;
+  if kind = 'remove' and tasks is not null then -- one task of all its files
+    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+  else
+    return query select unnest(tasks);
+  end if;
+end $$;
+comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise.';
+
+-- supabase/schemas/40_work/40_claim_predictions.sql
+
+-- The call of `generate`: claims tasks, or waits for one that becomes due.
+
+-- A check in the database costs a fraction of a call from outside, so it checks often; slow checks are spaced out to take a tenth of the
+-- time at most. One call of each worker waits at a time; others return at once.
+create function keyframe_private.wait_for_due(function_name text, wait_ms integer)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + make_interval(secs => least(wait_ms, 1000) / 1000.0);
+  checked_at timestamptz;
+  rest double precision;
+begin
+  if wait_ms <= 0 or not pg_try_advisory_xact_lock(hashtextextended('keyframe ' || function_name || ' waits', 0)) then
+    return;
+  end if;
+  loop
+    checked_at := clock_timestamp();
+    exit when case function_name
+      when 'generate' then keyframe_private.has_due_task(checked_at) when 'deliver' then keyframe_private.has_due_delivery(checked_at) end;
+    rest := greatest(0.002, 9 * extract(epoch from clock_timestamp() - checked_at));
+    exit when clock_timestamp() + make_interval(secs => rest) >= ends;
+    perform pg_sleep(rest);
+  end loop;
+end $$;
+comment on function keyframe_private.wait_for_due is 'Waits until work of a worker is due, at most wait_ms and at most a second: the call holds a connection.';
+
+-- A lease expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. room: as choose_due has it.
+create function keyframe_worker.claim_predictions(
+  max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
+  room jsonb default '{}')
+returns setof jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  at timestamptz;
+  chosen record;
+  files text[];
+begin
+  perform keyframe_private.wait_for_due('generate', wait_ms);
+  -- Not now(): what became due during the wait is later than that.
+  at := clock_timestamp();
+  perform keyframe_private.record_heartbeat('generate', heartbeat_ms, report);
+
+  if max_rows <= 0 then
+    return; -- a heartbeat only
+  end if;
+  perform keyframe_private.add_submits_after_lost_leases(at);
+  for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+  end loop;
+  files := keyframe_private.choose_removals(at);
+  if files <> '{}' then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  end if;
+end $$;
+comment on function keyframe_worker.claim_predictions is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
+
+-- supabase/schemas/40_work/50_sweep.sql
+
+-- The sweep finds overdue work, so a lost kick only delays it.
+
+-- At most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.
+create function keyframe_private.fail_overdue(max_rows integer default 500)
+returns integer language plpgsql volatile security definer set search_path = '' as $$
+begin
+  return (
+    select count(*) filter (where t.has_failed)::integer from (
+      select keyframe_private.try_mark_failed(d.prediction, d.code, d.sentence) as has_failed
+      from (
+        select o.prediction, 'deadline_exceeded' as code, 'It took longer than this step may take. Run the step again.' as sentence from (
+          select p as prediction from keyframe.predictions p
+          where p.admitted_at is not null and p.completed_at is null and p.deadline_at <= now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
+          order by p.deadline_at limit max_rows for update skip locked) o
+        union all
+        select e.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
+          select p as prediction from keyframe.predictions p
+          where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= now() and p.deadline_at > now() and keyframe_private.is_exhausted(p)
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
+          order by p.next_attempt_at limit max_rows for update skip locked) e
+        union all
+        select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
+          select p as prediction from keyframe_private.set_aside s
+          join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
+          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.completed_at is null and p.deadline_at > now()
+            and not keyframe_private.is_set_aside('fail', p.id::text, now())
+          order by s.since limit max_rows for update of p skip locked) a
+      ) d
+    ) t);
+end $$;
+comment on function keyframe_private.fail_overdue is 'Fails predictions past their deadline, and those whose leases expired or whose claims raised too often.';
+
+-- Walks the index from owner to owner: one probe each, however long the line. Descending, because recent admissions leave dead entries at
+-- the start of each owner's range.
+create function keyframe_private.owners_waiting(start uuid, most integer)
+returns setof uuid language plpgsql stable set search_path = '' as $$
+declare
+  owner uuid := start;
+  before timestamptz := 'infinity'; -- of the first owner too
+begin
+  for walked in 1 .. most loop
+    select w.owner_id into owner from keyframe.predictions w
+    where w.status = 'queued' and w.admitted_at is null and (w.owner_id, w.created_at) < (owner, before)
+    order by w.owner_id desc, w.created_at desc
+    limit 1;
+    exit when not found;
+    return next owner;
+    before := '-infinity';
+  end loop;
+end $$;
+comment on function keyframe_private.owners_waiting is 'Owners from an id downwards with a waiting prediction.';
+
+-- Looks at the waiting owners from a random id downwards, then from the top, at some twice: otherwise as many owners without a free slot as
+-- it looks at would block all behind them. Leaves out owners whose slots are locked: their transaction fills them, or the next sweep does.
+create function keyframe_private.admit_all_waiting(max_owners integer default 500)
+returns integer language plpgsql volatile security definer set search_path = '' as $$
+declare
+  owner uuid;
+  admitted integer := 0;
+begin
+  for owner in
+    select keyframe_private.owners_waiting(gen_random_uuid(), max_owners)
+    union all
+    select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
+    limit max_owners
+  loop
+    continue when keyframe_private.is_set_aside('admit', owner::text, now());
+    begin
+      if keyframe_private.take_lock('slots', owner, waits => false) then
+        admitted := admitted + keyframe_private.admit_waiting(owner);
+        perform keyframe_private.forget_aside('{admit}', array[owner::text]);
+      end if;
+    exception when others then
+      perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
+    end;
+  end loop;
+  return admitted;
+end $$;
+comment on function keyframe_private.admit_all_waiting is 'Admits predictions that wait although a slot is free: max_active_per_owner was raised, a running prediction was deleted, or the next in line was locked by a cancellation that failed.';
+
+-- It waits for nobody, another sweep included: it leaves out what others hold, and what one row raises.
+create function keyframe_private.sweep()
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.fail_overdue();
+  perform keyframe_private.admit_all_waiting();
+  perform keyframe_private.add_submits_after_lost_leases(now(), 10000);
+  if keyframe_private.has_due_task(now()) then
+    perform keyframe_private.kick_unless_running('generate');
+  end if;
+  if keyframe_private.has_due_delivery(now()) or exists (select from keyframe_private.lane_arrivals) then -- also those that somebody holds
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+end $$;
+comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
+
+-- supabase/schemas/50_costs/20_run_costs.sql
+
+-- What a run can cost before it starts, and what it costs when it is finished.
+
+create function keyframe_private.read_figure(figures jsonb, name text)
+returns numeric language plpgsql immutable set search_path = '' as $$
+begin
+  if jsonb_typeof(figures -> name) = 'number' and (figures -> name)::numeric between 0 and 1000000 then
+    return (figures -> name)::numeric;
+  end if;
+  return null;
+end $$;
+comment on function keyframe_private.read_figure is 'A figure of a provider or of a file; null when it is none, so that a strange one stops no result.';
+
+-- Providers count the megapixels of each image, rounded up; 1 MP is 1024 × 1024 pixels. Null when the size of one is unknown.
+create function keyframe_private.input_megapixels(input jsonb)
+returns numeric language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select case when count(*) = count(s.pixels) then coalesce(sum(ceil(s.pixels / 1048576)), 0) end
+    from keyframe_private.images_of(input) i
+    left join keyframe.predictions p on p.id = i.source_prediction_id
+    cross join lateral keyframe_private.upload_size(i.path) u
+    cross join lateral (select coalesce(u.width::numeric * u.height, p.output_width::numeric * p.output_height)) s (pixels));
+end $$;
+comment on function keyframe_private.input_megapixels is 'The megapixels of the images in an input.';
+
+-- A run makes one file.
+create function keyframe_private.most_quantity(metric text, input jsonb)
+returns numeric language plpgsql stable set search_path = '' as $$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then 1
+    when 'output_second' then keyframe_private.read_figure(input, 'durationSeconds')
+    when 'input_megapixel' then keyframe_private.input_megapixels(input)
+    when 'output_megapixel' then ceil(substring(input ->> 'resolution' from '^(\d{1,3}(\.\d{1,3})?) MP$')::numeric)
+  end; -- hardware_second: only the run shows it
+end $$;
+comment on function keyframe_private.most_quantity is 'How many units of a metric a run with a resolved input has at most; null when nobody can say.';
+
+-- Null when neither the provider's metrics nor the file say it.
+create function keyframe_private.settled_quantity(metric text, metrics jsonb, output jsonb)
+returns numeric language plpgsql stable set search_path = '' as $$
+begin
+  return case metric
+    when 'run' then 1
+    when 'image' then coalesce(keyframe_private.read_figure(metrics, 'image_output_count'), 1)
+    when 'output_second' then coalesce(
+      keyframe_private.read_figure(metrics, 'video_output_duration_seconds'), keyframe_private.read_figure(output, 'durationSeconds'))
+    when 'input_megapixel' then keyframe_private.read_figure(metrics, 'image_input_megapixel_count')
+    when 'output_megapixel' then coalesce(
+      keyframe_private.read_figure(metrics, 'image_output_megapixel_count'),
+      ceil(keyframe_private.read_figure(output, 'width') * keyframe_private.read_figure(output, 'height') / 1048576))
+    when 'hardware_second' then keyframe_private.read_figure(metrics, 'predict_time')
+  end;
+end $$;
+comment on function keyframe_private.settled_quantity is 'How many units of a metric a finished run had: by the provider''s metrics, otherwise by its file.';
+
+-- In micro-dollars rounded up: expected, null when it is unknown; the most, which is the model's ceiling then; and the prices, null when one
+-- is missing. A price of 0 is known whatever the quantity. No run costs more than a million dollars: a mistyped price is no failure.
+create function keyframe_private.most_cost(
+  model text, input jsonb, at timestamptz, out price_ids bigint[], out most_micros bigint, out estimate_micros bigint)
+language plpgsql stable set search_path = '' as $$
+#variable_conflict use_column
+begin
+  select
+    case when bool_and(p.id is not null) then array_agg(p.id order by p.id) end,
+    case when bool_and(p.amount is not null) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
+  into price_ids, estimate_micros
+  from (
+    select distinct o.metric from keyframe_private.model_prices o where o.model = most_cost.model and o.valid_from <= most_cost.at
+  ) billed
+  left join lateral (
+    select o.id, case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.most_quantity(o.metric, most_cost.input) end as amount
+    from keyframe_private.model_prices o
+    where o.model = most_cost.model and o.metric = billed.metric and o.valid_from <= most_cost.at and o.applies_to <@ most_cost.input
+    order by (select count(*) from jsonb_object_keys(o.applies_to)) desc, o.valid_from desc
+    limit 1
+  ) p on true;
+  most_micros := coalesce(estimate_micros, (select max(m.cost_ceiling_micros) from keyframe.models m where m.model = most_cost.model));
+end $$;
+comment on function keyframe_private.most_cost is 'What a run with a resolved input costs, in micro-dollars: expected, at most, and by which prices.';
+
+create function keyframe_private.settled_cost(price_ids bigint[], metrics jsonb, output jsonb)
+returns bigint language plpgsql stable set search_path = '' as $$
+begin
+  return (
+    select case when count(p.amount) = nullif(cardinality(price_ids), 0) then least(ceil(sum(p.amount) * 1000000), 1000000000000) end
+    from (
+      select case when o.price_usd = 0 then 0 else o.price_usd * keyframe_private.settled_quantity(o.metric, metrics, output) end
+      from keyframe_private.model_prices o
+      where o.id = any (price_ids)
+    ) p (amount));
+end $$;
+comment on function keyframe_private.settled_cost is 'What a finished run costs by the prices that it was started under, in micro-dollars rounded up; null when it is unknown.';
+
+-- supabase/schemas/50_costs/30_cost_sums.sql
+
+-- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
+
+-- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
+-- each day, step and model, and one for each day and project in project_costs.
+create table keyframe_private.daily_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid,
+  day date not null,
+  step keyframe.generation_step not null,
+  model text not null,
+  project_id uuid,
+  predictions integer not null default 0,
+  held_micros bigint not null default 0,
+  settled_micros bigint not null default 0,
+  unknown_micros bigint not null default 0,
+  unknown_submits integer not null default 0,
+  is_merged boolean not null default false
+);
+comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.daily_costs.id is 'Names the row alone.';
+comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
+comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
+comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
+create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
+create index daily_costs_day_idx on keyframe_private.daily_costs (day);
+create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
+alter table keyframe_private.daily_costs enable row level security;
+
+create table keyframe_private.project_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  day date not null,
+  project_id uuid not null,
+  predictions bigint not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null
+);
+comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+comment on column keyframe_private.project_costs.id is 'Names the row alone.';
+comment on column keyframe_private.project_costs.owner_id is 'The owner.';
+comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.project_costs.project_id is 'The project.';
+comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
+comment on column keyframe_private.project_costs.held_micros is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.project_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
+create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
+create index project_costs_day_idx on keyframe_private.project_costs (day);
+alter table keyframe_private.project_costs enable row level security;
+
+-- Everybody's sums have only merged rows, so the others are added here.
+create view keyframe_private.costs with (security_invoker = true) as
+select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+from keyframe_private.daily_costs c
+union all
+select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+from keyframe_private.daily_costs c where not c.is_merged;
+comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
+comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
+comment on column keyframe_private.costs.step is 'What they make.';
+comment on column keyframe_private.costs.model is 'Which model makes it.';
+comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
+comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
+comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
+
+-- Leaves out merged rows that others have locked: then there are several for a while.
+create function keyframe_private.merge_cost_rows(rows tid[])
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  with added as (
+    delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
+  ), counted as (
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    union all
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    from added a
+  ), before as (
+    delete from keyframe_private.daily_costs c where c.id = any (array(
+      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
+      join keyframe_private.daily_costs o using (owner_id, day, step, model)
+      where o.is_merged for update of o skip locked) || array(
+      select o.id from (select distinct c.day, c.step, c.model from added c) k
+      join keyframe_private.daily_costs o using (day, step, model)
+      where o.owner_id is null and o.is_merged for update of o skip locked))
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+  ), projects_before as (
+    delete from keyframe_private.project_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
+      join keyframe_private.project_costs o using (owner_id, day, project_id)
+      for update of o skip locked))
+    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), merged as (
+    insert into keyframe_private.daily_costs (
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
+      sum(c.unknown_submits), true
+    from (table counted union all table before) c
+    group by c.owner_id, c.day, c.step, c.model
+  )
+  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
+  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+  from (
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    where a.project_id is not null
+    union all
+    table projects_before
+  ) c
+  group by c.owner_id, c.day, c.project_id;
+end $$;
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''.';
+
+create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  values (
+    s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id, times * s.is_first::integer,
+    case when s.cost_state = 'held' then times * coalesce(s.most_micros, 0) else 0 end, times * coalesce(s.cost_micros, 0),
+    case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
+end $$;
+comment on function keyframe_private.add_cost is 'Adds what a submit costs to the sums of its day, or takes it back with -1.';
+
+-- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator.
+create function keyframe_private.count_cost()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    is not distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    perform keyframe_private.add_cost(old, -1);
+  end if;
+  if tg_op <> 'DELETE' then
+    perform keyframe_private.add_cost(new, 1);
+  end if;
+  return null;
+end $$;
+
+-- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
+-- when nobody knows it. Null for another user's.
+create function keyframe_private.cost_json(prediction uuid)
+returns json language plpgsql stable security definer set search_path = '' as $$
+begin
+  return (
+    select json_build_object(
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
+      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
+      'currency', 'USD',
+      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
+        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+    from keyframe_private.provider_submits s
+    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
+    having count(*) > 0);
+end $$;
+comment on function keyframe_private.cost_json is 'What a prediction costs, all its submits together, as in the API.';
+
+create function keyframe_private.merge_costs(max_rows integer default 20000)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.prune_rows(
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+end $$;
+comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';
+
+-- supabase/schemas/50_costs/40_budgets.sql
+
+-- Budgets: a start is refused when the most that it can cost does not fit.
+
+create table keyframe_private.owner_budgets (
+  owner_id uuid primary key,
+  day_micros bigint check (day_micros between 0 and 9007199254740991),
+  month_micros bigint check (month_micros between 0 and 9007199254740991),
+  note text
+);
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
+comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.note is 'For administrators.';
+alter table keyframe_private.owner_budgets enable row level security;
+
+create function keyframe_private.budgets_of(owner uuid, at timestamptz)
+returns table (
+  scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
+language plpgsql stable set search_path = '' as $$
+#variable_conflict use_column
+declare
+  today constant date := (budgets_of.at at time zone 'UTC')::date;
+  month constant date := date_trunc('month', today)::date;
+  next_month constant date := (month + interval '1 month')::date;
+begin
+  return query
+  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held), b.ends::timestamp at time zone 'UTC'
+  from keyframe_private.settings s
+  left join keyframe_private.owner_budgets o on o.owner_id = owner
+  cross join lateral (values
+    ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
+      case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
+    ('service', null, s.service_day_micros, s.service_month_micros)
+  ) w (scope, owner_id, day_micros, month_micros)
+  cross join lateral ( -- one reading for both
+    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
+      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    from (
+      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      union all
+      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
+  cross join lateral (values
+    ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
+    ('month', w.month_micros, u.month_settled, u.month_held, next_month)
+  ) b (period, limit_micros, settled, held, ends)
+  where b.limit_micros is not null;
+end $$;
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
+
+-- Valid while the owner's slots are locked: the owner's budget is exact. The sums of everybody lack what open transactions hold, so that
+-- nobody waits for another owner.
+create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  if not exists (select from keyframe_private.settings) then
+    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+  end if;
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
+    if most_micros is null then
+      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+    elsif most_micros > budget.available_micros then
+      perform keyframe_private.raise_error('budget_exceeded',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+        -- What others have spent is not the caller's to know.
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
+          || case when budget.scope = 'owner' then jsonb_build_object(
+            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
+            'availableMicros', budget.available_micros) else '{}' end)::text);
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
+
+create table keyframe_private.exhausted_budgets (
+  id bigint generated always as identity primary key,
+  owner_id uuid,
+  period text not null,
+  resets_at timestamptz not null,
+  limit_micros bigint not null,
+  refused_at timestamptz not null default now(),
+  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
+);
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
+comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
+comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
+comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
+comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
+alter table keyframe_private.exhausted_budgets enable row level security;
+
+-- Waits for nobody: if two race, one insert is enough.
+create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  for budget in
+    select b.*, case b.scope when 'owner' then owner end as owner_id
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
+  loop
+    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
+      on conflict do nothing;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
+
+-- A submit in the place of another that was released counts on the day of that one, and needs budget only if it can cost more. Where a
+-- price counts the megapixels of the input, they are kept: its images may be deleted before it ends.
+create function keyframe_private.add_submit(
+  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+begin
+  if (cost.most_micros <= released.most_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
+  end if;
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+end $$;
+comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
+
+-- The first submit of a new prediction. The lock of _130_admit makes the budget exact.
+create function keyframe_private.add_first_submit()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if (select s.spending_stopped from keyframe_private.settings s) then
+    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
+  end if;
+  perform keyframe_private.add_submit(new, new.attempt + 1);
+  return null;
+end $$;
+
+-- supabase/schemas/50_costs/50_settlement.sql
+
+-- What a submit has cost once it has ended.
+
+-- Settled by what the provider counted, released where it does not bill, or unknown. A success without figures of the provider holds until
+-- its prediction ends, because the file may tell them.
+create function keyframe_private.settle_ended()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  billed constant text := case
+    when new.outcome in ('no_run', 'aborted') then 'no'
+    when new.outcome = 'succeeded' then 'yes'
+    when new.outcome = 'lost' then 'unknown'
+    else ( -- the model may have got another name, which its prediction follows
+      select m.billed_when ->> new.outcome from keyframe.models m
+      where m.step = new.step and m.model in (new.model, (select p.model from keyframe.predictions p where p.id = new.prediction_id))
+      order by m.model <> new.model limit 1) end;
+  waits_for_file constant boolean := new.outcome = 'succeeded' and exists (
+    select from keyframe.predictions p where p.id = new.prediction_id and p.completed_at is null);
+begin
+  new.cost_micros := case when billed = 'yes' then keyframe_private.settled_cost(new.price_ids, new.metrics, null) end;
+  new.cost_state := case
+    when billed = 'no' then 'released'
+    when new.cost_micros is not null then 'settled'
+    when new.outcome is null or waits_for_file then 'held' -- null: the run of a lost submit was found
+    else 'unknown' end;
+  return new;
+end $$;
+
+-- A prediction ends, with its file or without one, or is deleted. By a file alone nothing costs more than was held: it may say any length.
+create function keyframe_private.settle_by_file()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  file constant jsonb := case when tg_op = 'UPDATE' then jsonb_build_object(
+    'durationSeconds', new.output_duration_seconds, 'width', new.output_width, 'height', new.output_height) end;
+begin
+  update keyframe_private.provider_submits s
+  set cost_micros = case when c.micros > o.most_micros then o.most_micros else c.micros end,
+      cost_state = case when c.micros is null then 'unknown' else 'settled' end
+  from keyframe_private.provider_submits o
+  cross join lateral (select keyframe_private.settled_cost(o.price_ids, o.metrics, file) as micros) c
+  where o.prediction_id = old.id and o.outcome = 'succeeded' and o.cost_state = 'held' and s.id = o.id;
+  return null;
+end $$;
+
+-- supabase/schemas/50_costs/60_usage.sql
+
+-- What a user has used and spent.
+
+-- Planned for the days of each call: a plan for any days reads many rows one by one.
+create function keyframe_private.usage_by_project(owner uuid, first_day date, last_day date)
+returns json language plpgsql stable set search_path = '' set plan_cache_mode = 'force_custom_plan' as $$
+begin
+  return (
+    select json_agg(g order by g."settledMicros" + g."heldMicros" + g."unknownMicros" desc, g.key) from (
+      select c.project_id as key, sum(c.predictions) as predictions, keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros",
+        keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+      from (
+        select p.project_id, p.predictions, p.settled_micros, p.held_micros, p.unknown_micros
+        from keyframe_private.project_costs p where p.owner_id = owner and p.day between first_day and last_day
+        union all
+        select d.project_id, d.predictions, d.settled_micros, d.held_micros, d.unknown_micros
+        from keyframe_private.daily_costs d
+        where d.owner_id = owner and d.day between first_day and last_day and not d.is_merged and d.project_id is not null
+      ) c
+      group by 1 order by 3 desc, 1 limit 1000) g);
+end $$;
+comment on function keyframe_private.usage_by_project is 'What the projects of an owner cost: the thousand dearest.';
+
+-- From one day to another, both included. Costs a token for each day by project, otherwise one for each month begun.
+create function keyframe.read_usage(from_day date default null, to_day date default null, group_by text default 'day')
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  today constant date := (now() at time zone 'UTC')::date;
+  first_day constant date := coalesce(from_day, date_trunc('month', coalesce(to_day, today))::date);
+  last_day constant date := coalesce(to_day, today);
+  days constant integer := least(greatest(last_day - first_day + 1, 1), 401);
+  rate jsonb := keyframe_private.take_token('read', case when group_by = 'project' then days else 1 + days / 32 end);
+  groups json;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  if last_day < first_day or last_day - first_day > 400 then
+    perform keyframe_private.raise_error('invalid_request', 'from must not be after to, and they may be at most 400 days apart.');
+  end if;
+  if group_by = 'project' then
+    groups := keyframe_private.usage_by_project(auth.uid(), first_day, last_day);
+  else
+    select json_agg(g order by g.key) into groups from (
+      select case group_by when 'day' then c.day::text when 'model' then c.model else c.step::text end as key, sum(c.predictions) as predictions,
+        keyframe_private.exact_sum(sum(c.settled_micros)) as "settledMicros", keyframe_private.exact_sum(sum(c.held_micros)) as "heldMicros",
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as "unknownMicros"
+      from keyframe_private.costs c
+      where c.owner_id = auth.uid() and c.day between first_day and last_day
+      group by 1) g;
+  end if;
+  return json_build_object(
+    'from', first_day, 'to', last_day, 'currency', 'USD', 'groupBy', group_by, 'groups', coalesce(groups, '[]'),
+    'budgets', (
+      select coalesce(json_agg(json_build_object(
+        'scope', b.scope, 'period', b.period, 'limitMicros', b.limit_micros, 'settledMicros', b.settled_micros, 'heldMicros', b.held_micros,
+        'availableMicros', b.available_micros, 'resetsAt', keyframe_private.wire_time(b.resets_at))), '[]')
+      from keyframe_private.budgets_of(auth.uid(), now()) b where b.scope = 'owner'),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_usage is 'The caller''s predictions and costs by day, model, step or project, and the caller''s budgets.';
+
+-- supabase/schemas/60_webhooks/10_endpoints.sql
+
+-- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
+-- events.
+
+-- shared/contract/webhooks.ts has the same list for the API; test/db/shared-rules.test.ts compares both.
+create function keyframe_private.event_types()
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'webhook.test'];
+end $$;
+comment on function keyframe_private.event_types is 'Every type of event.';
+
+create table keyframe.webhook_endpoints (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid references auth.users on delete cascade,
+  url text not null,
+  description text not null default '',
+  event_types text[] not null default '{}',
+  enabled boolean not null default true,
+  max_in_flight integer not null default 8,
+  disabled_at timestamptz,
+  disabled_reason text,
+  failing_since timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
+  constraint description_has_at_most_500_characters check (char_length(description) <= 500),
+  constraint description_is_one_line check (keyframe_private.is_one_line(description)),
+  constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),
+  constraint event_types_are_a_list_of_at_most_5 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 5),
+  constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
+  constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
+  constraint times_are_in_years_of_four_digits check (
+    least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
+);
+comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
+comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
+comment on column keyframe.webhook_endpoints.url is 'Where events are sent: https, or http on a local stack.';
+comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
+comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
+comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
+comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
+comment on column keyframe.webhook_endpoints.updated_at is 'When it last changed.';
+comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
+comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
+comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
+create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
+-- Endpoints by lane. Not only the enabled ones: the planner does not use the statistics of a partial index on an expression.
+create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce(owner_id, id)));
+-- The few endpoints that fail or that the service has disabled.
+create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
+create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+alter table keyframe.webhook_endpoints enable row level security;
+
+-- An endpoint's deliveries, possibly millions, and its test events have no foreign key to it: they are neither sent nor visible, and are
+-- deleted in batches (docs/decisions/0022-deleted-endpoints-leave-deliveries.md).
+create table keyframe_private.deleted_endpoints (
+  endpoint_id uuid primary key,
+  deleted_at timestamptz not null default now()
+);
+comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
+comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
+comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
+alter table keyframe_private.deleted_endpoints enable row level security;
+
+-- Runs for every deletion: by the owner, by an administrator, or with the account.
+create function keyframe_private.record_deleted_endpoint()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into keyframe_private.deleted_endpoints (endpoint_id) values (old.id) on conflict do nothing;
+  return null;
+end $$;
+
+-- Limits an owner to 20 endpoints.
+create function keyframe_private.limit_endpoints()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_lock('endpoints', new.owner_id);
+  if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
+    perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
+  end if;
+  return new;
+end $$;
+
+-- Its deliveries belong to its owner and wait in his lane, which a worker may be sending.
+create function keyframe_private.refuse_changed_owner()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.raise_error('invalid_request', 'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+  return null;
+end $$;
+
+-- Keeps enabled, disabled_at and disabled_reason consistent, so that one tick in Studio is enough. Switching an endpoint off and
+-- on keeps failing_since: otherwise its owner could evade the limit of one request at a time and the disabling. An endpoint that
+-- the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
+create function keyframe_private.record_endpoint_switch()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if new.enabled then
+    new.disabled_at := null;
+    new.disabled_reason := null;
+    if tg_op = 'UPDATE' and old.disabled_reason in ('gone', 'failing') then
+      new.failing_since := now();
+    end if;
+  else
+    new.disabled_at := coalesce(new.disabled_at, now());
+    new.disabled_reason := coalesce(new.disabled_reason, 'by_owner');
+  end if;
+  new.updated_at := now();
+  return new;
+end $$;
+
+-- supabase/schemas/60_webhooks/20_secrets.sql
+
+-- The secrets that sign deliveries. The Vault keeps them.
+
+create table keyframe_private.webhook_secrets (
+  id uuid primary key default gen_random_uuid(),
+  endpoint_id uuid not null references keyframe.webhook_endpoints on delete cascade,
+  vault_secret_id uuid not null unique,
+  created_at timestamptz not null default now(),
+  expires_at timestamptz
+);
+comment on table keyframe_private.webhook_secrets is 'The Vault entries that sign for an endpoint: the current one (expires_at is null), and older ones until expires_at.';
+comment on column keyframe_private.webhook_secrets.id is 'Names the row alone.';
+comment on column keyframe_private.webhook_secrets.endpoint_id is 'The endpoint that it signs for.';
+comment on column keyframe_private.webhook_secrets.vault_secret_id is 'Its id in vault.secrets.';
+comment on column keyframe_private.webhook_secrets.created_at is 'When it became the current one.';
+comment on column keyframe_private.webhook_secrets.expires_at is 'Until when it still signs; null: it is the current one.';
+create unique index webhook_secrets_one_current on keyframe_private.webhook_secrets (endpoint_id) where expires_at is null;
+create index webhook_secrets_endpoint_id_idx on keyframe_private.webhook_secrets (endpoint_id, created_at);
+create index webhook_secrets_expires_at_idx on keyframe_private.webhook_secrets (expires_at) where expires_at is not null;
+alter table keyframe_private.webhook_secrets enable row level security;
+
+create function keyframe_private.add_webhook_secret(endpoint uuid, id uuid default gen_random_uuid())
+returns void language plpgsql volatile security definer set search_path = '' as $$
+declare
+  secret text := keyframe_private.random_secret();
+begin
+  insert into keyframe_private.webhook_secrets (id, endpoint_id, vault_secret_id)
+  values (add_webhook_secret.id, endpoint, vault.create_secret(secret, 'keyframe_webhook_' || gen_random_uuid()::text, 'Signs events for webhook endpoint ' || endpoint::text));
+end $$;
+comment on function keyframe_private.add_webhook_secret is 'Creates the current secret of an endpoint, stored only in the Vault.';
+
+-- Deletes a secret from the Vault with its row.
+create function keyframe_private.delete_vault_secret()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  delete from vault.secrets s where s.id = old.vault_secret_id;
+  return null;
+end $$;
+
+-- Creates the secret of a new endpoint. Refuses the identifier of an endpoint whose deliveries are still being deleted: the new
+-- one would inherit them.
+create function keyframe_private.create_endpoint_secret()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from keyframe_private.deleted_endpoints d where d.endpoint_id = new.id) then
+    perform keyframe_private.raise_error('invalid_request', 'An endpoint with this identifier is being deleted. Take another one, or wait some minutes.');
+  end if;
+  perform keyframe_private.add_webhook_secret(new.id);
+  return null;
+end $$;
+
+-- Empty when one cannot be decrypted, as after a restore under another key: then this endpoint alone is not sent to.
+create function keyframe_private.webhook_secrets_of(endpoint uuid, at timestamptz default now())
+returns text[] language plpgsql stable security definer set search_path = '' as $$
+begin
+  -- created_at is the start of a transaction, so it cannot order two simultaneous rotations; the row without expires_at is the
+  -- current one.
+  return array_remove(array(
+    select v.decrypted_secret
+    from keyframe_private.webhook_secrets s
+    join vault.decrypted_secrets v on v.id = s.vault_secret_id
+    where s.endpoint_id = endpoint and (s.expires_at is null or s.expires_at > at)
+    order by (s.expires_at is null) desc, s.created_at desc), null);
+exception when others then
+  raise warning 'The secrets of webhook endpoint % cannot be decrypted: %', endpoint, sqlstate;
+  return '{}';
+end $$;
+comment on function keyframe_private.webhook_secrets_of is 'The live secrets of an endpoint, newest first, at most three.';
+
+create function keyframe_private.webhook_secret(endpoint uuid)
+returns text language sql stable security definer set search_path = '' as $$
+  select (keyframe_private.webhook_secrets_of(endpoint))[1]
+$$;
+comment on function keyframe_private.webhook_secret is 'For administrators: the secret that signs for an endpoint now.';
+
+-- The old one keeps signing beside it for overlap (0: it stops at once). At most three are live at a time.
+create function keyframe_private.rotate_webhook_secret(endpoint uuid, overlap interval, id uuid default gen_random_uuid())
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform from keyframe.webhook_endpoints e where e.id = endpoint for no key update;
+  delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint and s.expires_at <= now();
+  if overlap <= interval '0' or keyframe_private.webhook_secret(endpoint) is null then
+    -- Without an overlap every old secret goes: the owner fears that one has leaked. So do secrets that cannot be decrypted: beside them the
+    -- new one could not sign either.
+    delete from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint;
+  else
+    if (select count(*) from keyframe_private.webhook_secrets s where s.endpoint_id = endpoint) >= 3 then
+      perform keyframe_private.raise_error('invalid_request', 'Three secrets of this endpoint are live already. Wait until an overlap has ended, or rotate with overlapHours 0 to revoke them at once.');
+    end if;
+    update keyframe_private.webhook_secrets s set expires_at = now() + overlap where s.endpoint_id = endpoint and s.expires_at is null;
+  end if;
+  perform keyframe_private.add_webhook_secret(endpoint, id);
+end $$;
+comment on function keyframe_private.rotate_webhook_secret is 'Replaces the current secret by one with this id.';
+
+create function keyframe.rotate_webhook_secret(
+  endpoint_id uuid, overlap_hours integer default 24, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  endpoint keyframe.webhook_endpoints;
+  secret text;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => not request.replayed);
+  if overlap_hours is null or overlap_hours not between 0 and 72 then
+    perform keyframe_private.raise_error('invalid_request', 'overlapHours must be from 0 to 72.');
+  end if;
+  if not request.replayed then
+    perform keyframe_private.rotate_webhook_secret(endpoint.id, make_interval(hours => overlap_hours), request.resource_id);
+  end if;
+  -- The secret that this rotation made, which may no longer be the current one.
+  select v.decrypted_secret into secret
+  from keyframe_private.webhook_secrets s
+  join vault.decrypted_secrets v on v.id = s.vault_secret_id
+  where s.id = request.resource_id and s.endpoint_id = endpoint.id and (s.expires_at is null or s.expires_at > now());
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'The secret this Idempotency-Key made signs no longer: it has been rotated away since. Read the current one: GET /api/webhooks/:id/secret.');
+  end if;
+  return jsonb_build_object('secret', secret, 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.rotate_webhook_secret is 'Gives an endpoint of the caller a new secret; the old one keeps signing beside it for overlap_hours (0: every old one stops at once).';
+
+-- supabase/schemas/60_webhooks/30_events.sql
+
+-- Events, written in the transaction that causes them, with one delivery for each endpoint that gets them.
+
+create table keyframe.webhook_events (
+  id uuid primary key default keyframe_private.uuid_v7(),
+  type text not null,
+  owner_id uuid,
+  project_id uuid,
+  prediction_id uuid,
+  endpoint_id uuid,
+  payload json not null,
+  created_at timestamptz not null default now(),
+  constraint type_is_known check (type = any (keyframe_private.event_types())),
+  constraint payload_has_at_most_20_kB check (octet_length(payload::text) <= 20000)
+-- Pruned every minute: vacuum makes the space of a day reusable. At the default of 20 % it would run after six days.
+) with (autovacuum_vacuum_scale_factor = 0.05);
+comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
+comment on column keyframe.webhook_events.id is 'The webhook-id of every delivery.';
+comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted or webhook.test.';
+comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns; null: all, or an endpoint without an owner.';
+comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
+comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
+comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
+comment on column keyframe.webhook_events.created_at is 'When it happened.';
+comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
+-- Exactly one of each, even under concurrency.
+create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
+  where type in ('generation.succeeded', 'generation.failed');
+create unique index webhook_events_one_creation_per_project on keyframe.webhook_events (project_id) where type = 'project.created';
+create index webhook_events_created_at_idx on keyframe.webhook_events (created_at);
+create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
+create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
+alter table keyframe.webhook_events enable row level security;
+
+create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
+comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
+
+create table keyframe.webhook_deliveries (
+  id uuid primary key default keyframe_private.uuid_v7(),
+  event_id uuid not null references keyframe.webhook_events on delete cascade,
+  endpoint_id uuid not null,
+  owner_id uuid,
+  event_type text not null,
+  status keyframe.delivery_status not null default 'pending',
+  attempts integer not null default 0,
+  retries_from integer not null default 0,
+  next_attempt_at timestamptz not null default clock_timestamp(),
+  last_attempt_at timestamptz,
+  last_status_code integer,
+  last_error text,
+  created_at timestamptz not null default now(),
+  completed_at timestamptz,
+  constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
+  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
+  constraint times_are_in_years_of_four_digits check (
+    least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z' and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
+  constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
+-- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
+-- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
+-- them in three million rows. Plans depend on statistics of how few rows are pending.
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
+comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
+comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
+comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
+comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
+comment on column keyframe.webhook_deliveries.created_at is 'When it was inserted.';
+comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
+comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
+comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
+comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
+comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
+comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
+comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
+comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
+-- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many
+-- were delivered. No deduplication: entries of events written together would share one tuple, which is marked dead only when all of them
+-- are, and claims would look up the dead ones each time.
+create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
+  where status = 'pending';
+-- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
+-- order leave full pages, in descending order half-empty ones.
+create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
+create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
+alter table keyframe.webhook_deliveries enable row level security;
+
+create table keyframe.webhook_attempts (
+  id bigint generated always as identity primary key,
+  delivery_id uuid not null references keyframe.webhook_deliveries on delete cascade,
+  owner_id uuid,
+  attempt integer not null,
+  started_at timestamptz not null,
+  duration_ms integer not null,
+  status_code integer,
+  error text,
+  response_excerpt text,
+  constraint error_or_status check (status_code is not null or error is not null),
+  constraint times_are_in_years_of_four_digits check (started_at >= '1970-01-01 00:00Z' and started_at < '9999-01-01 00:00Z'),
+  constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
+) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
+comment on table keyframe.webhook_attempts is 'One request of a delivery.';
+comment on column keyframe.webhook_attempts.id is 'In the order of their recording.';
+comment on column keyframe.webhook_attempts.delivery_id is 'The delivery that was tried.';
+comment on column keyframe.webhook_attempts.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_attempts.attempt is '1 for the first request of the delivery.';
+comment on column keyframe.webhook_attempts.started_at is 'When the request began.';
+comment on column keyframe.webhook_attempts.duration_ms is 'Until the answer, or the failure.';
+comment on column keyframe.webhook_attempts.status_code is 'HTTP status of the answer; null without one.';
+comment on column keyframe.webhook_attempts.error is 'Why it failed; null after a 2xx.';
+comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
+create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
+create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
+alter table keyframe.webhook_attempts enable row level security;
+
+-- False: the event exists already.
+create function keyframe_private.emit_event(
+  event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
+returns boolean language plpgsql volatile security definer set search_path = '' as $$
+declare
+  event uuid;
+begin
+  insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload)
+  values (event_type, owner, project, prediction, jsonb_strip_nulls(jsonb_build_object('error', error))
+    || jsonb_build_object('type', event_type, 'timestamp', keyframe_private.wire_time(happened_at), 'data', data))
+  on conflict do nothing
+  returning id into event;
+  if event is null then
+    return false;
+  end if;
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+  select event, e.id, e.owner_id, emit_event.event_type
+  from keyframe.webhook_endpoints e
+  where e.enabled and (e.owner_id = owner or e.owner_id is null)
+    -- Without a lock: a deletion that is not committed yet would hold up everybody. Deliveries of a deleted endpoint are pruned.
+    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
+  return true;
+end $$;
+comment on function keyframe_private.emit_event is 'Writes an event and its deliveries.';
+
+-- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
+create function keyframe_private.emit_project_created()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  data jsonb := jsonb_build_object(
+    'projectId', new.id, 'ownerId', new.owner_id, 'title', new.title, 'textPrompt', new.text_prompt,
+    'description', new.description, 'createdAt', keyframe_private.wire_time(new.created_at))
+    || jsonb_strip_nulls(jsonb_build_object('filmId', new.film_id));
+  characters integer := 4000;
+begin
+  while octet_length(data::text) > 19000 loop
+    characters := characters / 2;
+    data := data || jsonb_build_object(
+      'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
+  end loop;
+  if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
+    perform keyframe_private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+  end if;
+  return null;
+end $$;
+
+-- generation.succeeded and generation.failed.
+create function keyframe_private.emit_generation_ended()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  data jsonb := jsonb_build_object(
+    'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
+    'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
+    || jsonb_strip_nulls(jsonb_build_object(
+      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+  cost constant json := keyframe_private.cost_json(new.id);
+begin
+  if cost is not null then
+    data := data || jsonb_build_object('cost', cost);
+  end if;
+  if new.status = 'succeeded' then
+    perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
+      data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
+        'path', new.output_path, 'contentType', new.output_content_type, 'bytes', new.output_bytes, 'sha256', new.output_sha256,
+        'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds,
+        'hasAudio', new.output_has_audio))));
+  else
+    perform keyframe_private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
+      jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable,
+        'stage', new.error_stage)); -- emit_event leaves out nulls
+  end if;
+  return null;
+end $$;
+
+-- budget.exhausted.
+create function keyframe_private.emit_budget_exhausted()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  whose constant uuid := new.owner_id;
+begin
+  perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
+    'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,
+    'limitMicros', case when whose is not null then new.limit_micros end, 'resetsAt', keyframe_private.wire_time(new.resets_at))));
+  return null;
+end $$;
+
+-- supabase/schemas/60_webhooks/40_hours.sql
+
+-- Delivery counts per endpoint and hour: reading a day of an endpoint reads 24 rows instead of every delivery.
+-- docs/decisions/0015-endpoint-health-is-counted.md weighs the cost.
+
+create type keyframe_private.attempt_outcome as (at timestamptz, status_code integer, error text);
+
+-- The low fillfactor keeps the frequent updates on the same page: no index contains an updated column, so they are HOT.
+create table keyframe_private.webhook_hours (
+  endpoint_id uuid not null,
+  hour timestamptz not null,
+  delivered integer not null default 0,
+  retrying integer not null default 0,
+  exhausted integer not null default 0,
+  last_attempt keyframe_private.attempt_outcome,
+  last_failure keyframe_private.attempt_outcome,
+  primary key (endpoint_id, hour)
+) with (fillfactor = 50);
+comment on table keyframe_private.webhook_hours is 'The outcomes of an endpoint''s deliveries, each counted in the hour (UTC) of its last attempt. Kept for two days, an endpoint''s last hour for webhook_retention. No foreign key: counting and the deletion of an endpoint would wait for each other.';
+comment on column keyframe_private.webhook_hours.endpoint_id is 'Its id in webhook_endpoints.';
+comment on column keyframe_private.webhook_hours.hour is 'When the hour began (UTC).';
+comment on column keyframe_private.webhook_hours.delivered is 'Answered 2xx.';
+comment on column keyframe_private.webhook_hours.retrying is 'Failed, to be retried.';
+comment on column keyframe_private.webhook_hours.exhausted is 'Failed at the last attempt of the retry schedule.';
+comment on column keyframe_private.webhook_hours.last_attempt is 'The latest attempt of the hour.';
+comment on column keyframe_private.webhook_hours.last_failure is 'The latest failed attempt of the hour.';
+create index webhook_hours_hour_idx on keyframe_private.webhook_hours (hour);
+alter table keyframe_private.webhook_hours enable row level security;
+
+-- Each leaves its previous hour and outcome for the current ones; one that is being sent again has no outcome. Once for each statement: one
+-- by one would update the same row thousands of times. Deliveries are locked before hours, and hours in order: no deadlock.
+create function keyframe_private.count_deliveries()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into keyframe_private.webhook_hours as h (endpoint_id, hour, delivered, retrying, exhausted, last_attempt, last_failure)
+  select c.endpoint_id, date_trunc('hour', (c.outcome).at, 'UTC') as hour,
+    coalesce(sum(c.change) filter (where c.status = 'delivered'), 0),
+    coalesce(sum(c.change) filter (where c.status = 'pending' and (c.outcome).error is not null), 0),
+    coalesce(sum(c.change) filter (where c.status = 'exhausted'), 0),
+    (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1))[1],
+    (array_agg(c.outcome order by c.outcome desc) filter (where c.change = 1 and (c.outcome).error is not null))[1]
+  from (
+    select n.endpoint_id, n.status, 1 as change, row(n.last_attempt_at, n.last_status_code, n.last_error)::keyframe_private.attempt_outcome as outcome
+    from changed_to n where n.last_attempt_at is not null
+    union all
+    select o.endpoint_id, o.status, -1, row(o.last_attempt_at, o.last_status_code, o.last_error)::keyframe_private.attempt_outcome
+    from changed_from o where o.last_attempt_at is not null
+  ) c
+  group by 1, 2
+  order by 1, 2
+  on conflict (endpoint_id, hour) do update
+    set delivered = h.delivered + excluded.delivered, retrying = h.retrying + excluded.retrying, exhausted = h.exhausted + excluded.exhausted,
+        last_attempt = greatest(h.last_attempt, excluded.last_attempt), last_failure = greatest(h.last_failure, excluded.last_failure);
+  return null;
+end $$;
+
+-- Counts each delivery once, in the hour (UTC) of its last attempt; one that is being sent again is in none. Hours without an attempt are
+-- omitted. `last` is null before the first attempt. Definer, because users may not read the counts; the query names the owner.
+create function keyframe.webhook_health(endpoint_id uuid default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  since timestamptz := date_trunc('hour', now(), 'UTC') - interval '23 hours';
+  endpoints jsonb;
+begin
+  perform keyframe_private.require_client_may('manage');
+  select coalesce(jsonb_agg(jsonb_build_object('endpoint_id', e.id, 'last', l.last, 'hours', h.hours) order by e.created_at desc, e.id), '[]')
+  into endpoints
+  from keyframe.webhook_endpoints e
+  left join lateral (
+    select to_jsonb(w.last_attempt) as last
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and (w.last_attempt).at is not null
+    order by w.hour desc limit 1
+  ) l on true
+  cross join lateral (
+    select coalesce(jsonb_agg(jsonb_build_object(
+      'hour', w.hour, 'delivered', w.delivered, 'retrying', w.retrying, 'exhausted', w.exhausted) order by w.hour), '[]') as hours
+    from keyframe_private.webhook_hours w
+    where w.endpoint_id = e.id and w.hour >= since
+  ) h
+  where e.owner_id = auth.uid() and (webhook_health.endpoint_id is null or e.id = webhook_health.endpoint_id);
+  return jsonb_build_object('since', since, 'endpoints', endpoints, 'rate', rate);
+end $$;
+comment on function keyframe.webhook_health is 'The outcomes of the caller''s deliveries in the last 24 hours: { since, endpoints: [{ endpoint_id, last: { at, status_code, error }, hours: [{ hour, delivered, retrying, exhausted }] }], rate }. One endpoint, or all of them.';
+
+-- supabase/schemas/60_webhooks/50_lanes.sql
+
+-- Lanes: the queue of an owner's deliveries, leased as a whole by one worker. A service-wide endpoint has a lane of its own. Only workers
+-- write lanes, in short transactions; others insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
+
+create table keyframe_private.lanes (
+  id uuid primary key,
+  due_at timestamptz not null,
+  served_at timestamptz not null default '-infinity',
+  token uuid
+-- Each turn of a lane updates it twice, so vacuum must not wait for a fifth of the table.
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table keyframe_private.lanes is 'The queues of deliveries (lanes): one for each owner, one for each service-wide endpoint. A worker leases a lane as a whole.';
+comment on column keyframe_private.lanes.id is 'The owner''s id, or the id of a service-wide endpoint.';
+comment on column keyframe_private.lanes.due_at is 'When a worker may take it, in this order: while it is leased, when the lease ends; infinity when it has nothing to send.';
+comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
+comment on column keyframe_private.lanes.token is 'Names the lease; null when the lane is free.';
+create index lanes_due_at_idx on keyframe_private.lanes (due_at);
+alter table keyframe_private.lanes enable row level security;
+
+-- Marks a lane with pending deliveries. Insert-only, because the writer's transaction may stay open: it holds no row that another
+-- writer or a worker needs.
+create table keyframe_private.lane_arrivals (
+  id bigint generated always as identity primary key,
+  lane_id uuid not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
+comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
+comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
+alter table keyframe_private.lane_arrivals enable row level security;
+
+-- Deliveries come, somebody makes some pending again, or an endpoint is enabled. The owner of a delivery is that of its endpoint.
+create function keyframe_private.record_arrivals()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_table_name = 'webhook_endpoints' then
+    insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
+  elsif tg_op = 'INSERT' then
+    insert into keyframe_private.lane_arrivals (lane_id)
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
+  else -- a recorded attempt is no arrival: its lane is leased
+    insert into keyframe_private.lane_arrivals (lane_id)
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending' and n.attempts <= o.attempts;
+  end if;
+  if found then
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+  return null;
+end $$;
+
+-- Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes over arrivals that somebody
+-- holds: a call that waits would come back without end while they are held.
+create function keyframe_private.has_due_delivery(at timestamptz)
+returns boolean language sql volatile set search_path = '' as $$
+  select coalesce(
+    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
+    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
+$$;
+comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
+
+-- A lane comes in the order of its last turn. A leased lane needs nothing: its holder looks for deliveries before it releases the lane,
+-- under this lock.
+create function keyframe_private.read_arrivals(at timestamptz)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  most constant integer := 5000;
+  arrived bigint[];
+  arrived_for uuid[];
+begin
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
+  -- lanes wait for each other, and do not deadlock.
+  insert into keyframe_private.lanes (id, due_at)
+  select a.lane_id, 'infinity' from (select distinct lane_id from keyframe_private.lane_arrivals) a
+  where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by 1 limit most
+  on conflict do nothing;
+  -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
+  select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
+    select a.id, a.lane_id from keyframe_private.lane_arrivals a
+    cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
+    order by a.id limit most for update of a skip locked) r;
+  delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
+  arrived_for := arrived_for || array(
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    cross join lateral (
+      select l.id from keyframe_private.lanes l
+      where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
+  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
+  where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
+  return coalesce(cardinality(arrived) = most, false);
+end $$;
+comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
+
+-- The endpoints of a lane take turns. `lanes` has the form of claim_deliveries' `held`; one without room was just taken. The bodies have at
+-- most max_bytes: the first one of each lane comes first.
+-- plan_cache_mode: a session would keep a plan that was made while the tables were small.
+create function keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamptz)
+returns table (lane_id uuid, endpoint json) language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
+begin
+  lanes := (select jsonb_agg(l) from jsonb_array_elements(lanes) l where (l ->> 'most')::integer > 0);
+  if lanes is null then
+    return; -- planning takes longer than most calls
+  end if;
+  return query
+  with lane as (
+    select l.* from jsonb_to_recordset(lanes) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+  ), endpoint as (
+    select l.*, e.* from lane l
+    cross join lateral (
+      select w.id as endpoint_id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
+      from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
+      offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
+  ), due as (
+    select e.*, d.*,
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth, count(*) over (partition by e.lane_id) as of_lane
+    from endpoint e
+    cross join lateral (
+      select p.id, p.attempts, p.event_id, p.next_attempt_at,
+        -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
+        row_number() over (order by p.next_attempt_at, p.id rows unbounded preceding) as turn
+      from keyframe.webhook_deliveries p
+      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
+      order by p.next_attempt_at, p.id
+      limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
+  ), chosen as (
+    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.token, d.id rows unbounded preceding) as bytes
+    from due d
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
+  )
+  select c.lane_id, json_build_object(
+    'lane_id', c.lane_id, 'token', c.token, 'endpoint_id', c.endpoint_id, 'max_open', c.max_open, 'url', c.url,
+    'secrets', keyframe_private.webhook_secrets_of(c.endpoint_id, at),
+    'deliveries', json_agg(json_build_object('id', c.id, 'attempt', c.attempts + 1, 'event_id', c.event_id, 'body', c.body) order by c.nth))
+  from chosen c
+  where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
+  group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
+end $$;
+comment on function keyframe_private.fill_lanes is 'What lanes send next: a row for each endpoint that has something due.';
+
+-- `held` has the lanes that the worker holds, [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the
+-- deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given back. A lane
+-- brings all that is due if that is at most small_lane, otherwise two: turns are short. What others have locked is left to the next call.
+create function keyframe_private.claim_deliveries(
+  held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz)
+returns json language plpgsql volatile set search_path = '' as $$
+declare
+  -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
+  held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
+  own jsonb; -- lanes that are the worker's, in the form of held
+  taken jsonb := '[]';
+  others_wait boolean := false;
+  endpoints json;
+  kept uuid[]; -- own lanes of which the worker has something: deliveries to send, or that it is sending
+begin
+  -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
+  -- another worker has read.
+  own := (
+    select coalesce(jsonb_agg(m.lane), '[]') from (
+      select h.lane from keyframe_private.lanes l
+      join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
+      where l.id = any (held_ids) for update of l skip locked) m);
+
+  -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
+  if max_lanes > 0 then
+    others_wait := keyframe_private.read_arrivals(at);
+    with free as (
+      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = at + lease, served_at = at
+      where l.id = any (array(
+        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (held_ids)
+        order by d.due_at limit max_lanes for update skip locked))
+      returning l.id as lane_id, l.token, '[]'::jsonb as sending, small_lane as most
+    )
+    select coalesce(jsonb_agg(f), '[]') into taken from free f;
+    others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
+  end if;
+
+  -- 3. Fills the taken lanes, and those it held unless others wait.
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, max_bytes, at) f;
+  own := own || taken;
+  kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
+
+  -- 4. Renews the leases of the kept lanes.
+  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
+
+  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
+  update keyframe_private.lanes l
+  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
+    select min(d.next_attempt_at) from keyframe.webhook_endpoints e
+    cross join lateral (
+      select p.next_attempt_at from keyframe.webhook_deliveries p
+      where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
+    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
+  from (
+    select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
+    from jsonb_array_elements(own) o) r
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+
+  return json_build_object(
+    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'lost', (
+      select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
+      where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
+    'max_open', (
+      select coalesce(json_object_agg(e.id, case when e.failing_since is null then e.max_in_flight else 1 end), '{}')
+      from keyframe.webhook_endpoints e
+      where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
+end $$;
+comment on function keyframe_private.claim_deliveries is 'Claims deliveries for one worker.';
+
+-- supabase/schemas/60_webhooks/60_recording.sql
+
+-- Recording the results of requests in batches, and scheduling retries.
+
+-- Retry-After of a 429 or 503 is respected up to a day.
+create function keyframe_private.next_delivery_attempt(
+  attempts integer, status_code integer, retry_after_seconds double precision, at timestamptz)
+returns timestamptz language sql volatile set search_path = '' as $$
+  select at + greatest(
+    s.webhook_retry_schedule[attempts] * (0.8 + random() * 0.4),
+    case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
+  from keyframe_private.settings s
+  where attempts <= cardinality(s.webhook_retry_schedule)
+$$;
+comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
+
+-- Each result: {id, attempt, endpoint_id, started_at, duration_ms, status_code, error, response_excerpt, retry_after_seconds}. Of an attempt
+-- that two workers made, the first result counts. Sets failing_since of endpoints, and disables those that are gone or have failed too
+-- long. An endpoint whose row somebody else has locked keeps its state until its next result.
+-- plan_cache_mode: as fill_lanes.
+create function keyframe_private.record_results(results jsonb, at timestamptz)
+returns integer language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
+declare
+  recorded integer;
+begin
+  with judged as (
+    select d.id, d.endpoint_id, d.owner_id, r.attempt, r.started_at, r.duration_ms, r.status_code, r.response_excerpt, v.delivered,
+      case when not v.delivered then coalesce(r.error, 'http_status') end as error,
+      case when not v.delivered then
+        keyframe_private.next_delivery_attempt(d.attempts + 1 - d.retries_from, r.status_code, r.retry_after_seconds, at) end as next_at
+    from jsonb_to_recordset(results) as r (id uuid, attempt integer, started_at timestamptz, duration_ms integer,
+      status_code integer, error text, response_excerpt text, retry_after_seconds double precision)
+    cross join lateral (select coalesce(r.status_code between 200 and 299, false) as delivered) v
+    join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1
+    where d.status = 'pending' -- an administrator may have ended it meanwhile
+    for update of d skip locked
+  ), changed as (
+    update keyframe.webhook_deliveries d
+    set attempts = j.attempt, last_attempt_at = j.started_at, last_status_code = j.status_code, last_error = j.error,
+        status = case when j.delivered then 'delivered' when j.next_at is null then 'exhausted' else 'pending' end::keyframe.delivery_status,
+        next_attempt_at = coalesce(j.next_at, d.next_attempt_at),
+        completed_at = case when j.delivered or j.next_at is null then at end
+    from judged j where d.id = j.id
+  ), logged as (
+    insert into keyframe.webhook_attempts (delivery_id, owner_id, attempt, started_at, duration_ms, status_code, error, response_excerpt)
+    select j.id, j.owner_id, j.attempt, j.started_at, j.duration_ms, j.status_code, j.error, j.response_excerpt from judged j
+    -- Conflicts only where an administrator lowered attempts by hand; that must not keep the rest of the batch from being recorded.
+    on conflict (delivery_id, attempt) do nothing
+  ), endpoints as (
+    select j.endpoint_id, bool_or(j.delivered) as delivered, bool_or(j.status_code = 410) as gone from judged j group by 1
+  ), switched as (
+    update keyframe.webhook_endpoints e
+    set failing_since = case when not o.delivered then coalesce(e.failing_since, at) end,
+        enabled = e.enabled and o.reason is null,
+        disabled_reason = coalesce(e.disabled_reason, o.reason),
+        disabled_at = coalesce(e.disabled_at, case when o.reason is not null then at end)
+    from endpoints r
+    cross join lateral (
+      select w.id, r.delivered, v.reason
+      from keyframe.webhook_endpoints w
+      cross join lateral (select case
+        when r.gone then 'gone'
+        when not r.delivered and at - w.failing_since >= (select s.webhook_disable_after from keyframe_private.settings s) then 'failing'
+      end as reason) v
+      where w.id = r.endpoint_id and (v.reason is not null or r.delivered = (w.failing_since is not null))
+      for no key update of w skip locked) o -- looked up one by one, not all of them read
+    where e.id = o.id
+  )
+  select count(*) into recorded from judged;
+  return recorded;
+end $$;
+comment on function keyframe_private.record_results is 'Records the results of deliveries that nobody else has locked; returns how many.';
+
+-- What is wrong with one endpoint's, or locked for longer than lock_timeout, keeps back only that endpoint. `unrecorded`: [{id, endpoint_id,
+-- reason}], which the worker gives again later, with the SQLSTATE or locked as the reason.
+create function keyframe_private.record_attempts(results jsonb, at timestamptz, out recorded integer, out unrecorded jsonb)
+language plpgsql volatile set search_path = '' set lock_timeout = '20ms' as $$
+declare
+  failed jsonb := '{}';
+  part jsonb;
+begin
+  recorded := 0;
+  begin
+    recorded := keyframe_private.record_results(results, at);
+  exception when others then
+    perform set_config('lock_timeout', '2ms', true);
+    for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
+      begin
+        recorded := recorded + keyframe_private.record_results(part, at);
+      exception when others then
+        failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
+      end;
+    end loop;
+  end;
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+  into unrecorded
+  from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
+  join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
+end $$;
+comment on function keyframe_private.record_attempts is 'Records the results of a worker; those of each endpoint apart when recording fails.';
+
+-- heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded.
+create function keyframe_worker.exchange_deliveries(
+  results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null, at timestamptz default now(),
+  wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8, max_bytes integer default 2000000)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  recorded integer := 0;
+  unrecorded jsonb := '[]';
+  claim json;
+  claim_error text;
+begin
+  if results = '[]' then
+    -- The commit does not wait for the disk: lanes taken shortly before a crash are taken again.
+    perform set_config('synchronous_commit', 'off', true);
+    perform keyframe_private.wait_for_due('deliver', wait_ms);
+    at := at + (clock_timestamp() - now());
+  else
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
+    -- What is recorded is no longer being sent.
+    select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
+    from jsonb_array_elements(held) h, (select array(
+      select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
+  end if;
+  begin
+    if heartbeat_ms is not null then
+      perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
+    end if;
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
+    -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
+    if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
+      perform keyframe_private.kick_unless_running('deliver');
+    end if;
+  exception when others then
+    raise warning 'No deliveries could be claimed: %', sqlerrm;
+    claim_error := sqlstate;
+  end;
+  return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
+end $$;
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+
+-- supabase/schemas/60_webhooks/70_endpoint_functions.sql
+
+-- Functions that api calls for webhook endpoints: with the caller's token, or with the secret key for service-wide endpoints.
+-- Definer, because users may not write these tables; each function finds its rows through managed_endpoint or by owner.
+
+create function keyframe_private.is_managed(owner uuid)
+returns boolean language sql stable set search_path = '' as $$
+  select case when (select auth.role()) = 'service_role' then owner is null else coalesce(owner = (select auth.uid()), false) end
+$$;
+comment on function keyframe_private.is_managed is 'Whether the caller manages an endpoint of this owner: users their own; the secret key those without an owner.';
+
+-- An OAuth client needs the right to manage. The lock does not block the foreign keys of new deliveries: creating a project does not wait
+-- for a change of an endpoint.
+create function keyframe_private.managed_endpoint(endpoint uuid, lock boolean default false)
+returns keyframe.webhook_endpoints language plpgsql volatile set search_path = '' as $$
+declare
+  wanted keyframe.webhook_endpoints;
+begin
+  perform keyframe_private.require_client_may('manage');
+  if lock then
+    perform from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id) for no key update;
+  end if;
+  select e.* into wanted from keyframe.webhook_endpoints e where e.id = endpoint and keyframe_private.is_managed(e.owner_id);
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no webhook endpoint of yours with this identifier.');
+  end if;
+  return wanted;
+end $$;
+comment on function keyframe_private.managed_endpoint is 'Returns the endpoint if the caller manages it; otherwise raises not_found.';
+
+-- Administrators may set up to 100 by hand.
+create function keyframe_private.require_max_in_flight(max_in_flight integer)
+returns void language plpgsql immutable set search_path = '' as $$
+begin
+  if max_in_flight not between 1 and 8 then
+    perform keyframe_private.raise_error('invalid_request', 'maxInFlight must be from 1 to 8.');
+  end if;
+end $$;
+comment on function keyframe_private.require_max_in_flight is 'Raises unless a caller may set this max_in_flight.';
+
+create function keyframe.create_webhook_endpoint(
+  url text, description text default '', event_types text[] default '{}', enabled boolean default true, max_in_flight integer default 8,
+  idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  created keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  if not request.replayed then
+    perform keyframe_private.require_client_may('manage');
+    perform keyframe_private.require_max_in_flight(create_webhook_endpoint.max_in_flight);
+    insert into keyframe.webhook_endpoints (id, owner_id, url, description, event_types, enabled, max_in_flight)
+    values (request.resource_id, auth.uid(), create_webhook_endpoint.url, create_webhook_endpoint.description,
+      create_webhook_endpoint.event_types, create_webhook_endpoint.enabled, create_webhook_endpoint.max_in_flight);
+  end if;
+  created := keyframe_private.managed_endpoint(request.resource_id);
+  return jsonb_build_object('endpoint', to_jsonb(created), 'secret', keyframe_private.webhook_secret(created.id),
+    'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.create_webhook_endpoint is 'Creates an endpoint of the caller, with its secret; with the secret key a service-wide one.';
+
+create function keyframe.list_webhook_endpoints()
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  listed jsonb;
+  by_service boolean := coalesce(auth.role() = 'service_role', false);
+  caller uuid := case when not by_service then auth.uid() end;
+begin
+  perform keyframe_private.require_client_may('manage');
+  select coalesce(jsonb_agg(to_jsonb(e) order by e.created_at desc, e.id desc), '[]') into listed
+  from keyframe.webhook_endpoints e
+  where e.owner_id = caller or (e.owner_id is null and by_service); -- one index condition for each half; together they are is_managed
+  return jsonb_build_object('endpoints', listed, 'rate', rate);
+end $$;
+comment on function keyframe.list_webhook_endpoints is 'The endpoints the caller manages, newest first.';
+
+create function keyframe.read_webhook_endpoint(endpoint_id uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
+begin
+  return jsonb_build_object('endpoint', to_jsonb(keyframe_private.managed_endpoint(endpoint_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_webhook_endpoint is 'One endpoint of the caller.';
+
+create function keyframe.update_webhook_endpoint(
+  endpoint_id uuid, url text default null, description text default null, event_types text[] default null, enabled boolean default null,
+  max_in_flight integer default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change');
+  changed keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
+begin
+  changed := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  perform keyframe_private.require_max_in_flight(update_webhook_endpoint.max_in_flight);
+  update keyframe.webhook_endpoints e
+  set url = coalesce(update_webhook_endpoint.url, e.url),
+      description = coalesce(update_webhook_endpoint.description, e.description),
+      event_types = coalesce(update_webhook_endpoint.event_types, e.event_types),
+      enabled = coalesce(update_webhook_endpoint.enabled, e.enabled),
+      max_in_flight = coalesce(update_webhook_endpoint.max_in_flight, e.max_in_flight)
+  where e.id = changed.id
+  returning e.* into changed;
+  return jsonb_build_object('endpoint', to_jsonb(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.update_webhook_endpoint is 'Changes the given fields of an endpoint of the caller; null keeps a field.';
+
+create function keyframe.delete_webhook_endpoint(endpoint_id uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change');
+  gone keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
+begin
+  gone := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  delete from keyframe.webhook_endpoints e where e.id = gone.id;
+  return jsonb_build_object('endpoint', to_jsonb(gone), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_webhook_endpoint is 'Deletes an endpoint of the caller with its deliveries and secrets.';
+
+create function keyframe.reveal_webhook_secret(endpoint_id uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  endpoint keyframe.webhook_endpoints;
+  refused keyframe_private.refusal;
+begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  return jsonb_build_object('secret', keyframe_private.webhook_secret(endpoint.id), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.reveal_webhook_secret is 'The current signing secret of an endpoint of the caller.';
+
+-- supabase/schemas/60_webhooks/80_delivery_functions.sql
+
+-- Functions that api calls for the deliveries of an endpoint: test, list, read, send again. Definer, like those for endpoints.
+
+create function keyframe_private.delivery_json(delivery keyframe.webhook_deliveries)
+returns jsonb language plpgsql stable set search_path = '' as $$
+begin
+  return to_jsonb(delivery) - 'retries_from' || jsonb_build_object('attempt_log', coalesce((
+    select jsonb_agg(to_jsonb(a) - array['id', 'delivery_id', 'owner_id'] order by a.attempt)
+    from keyframe.webhook_attempts a where a.delivery_id = delivery.id), '[]')) || (
+    select jsonb_build_object('body', v.payload::text, 'project_id', v.project_id, 'prediction_id', v.prediction_id, 'project_title', p.title)
+    from keyframe.webhook_events v
+    left join keyframe.projects p on p.id = v.project_id and p.owner_id = v.owner_id
+    where v.id = delivery.event_id);
+end $$;
+comment on function keyframe_private.delivery_json is 'A delivery with its attempts, its body as it is signed and sent, and what it is about, as its owner sees it.';
+
+create function keyframe_private.managed_delivery(delivery uuid, lock boolean default false)
+returns keyframe.webhook_deliveries language plpgsql volatile set search_path = '' as $$
+declare
+  wanted keyframe.webhook_deliveries;
+begin
+  perform keyframe_private.require_client_may('manage');
+  if lock then
+    perform from keyframe.webhook_deliveries d where d.id = delivery and keyframe_private.is_managed(d.owner_id) for update;
+  end if;
+  select d.* into wanted from keyframe.webhook_deliveries d
+  where d.id = delivery and keyframe_private.is_managed(d.owner_id)
+    and exists (select from keyframe.webhook_endpoints e where e.id = d.endpoint_id);
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no delivery of yours with this identifier.');
+  end if;
+  return wanted;
+end $$;
+comment on function keyframe_private.managed_delivery is 'Returns the delivery if the caller manages its endpoint, which must exist; otherwise raises not_found.';
+
+-- Also when the endpoint's event_types exclude it, but not when it is disabled.
+create function keyframe.test_webhook_endpoint(endpoint_id uuid, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  endpoint keyframe.webhook_endpoints;
+  event uuid;
+  delivery keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'create');
+  if request.replayed then
+    return jsonb_build_object(
+      'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(request.resource_id)), 'replayed', true, 'rate', request.rate);
+  end if;
+  endpoint := keyframe_private.managed_endpoint(endpoint_id, lock => true);
+  if not endpoint.enabled then
+    perform keyframe_private.raise_error('invalid_request', 'This endpoint is disabled. Enable it, then test it.');
+  end if;
+  insert into keyframe.webhook_events (type, owner_id, endpoint_id, payload)
+  values ('webhook.test', endpoint.owner_id, endpoint.id, jsonb_build_object(
+    'type', 'webhook.test', 'timestamp', keyframe_private.wire_time(now()), 'data', jsonb_build_object('endpointId', endpoint.id)))
+  returning id into event;
+  insert into keyframe.webhook_deliveries (id, event_id, endpoint_id, owner_id, event_type)
+  values (request.resource_id, event, endpoint.id, endpoint.owner_id, 'webhook.test')
+  returning * into delivery;
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(delivery), 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'create');
+end $$;
+comment on function keyframe.test_webhook_endpoint is 'Sends webhook.test to one endpoint of the caller.';
+
+-- Newest first. The next page follows (before_created_at, before_id).
+create function keyframe.list_webhook_deliveries(
+  endpoint_id uuid, status keyframe.delivery_status default null, max_rows integer default 20, before_created_at timestamptz default null,
+  before_id uuid default null, event_type text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  endpoint keyframe.webhook_endpoints;
+  listed jsonb;
+  refused keyframe_private.refusal;
+begin
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  -- Walks the index once for each wanted status and event type, at most a page each: a few exhausted among a million are found as
+  -- quickly as many. Without a cursor it starts at infinity, so that every plan is such a walk.
+  select coalesce(jsonb_agg(keyframe_private.delivery_json(l.delivery) order by (l.delivery).created_at desc, (l.delivery).id desc), '[]') into listed
+  from (
+    select w.delivery
+    from unnest(case when list_webhook_deliveries.status is null then enum_range(null::keyframe.delivery_status)
+      else array[list_webhook_deliveries.status] end) as wanted (status)
+    cross join unnest(case when list_webhook_deliveries.event_type is null then keyframe_private.event_types()
+      else array[list_webhook_deliveries.event_type] end) as asked (event_type)
+    cross join lateral (
+      select d as delivery from keyframe.webhook_deliveries d
+      where d.endpoint_id = endpoint.id and d.status = wanted.status and d.event_type = asked.event_type and (d.created_at, d.id)
+        < (coalesce(before_created_at, 'infinity'), coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff'))
+      order by d.created_at desc, d.id desc
+      limit least(max_rows, 101) -- a page of 100, and one more that shows whether there is a next page
+    ) w
+    order by (w.delivery).created_at desc, (w.delivery).id desc
+    limit least(max_rows, 101)
+  ) l;
+  return jsonb_build_object('deliveries', listed, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.list_webhook_deliveries is 'Deliveries of an endpoint of the caller with their attempts, newest first.';
+
+create function keyframe.read_webhook_delivery(delivery_id uuid)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  refused keyframe_private.refusal;
+begin
+  return jsonb_build_object(
+    'delivery', keyframe_private.delivery_json(keyframe_private.managed_delivery(delivery_id)), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_webhook_delivery is 'One delivery of the caller with its attempts.';
+
+-- The retry schedule begins again.
+create function keyframe.redeliver_webhook(delivery_id uuid, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  again keyframe.webhook_deliveries;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  again := keyframe_private.managed_delivery(delivery_id, lock => not request.replayed);
+  if not request.replayed then
+    -- One that is being sent now stays with its worker; its retries restart.
+    update keyframe.webhook_deliveries d
+    set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = now()
+    where d.id = again.id
+    returning d.* into again;
+  end if;
+  return jsonb_build_object('delivery', keyframe_private.delivery_json(again), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.redeliver_webhook is 'Sends one delivery of the caller again, whatever its outcome.';
+
+-- What was missed happened while the endpoint was disabled. Excludes what is past its retention or within a minute of it: waiting for a row
+-- that is being pruned would end in an error. The oldest event is sent first.
+create function keyframe.recover_webhook_endpoint(
+  endpoint_id uuid, since timestamptz, idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  oldest constant timestamptz := greatest(
+    since, now() - (select s.webhook_retention from keyframe_private.settings s) + interval '1 minute');
+  endpoint keyframe.webhook_endpoints;
+  missed integer;
+  recovered integer;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  if request.replayed then
+    return request.answer || jsonb_build_object('replayed', true, 'rate', request.rate);
+  end if;
+  -- The deletion of the endpoint and its other recoveries wait.
+  perform from keyframe.webhook_endpoints e where e.id = recover_webhook_endpoint.endpoint_id for key share;
+  endpoint := keyframe_private.managed_endpoint(endpoint_id);
+  perform keyframe_private.take_lock('recovery', endpoint.id);
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type, next_attempt_at)
+  select v.id, endpoint.id, endpoint.owner_id, v.type, v.created_at
+  from keyframe.webhook_events v
+  where v.created_at >= greatest(oldest, endpoint.created_at) and v.type <> 'webhook.test'
+    and (endpoint.owner_id is null or v.owner_id = endpoint.owner_id)
+    and (endpoint.event_types = '{}' or v.type = any (endpoint.event_types))
+  on conflict on constraint webhook_deliveries_event_id_endpoint_id_key do nothing;
+  get diagnostics missed = row_count;
+  -- In id order, as the recording of results locks them: otherwise the two could deadlock.
+  with failed as materialized (
+    select d.id from keyframe.webhook_deliveries d
+    where d.endpoint_id = endpoint.id and d.status = any (array['exhausted', 'pending']::keyframe.delivery_status[]) and d.created_at >= oldest
+      -- What is due goes out anyway.
+      and (d.status = 'exhausted' or d.attempts > d.retries_from and d.next_attempt_at > now())
+    order by d.id
+    for update
+  )
+  update keyframe.webhook_deliveries d
+  set status = 'pending', completed_at = null, retries_from = d.attempts, next_attempt_at = d.created_at
+  from failed where d.id = failed.id;
+  get diagnostics recovered = row_count;
+  recovered := recovered + missed;
+  update keyframe_private.idempotency_keys k set answer = jsonb_build_object('recovered', recovered) where k.resource_id = request.resource_id;
+  return jsonb_build_object('recovered', recovered, 'replayed', false, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.recover_webhook_endpoint is 'Sends an endpoint of the caller again what failed or was missed since a time.';
+
+-- supabase/schemas/70_files/10_buckets.sql
+
+-- Two private buckets: projects for uploads, keyframe-outputs for generated files.
+
+insert into storage.buckets (id, name, public, file_size_limit, allowed_mime_types) values
+  ('projects', 'projects', false, 10485760, array['image/png', 'image/jpeg', 'image/webp']),
+  ('keyframe-outputs', 'keyframe-outputs', false, 209715200, array['image/png', 'image/jpeg', 'image/webp', 'video/mp4']);
+
+-- supabase/schemas/70_files/20_uploads.sql
+
+-- Uploads of reference images.
+
+-- Null for a file that was sent to Storage directly, unless its sender wrote a size: that distorts the sender's own video, and what
+-- megapixels of input count.
+create function keyframe_private.upload_size(path text, out width integer, out height integer)
+language plpgsql stable set search_path = '' as $$
+begin
+  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
+  from storage.objects o
+  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
+end $$;
+comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
+
+-- Called before the body is read, and with an Idempotency-Key again with the hash of the body. The same key returns the same file, but each
+-- sending takes a token, also one that is then refused for its content. Definer, because users may not write keys.
+create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  file uuid;
+  replayed boolean := false;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_client_may('generate');
+  if request_hash is not null then
+    -- None when no reservation is open: the key is new, or an equal request has set the hash already.
+    update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
+    where k.owner_id = auth.uid() and k.key = idempotency_key and k.request_hash is null
+    returning k.resource_id into file;
+  end if;
+  if file is null then
+    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
+    if request_hash is null or not replayed then
+      perform keyframe_private.take_token('upload');
+    end if;
+  end if;
+  return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'upload');
+end $$;
+comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
+
+-- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the user's.
+create function keyframe.assign_upload(user_id uuid, file_name text)
+returns void language plpgsql volatile security invoker set search_path = '' as $$
+begin
+  update storage.objects o set owner_id = user_id::text
+  where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'The uploaded image is gone. Upload it again.');
+  end if;
+end $$;
+comment on function keyframe.assign_upload is 'Gives an image that a server has uploaded to the user for whom it acts.';
+
+-- supabase/schemas/70_files/30_removals.sql
+
+-- Files that no row names are removed by `generate`, through Storage.
+
+-- Recorded in the transaction that makes the file unused, because Storage deletes only through its own API, outside any transaction. Every
+-- row is updated and deleted, never in place, and each claim must skip the dead entries until vacuum runs.
+create table keyframe_private.file_removals (
+  bucket text not null,
+  name text not null,
+  due_at timestamptz not null default now(),
+  lease_token uuid,
+  failures integer not null default 0,
+  primary key (bucket, name)
+) with (autovacuum_vacuum_scale_factor = 0.02);
+comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
+comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
+comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
+comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
+comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
+comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
+create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
+create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
+alter table keyframe_private.file_removals enable row level security;
+
+create function keyframe_private.output_names(prediction keyframe.predictions)
+returns setof text language sql stable set search_path = '' as $$
+  select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
+  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+$$;
+comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
+
+create function keyframe_private.is_reference_used(path text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path);
+end $$;
+comment on function keyframe_private.is_reference_used is 'Whether a prediction or a project uses a reference image.';
+
+create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
+returns void language sql volatile set search_path = '' as $$
+  insert into keyframe_private.file_removals (bucket, name, due_at)
+  select 'keyframe-outputs', name, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
+  from keyframe_private.output_names(prediction) as name
+  on conflict do nothing
+$$;
+comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
+
+-- A prediction ends while its output is being copied.
+create function keyframe_private.remove_partial_output()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.queue_partial_output(old);
+  return null;
+end $$;
+
+-- Removes their outputs, and the reference images that no other prediction and no project uses.
+create function keyframe_private.remove_deleted_files()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  owner uuid;
+begin
+  perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
+  insert into keyframe_private.file_removals (bucket, name)
+  select 'keyframe-outputs', d.output_path from deleted d where d.output_path is not null
+  on conflict do nothing;
+
+  for owner in
+    select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
+  loop
+    perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
+  end loop;
+  -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
+  insert into keyframe_private.file_removals (bucket, name)
+  select distinct 'projects', substr(image.path, 10)
+  from deleted d
+  cross join lateral keyframe_private.images_of(d.input) as image
+  where image.path is not null and not keyframe_private.is_reference_used(image.path)
+  on conflict do nothing;
+
+  if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+    perform keyframe_private.kick_unless_running('generate');
+  end if;
+  return null;
+end $$;
+
+-- A project is deleted: removes its reference image, unless a prediction or another project uses it.
+create function keyframe_private.remove_deleted_reference()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_lock('references', old.owner_id);
+  insert into keyframe_private.file_removals (bucket, name)
+  select 'projects', substr(old.reference_image_path, 10)
+  where not keyframe_private.is_reference_used(old.reference_image_path)
+  on conflict do nothing;
+  return null;
+end $$;
+
+-- An image whose removal is under way is lost. Raises unless the image is in the bucket projects and belongs to the owner.
+create function keyframe_private.keep_reference(path text, owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.require_upload(path, owner);
+  perform keyframe_private.take_lock('references', owner);
+  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
+  if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
+    perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
+  end if;
+  perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
+end $$;
+comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction or a project uses although its removal was queued.';
+
+create function keyframe_private.keep_reference_of_project()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
+  return new;
+end $$;
+
+-- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down.
+create function keyframe_private.choose_removals(at timestamptz)
+returns text[] language plpgsql volatile set search_path = '' as $$
+begin
+  if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
+    return '{}';
+  end if;
+  return array(
+    select r.bucket || '/' || r.name from keyframe_private.file_removals r
+    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
+    order by r.due_at limit 100 for update skip locked);
+end $$;
+comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
+
+-- Files that are used again are kept.
+create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+declare
+  leased jsonb;
+begin
+  with due as (
+    select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
+    from unnest(files) f (path)
+    join keyframe_private.file_removals r on r.bucket = split_part(f.path, '/', 1) and r.name = substr(f.path, strpos(f.path, '/') + 1)
+  ), kept as (
+    delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
+  ), leased as (
+    update keyframe_private.file_removals r
+    set lease_token = lease, due_at = now() + make_interval(secs => lease_seconds)
+    from due
+    where not due.is_needed and r.bucket = due.bucket and r.name = due.name
+    returning r.bucket, r.name
+  )
+  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into leased from leased l;
+  return case when leased is not null then
+    array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
+end $$;
+comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task.';
+
+-- `refused`: a list of {bucket, name}.
+create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
+returns integer language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  counted integer;
+begin
+  update keyframe_private.file_removals r
+  set lease_token = null, failures = r.failures + 1,
+      due_at = now() + (select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
+  from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
+  where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
+
+  delete from keyframe_private.file_removals r where r.lease_token = record_files_removed.lease_token;
+  get diagnostics counted = row_count;
+  return counted;
+end $$;
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
+
+-- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
+create function keyframe_private.queue_unused_references(max_images integer default 1000)
+returns integer language plpgsql volatile security definer set search_path = '' as $$
+declare
+  owner uuid;
+  names text[];
+  added integer;
+  queued integer := 0;
+begin
+  for owner, names in
+    with images as (
+      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless a server uploaded it for a user
+      -- and stopped before assign_upload.
+      select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
+      from storage.objects b
+      cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
+      where b.bucket_id = 'projects'
+    ), unused as (
+      select i.owner_id, i.name from images i
+      where i.owner_id is not null
+        and (
+          i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
+          or not exists (select from auth.users u where u.id = i.owner_id))
+        and not keyframe_private.is_reference_used('projects/' || i.name)
+        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: an owner with thousands does not delay the others
+      limit max_images
+    )
+    select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
+  loop
+    -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
+    -- recorded. An owner's open transaction leaves them to the next run.
+    continue when not keyframe_private.take_lock('references', owner, waits => false);
+    insert into keyframe_private.file_removals (bucket, name)
+    select 'projects', image.name from unnest(names) as image (name)
+    where not keyframe_private.is_reference_used('projects/' || image.name)
+    on conflict do nothing;
+    get diagnostics added = row_count;
+    queued := queued + added;
+  end loop;
+  return queued;
+end $$;
+comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that no prediction and no project uses: unused_references_after their upload, or when the owner''s account is deleted.';
+
+-- supabase/schemas/80_service/10_acting_servers.sql
+
+-- A server acts for a user: with the secret key it calls one function as that user. No token of the user is made.
+
+-- The claims of a sign-in (aal, amr, session_id) are missing, so a policy that asks for them refuses. Definer, because service_role may not
+-- read users.
+create function keyframe_private.claims_for_server(user_id uuid)
+returns jsonb language plpgsql stable security definer set search_path = '' as $$
+declare
+  claims jsonb;
+begin
+  select jsonb_build_object(
+    'sub', u.id, 'role', 'authenticated', 'aud', 'authenticated', 'email', u.email, 'phone', u.phone,
+    'app_metadata', u.raw_app_meta_data, 'user_metadata', u.raw_user_meta_data, 'is_anonymous', u.is_anonymous,
+    'keyframe_actor', 'server') into claims
+  from auth.users u
+  where u.id = claims_for_server.user_id and u.role = 'authenticated' and u.deleted_at is null
+    and (u.banned_until is null or u.banned_until <= now());
+  if not found then
+    perform keyframe_private.raise_error(
+      'user_not_found', 'No user with the id in Keyframe-User can sign in: it is unknown, or the account was deleted or banned.');
+  end if;
+  return claims;
+end $$;
+comment on function keyframe_private.claims_for_server is 'The claims of a session of the user.';
+
+-- Calls a function of keyframe as the user: only one that users may execute, with named arguments, as the Data API does. Role and claims
+-- are local to the transaction, which ends as the user's. Invoker, because a definer function cannot change its role.
+create function keyframe_worker.act_as(user_id uuid, function_name text, args jsonb default '{}')
+returns json language plpgsql volatile security invoker set search_path = '' as $$
+declare
+  claims constant jsonb := keyframe_private.claims_for_server(user_id);
+  statement text;
+  answer json;
+begin
+  select format(
+      'select to_json(keyframe.%I(%s))%s', p.proname,
+      string_agg(format('%1$I => given.%1$I', a.name), ', ') filter (where a.name is not null),
+      ' from jsonb_to_record($1) as given (' || string_agg(format('%I %s', a.name, a.type::regtype), ', ') filter (where a.name is not null) || ')')
+  into statement
+  from pg_proc p
+  left join unnest(p.proargnames, p.proargtypes::oid[]) as a (name, type) on args ? a.name
+  where p.pronamespace = 'keyframe'::regnamespace and p.proname = function_name and p.prokind = 'f'
+    and p.prorettype in ('json'::regtype, 'jsonb'::regtype) and not p.proretset
+    and has_function_privilege('authenticated', p.oid, 'execute')
+  group by p.oid, p.proname
+  having count(a.name) = (select count(*) from jsonb_object_keys(args));
+  if statement is null then
+    raise exception 'Users may call no function % with these arguments.', function_name using errcode = 'undefined_function';
+  end if;
+  -- auth.uid() and auth.role() prefer the settings of single claims, which older versions of the Data API make.
+  perform
+    set_config('request.jwt.claims', claims::text, true),
+    set_config('request.jwt.claim', '', true),
+    set_config('request.jwt.claim.sub', user_id::text, true),
+    set_config('request.jwt.claim.role', 'authenticated', true),
+    set_config('request.jwt.claim.email', coalesce(claims ->> 'email', ''), true),
+    set_config('role', 'authenticated', true);
+  execute statement into answer using args;
+  return answer;
+end $$;
+comment on function keyframe_worker.act_as is 'Calls a function of keyframe as a user, for a server that sends the secret key and Keyframe-User.';
+
+-- supabase/schemas/80_service/20_figures.sql
+
+-- The figures of the service for GET /api/health?deep=1 and GET /api/metrics, in one call; shared/contract/service.ts explains them. Each
+-- part reads a bounded number of rows through an index, and is read alone: what is locked or fails costs no other part.
+
+-- Definer: anybody may ask. Answers within 300 ms, also when the version cannot be read or what users write to is locked. `writes`: ok,
+-- read_only, settings_missing, or locked, when a start or a new project would fail. Volatile: the Data API calls others in transactions
+-- that are read-only by themselves.
+create function keyframe.health()
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
+declare
+  version text;
+  writes text := 'ok';
+begin
+  begin
+    version := (select i.version from keyframe_private.installation i order by string_to_array(i.version, '.')::int[] desc limit 1);
+    if not exists (select from keyframe_private.settings) then
+      writes := 'settings_missing';
+    end if;
+    if current_setting('transaction_read_only')::boolean then -- in recovery too
+      writes := 'read_only';
+    else
+      -- What a write would lock, without a write.
+      lock table keyframe.projects, keyframe.predictions, keyframe.webhook_events, keyframe.webhook_deliveries, keyframe_private.lane_arrivals,
+        keyframe_private.provider_submits, keyframe_private.idempotency_keys, keyframe_private.rate_buckets, keyframe_private.kicks in row exclusive mode;
+      lock table auth.users in row share mode;
+      lock table keyframe.models, keyframe.step_defaults, keyframe.webhook_endpoints in access share mode;
+    end if;
+  exception when lock_not_available then
+    writes := 'locked';
+  end;
+  return jsonb_build_object('now', now(), 'schema', version, 'writes', writes);
+end $$;
+comment on function keyframe.health is 'Answers when the database does, with the version of its schema.';
+
+create function keyframe_private.seconds_since(moment timestamptz)
+returns numeric language sql stable set search_path = '' as $$
+  select case when moment is not null then round(greatest(0, extract(epoch from now() - moment)), 3) end
+$$;
+comment on function keyframe_private.seconds_since is 'Seconds from a moment until now; 0 for a future one, null for none.';
+
+-- Active predictions, counted up to 10,000, those that have been due for longest first; and those without a slot.
+create function keyframe_private.prediction_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
+    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c))
+  from (
+    select
+      count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
+      count(*) filter (where p.status = 'processing') as processing, count(*) filter (where p.status = 'storing') as storing,
+      count(*) filter (where p.retry_reason is not null) as retrying,
+      count(*) filter (where p.next_attempt_at <= now()) as due,
+      keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
+    from (
+      select o.status, o.retry_reason, o.next_attempt_at from keyframe.predictions o
+      where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000) p
+  ) a
+  cross join (
+    select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
+    from (select o.created_at from keyframe.predictions o where o.admitted_at is null and o.status = 'queued' limit 10000) p
+  ) w
+$$;
+comment on function keyframe_private.prediction_figures is 'The figures of active predictions, for health and metrics.';
+
+create function keyframe_private.lanes_to_serve()
+returns table (id uuid, waits_since timestamptz) language sql stable set search_path = '' as $$
+  select l.id, case when l.token is null or l.due_at <= now() then l.served_at end
+  from (
+    (select o.id from keyframe_private.lanes o where o.due_at <= now() + interval '2 minutes' order by o.due_at limit 1000)
+    union (select a.lane_id from (select r.lane_id from keyframe_private.lane_arrivals r order by r.id limit 1000) a)) c (id)
+  join keyframe_private.lanes l on l.id = c.id
+  union all
+  select a.lane_id, '-infinity'
+  from (select distinct r.lane_id from (select o.lane_id from keyframe_private.lane_arrivals o order by o.id limit 1000) r) a
+  where not exists (select from keyframe_private.lanes l where l.id = a.lane_id)
+$$;
+comment on function keyframe_private.lanes_to_serve is 'Lanes in which something may be due: the first thousand that are due or leased, and those of the first thousand arrivals.';
+
+-- Delivery: since its lane's last turn. Slot: a prediction waits although its owner has a free one.
+create function keyframe_private.due_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'submit', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'queued')),
+    'poll', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status in ('starting', 'processing'))),
+    'store', keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.status = 'storing')),
+    'cancel', (
+      select keyframe_private.seconds_since(s.cancel_due_at) from keyframe_private.provider_submits s
+      where s.cancel_due_at <= now() order by s.cancel_due_at limit 1),
+    'search', (
+      select keyframe_private.seconds_since(s.search_due_at) from keyframe_private.provider_submits s
+      where s.search_due_at <= now() order by s.search_due_at limit 1),
+    'remove', (
+      select keyframe_private.seconds_since(r.due_at) from keyframe_private.file_removals r
+      where r.due_at <= now() order by r.due_at limit 1),
+    'delivery', (
+      select keyframe_private.seconds_since(min(greatest(d.next_attempt_at, l.waits_since)))
+      from keyframe_private.lanes_to_serve() l
+      cross join lateral (
+        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
+      cross join lateral (
+        select o.next_attempt_at from keyframe.webhook_deliveries o
+        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 1) d
+      where l.waits_since is not null),
+    'slot', (
+      select keyframe_private.seconds_since(min(o.oldest))
+      from keyframe_private.settings s
+      cross join (
+        select keyframe_private.owners_waiting(gen_random_uuid(), 100)
+        union select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', 100)) w (owner)
+      cross join lateral (
+        select q.created_at as oldest from keyframe.predictions q
+        where q.owner_id = w.owner and q.status = 'queued' and q.admitted_at is null order by q.created_at limit 1) o
+      where not s.spending_stopped and s.max_active_per_owner > (
+        select count(*) from keyframe.predictions a where a.owner_id = w.owner and a.admitted_at is not null and a.completed_at is null)))
+  from (
+    select o.status, o.next_attempt_at from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null and o.next_attempt_at <= now() order by o.next_attempt_at limit 1000) p
+$$;
+comment on function keyframe_private.due_figures is 'How long the oldest due work of each kind has been due, among the first thousand.';
+
+-- Pending deliveries, counted up to 10,000; what is due is read from the lanes in which something may be due.
+create function keyframe_private.delivery_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
+    'sending', (
+      select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
+      where w.function_name = 'deliver' and w.claimed_at > now() - interval '1 minute'),
+    'endpointsSwitchedOff', (
+      select count(*) from (
+        select from keyframe.webhook_endpoints e
+        where e.disabled_reason in ('gone', 'failing') and e.disabled_at > now() - interval '1 day' limit 10000) s),
+    'unsignedEndpoints', (
+      select count(distinct h.endpoint_id)
+      from (
+        select a.endpoint_id, a.hour, a.last_attempt from keyframe_private.webhook_hours a
+        where a.hour >= date_trunc('hour', now(), 'UTC') - interval '1 hour' limit 10000) h
+      join keyframe.webhook_endpoints u on u.id = h.endpoint_id and u.enabled
+      where (h.last_attempt).error = 'not_signed'
+        and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
+  from (
+    select coalesce(sum(p.pending) filter (where e.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not e.enabled), 0) as held
+    from (
+      select d.endpoint_id, count(*) as pending
+      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
+      group by d.endpoint_id
+    ) p
+    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+  ) c
+  cross join (
+    select count(*) as due, keyframe_private.seconds_since(min(d.next_attempt_at)) as "oldestDueSeconds"
+    from (
+      select d.next_attempt_at
+      from keyframe_private.lanes_to_serve() l
+      cross join lateral (
+        select e.id from keyframe.webhook_endpoints e where coalesce(e.owner_id, e.id) = l.id and e.enabled offset 0) e
+      cross join lateral (
+        select o.next_attempt_at from keyframe.webhook_deliveries o
+        where o.status = 'pending' and o.endpoint_id = e.id and o.next_attempt_at <= now() order by o.next_attempt_at limit 10000) d
+      limit 10000) d
+  ) o
+  cross join (
+    select count(*) as "failingEndpoints", keyframe_private.seconds_since(min(e.failing_since)) as "oldestFailingSeconds"
+    from (
+      select w.failing_since from keyframe.webhook_endpoints w
+      where w.failing_since is not null and w.enabled order by w.failing_since limit 10000) e
+  ) f
+$$;
+comment on function keyframe_private.delivery_figures is 'The figures of pending deliveries, for health and metrics.';
+
+create function keyframe_private.event_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'projectCreated', count(*) filter (where v.type = 'project.created'),
+    'generationSucceeded', count(*) filter (where v.type = 'generation.succeeded'),
+    'generationFailed', count(*) filter (where v.type = 'generation.failed'))
+  from (select o.type from keyframe.webhook_events o where o.created_at > now() - interval '5 minutes' order by o.created_at desc limit 10000) v
+$$;
+comment on function keyframe_private.event_figures is 'Events of the last five minutes, counted up to 10,000.';
+
+create function keyframe_private.file_removal_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'pending', count(*), 'due', count(*) filter (where r.due_at <= now()), 'failing', count(*) filter (where r.failures > 0),
+    'oldestDueSeconds', keyframe_private.seconds_since(min(r.due_at) filter (where r.due_at <= now())))
+  from (select f.due_at, f.failures from keyframe_private.file_removals f order by f.due_at limit 10000) r
+$$;
+comment on function keyframe_private.file_removal_figures is 'Files to remove, counted up to 10,000.';
+
+create function keyframe_private.unavailable_models()
+returns jsonb language sql stable set search_path = '' as $$
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'step', m.step, 'model', m.model, 'reason', case when m.refused_at is null then 'ended' else 'unknown' end,
+    'isDefault', exists (select from keyframe.step_defaults d where d.step = m.step and d.model = m.model),
+    'successor', keyframe_private.default_successor(m, now())
+  ) order by m.step, m.position, m.model), '[]')
+  from keyframe.models m
+  where m.enabled and not keyframe_private.is_available(m, now())
+$$;
+comment on function keyframe_private.unavailable_models is 'Enabled models that a start cannot use.';
+
+-- Kicks in pg_net. Its queue shows a header that names the kick, and an answer of our functions has the header keyframe-function. A
+-- request without an answer may belong to any user of pg_net in this project.
+create function keyframe_private.kick_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select to_jsonb(u) || to_jsonb(r) || jsonb_build_object(
+    'othersUnsent', (select count(*) from (select from net.http_request_queue n where n.headers ->> 'webhook-id' is null or n.headers ->> 'webhook-id' not like 'kick\_%' limit 10000) o),
+    -- pg_net's worker serves one database of the server: in any other, nothing is ever sent.
+    'servedDatabase', (
+      select nullif(current_setting('pg_net.database_name', true), current_database())
+      from pg_catalog.pg_extension e where e.extname = 'pg_net'),
+    'lastAcceptedSeconds', (
+      select keyframe_private.seconds_since(n.created) from net._http_response n
+      where n.created > now() - interval '1 hour' and n.status_code = 202 and n.headers ? 'keyframe-function'
+      order by n.created desc limit 1))
+  from (
+    select count(*) as unsent,
+      keyframe_private.seconds_since(to_timestamp(min((q.headers ->> 'webhook-timestamp')::double precision))) as "oldestUnsentSeconds"
+    from (select n.headers from net.http_request_queue n where n.headers ->> 'webhook-id' like 'kick\_%' limit 10000) q
+  ) u
+  cross join (
+    select
+      count(*) filter (where n.status_code = 202 and n.headers ? 'keyframe-function') as accepted,
+      count(*) filter (where n.status_code >= 400 and n.headers ? 'keyframe-function') as refused,
+      count(*) filter (where n.status_code is null) as failed
+    from net._http_response n
+    where n.created > now() - interval '5 minutes'
+  ) r
+$$;
+comment on function keyframe_private.kick_figures is 'The figures of kicks in pg_net, for health and metrics.';
+
+-- Searches five minutes of answers: ids have no index there, and pg_net keeps the answers of all senders for hours.
+create function keyframe_private.last_kick_figures(function_name text)
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'outcome', case
+      when k.made_at is null then 'none'
+      when k.request_id is null then 'not_made'
+      when a.id is null then 'unanswered'
+      when a.status_code = 202 and a.headers ? 'keyframe-function' then 'accepted'
+      when a.status_code is not null then 'answered'
+      else 'failed'
+    end,
+    'status', a.status_code,
+    'error', left(coalesce(k.error, a.error_msg), 200),
+    'madeSeconds', keyframe_private.seconds_since(k.made_at),
+    -- A claim that waits may acknowledge a kick that was made after it began.
+    'acknowledgedAfterSeconds', case when k.acknowledged_at is not null then round(greatest(0, extract(epoch from k.acknowledged_at - k.made_at)), 3) end)
+  from (select) only_one
+  left join lateral (
+    select m.* from keyframe_private.kicks m where m.function_name = last_kick_figures.function_name order by m.made_at desc limit 1
+  ) k on true
+  left join lateral (
+    select n.id, n.status_code, n.headers, n.error_msg
+    from net._http_response n
+    -- created is the start of pg_net's transaction, which may be before the kick.
+    where n.created between k.made_at - interval '1 minute' and k.made_at + interval '5 minutes' and n.id = k.request_id
+    limit 1
+  ) a on true
+$$;
+comment on function keyframe_private.last_kick_figures is 'The last kick of a function: when it was made, its outcome, and how long until the worker claimed.';
+
+-- Its places: {of, open, slow: [{name, open}]}; null from a worker that does not say it.
+create function keyframe_private.worker_figures(function_name text)
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'claimedSeconds', keyframe_private.seconds_since(w.claimed_at),
+    'callSeconds', round((w.report ->> 'callMs')::numeric / 1000, 3),
+    'slowRequests', coalesce((w.report ->> 'slowRequests')::integer, 0),
+    'places', case when jsonb_typeof(w.report -> 'places' -> 'slow') = 'array' then jsonb_build_object(
+      'of', (w.report -> 'places' ->> 'of')::integer, 'open', (w.report -> 'places' ->> 'open')::integer,
+      'slow', (
+        select coalesce(jsonb_agg(jsonb_build_object(
+          'name', left(s.cause ->> 'name', 200), 'open', (s.cause ->> 'open')::integer) order by s.nth), '[]')
+        from jsonb_array_elements(w.report -> 'places' -> 'slow') with ordinality s (cause, nth) where s.nth <= 5)) end,
+    'oldestKickSeconds', (
+      select keyframe_private.seconds_since(min(k.made_at)) from keyframe_private.kicks k
+      where k.function_name = worker_figures.function_name and k.acknowledged_at is null and k.error is null),
+    'slowestKickSeconds', (
+      select round(max(greatest(0, extract(epoch from k.acknowledged_at - k.made_at))), 3) from keyframe_private.kicks k
+      where k.function_name = worker_figures.function_name and k.made_at > now() - interval '5 minutes' and k.acknowledged_at is not null))
+  from (select) only_one left join keyframe_private.worker_heartbeats w on w.function_name = worker_figures.function_name
+$$;
+comment on function keyframe_private.worker_figures is 'The figures of a worker: its last claim, how its kicks are acknowledged, what it last said.';
+
+create function keyframe_private.workers_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_object_agg(f.name, keyframe_private.worker_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
+$$;
+comment on function keyframe_private.workers_figures is 'What the workers last said of themselves, for health.';
+
+create function keyframe_private.last_kicks_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_object_agg(f.name, keyframe_private.last_kick_figures(f.name)) from (values ('generate'), ('deliver')) f (name)
+$$;
+comment on function keyframe_private.last_kicks_figures is 'The last kicks of each worker, for health.';
+
+-- From who has waited for a second, who has locked a table of ours against writers for `locked_for`, and who has held rows of ours for twenty
+-- seconds. At most five, first those that most wait for. A role that may not see others' sessions sees none.
+create function keyframe_private.blocker_figures(locked_for interval, held_for interval default '20 seconds')
+returns jsonb language sql volatile set search_path = '' as $$
+  with recursive locks as materialized (
+    select l.pid, l.relation, l.mode, l.granted, l.waitstart, l.database from pg_catalog.pg_locks l where l.pid <> pg_backend_pid()
+  ), sessions as materialized (
+    select a.* from pg_catalog.pg_stat_activity a where a.datname = current_database()
+  ), held as (
+    select l.pid, c.oid as relation, l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock') as is_table
+    from locks l
+    join pg_catalog.pg_class c on c.oid = l.relation
+    where l.granted and l.mode not in ('AccessShareLock', 'ShareUpdateExclusiveLock') and c.relkind in ('r', 'p')
+      and l.database = (select d.oid from pg_catalog.pg_database d where d.datname = current_database())
+      and (c.relnamespace = any (array['keyframe'::regnamespace, 'keyframe_private'::regnamespace, 'net'::regnamespace, 'cron'::regnamespace])
+        or c.oid = any (array['auth.users'::regclass, 'vault.secrets'::regclass, 'storage.objects'::regclass]))
+  ), chain as (
+    (select s.pid as victim, s.pid, s.wait_event_type is not distinct from 'Lock' as waits
+     from sessions s
+     where s.backend_type is distinct from 'autovacuum worker' and (
+       exists (select from locks l where l.pid = s.pid and not l.granted and l.waitstart < clock_timestamp() - interval '1 second')
+       or exists (
+         select from held h where h.pid = s.pid
+           and s.xact_start < clock_timestamp() - case when h.is_table then locked_for else held_for end))
+     order by s.xact_start limit 50)
+    union
+    select c.victim, b.pid, true from chain c cross join lateral unnest(pg_catalog.pg_blocking_pids(c.pid)) b (pid)
+  ), ends as (
+    select c.pid, count(distinct c.victim) filter (where c.victim <> c.pid) as blocks
+    from chain c where cardinality(pg_catalog.pg_blocking_pids(c.pid)) = 0 group by c.pid
+  ), named as (
+    select e.pid, e.blocks, s.usename, s.xact_start, s.state, bool_or(h.is_table) as is_table,
+      string_agg(distinct h.relation::regclass::text, ', ') as tables
+    from ends e
+    left join sessions s on s.pid = e.pid
+    left join held h on h.pid = e.pid
+    where (s.backend_type is distinct from 'autovacuum worker' or e.blocks > 0)
+      and coalesce(s.xact_start < clock_timestamp() - locked_for, true) -- one that ends at once is a queue that moves
+    group by e.pid, e.blocks, s.usename, s.xact_start, s.state
+    order by e.blocks desc, s.xact_start limit 5
+  )
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'pid', n.pid, 'role', n.usename, 'seconds', keyframe_private.seconds_since(n.xact_start), 'isIdle', coalesce(n.state like 'idle%', false),
+    'blocks', n.blocks, 'tables', n.tables, 'locksTables', coalesce(n.is_table, false)) order by n.blocks desc, n.xact_start), '[]')
+  from named n
+$$;
+comment on function keyframe_private.blocker_figures is 'The transactions at the ends of the chains: each holds what others need, and itself waits for nobody.';
+
+-- A worker's call waits for a second at most.
+create function keyframe_private.call_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'slow', count(*), 'slowest', mode() within group (order by c.called), 'slowestSeconds', keyframe_private.seconds_since(min(c.query_start)))
+  from (
+    select a.query_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called
+    from pg_catalog.pg_stat_activity a
+    where a.datname = current_database() and a.state = 'active' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
+      and a.query_start < now() - interval '2 seconds') c
+  where c.called is not null
+$$;
+comment on function keyframe_private.call_figures is 'Calls of our functions and tables that have run for over two seconds, and which of them most.';
+
+-- The recent runs of a pg_cron job. Reads the last 1,000 runs of all jobs, more than half an hour of ours: null means longer ago.
+create function keyframe_private.cron_figures(job_name text)
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'scheduled', exists (select from cron.job j where j.jobname = job_name and j.active),
+    'lastRunSeconds', keyframe_private.seconds_since(max(r.start_time)),
+    'lastSuccessSeconds', keyframe_private.seconds_since(max(r.end_time) filter (where r.status = 'succeeded')),
+    'failures', count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes'))
+  from (
+    select d.jobid, d.status, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 1000
+  ) r
+  where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
+$$;
+comment on function keyframe_private.cron_figures is 'The recent runs of a pg_cron job, for health and metrics.';
+
+create function keyframe_private.cost_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'spendingStopped', s.spending_stopped,
+    'cheapestStartMicros', (
+      select min(keyframe_private.default_cost(m, now())) from keyframe.step_defaults d
+      join keyframe.models m on m.step = d.step and m.model = d.model),
+    'unknownSubmits', (
+      select coalesce(sum(c.unknown_submits), 0) from keyframe_private.costs c
+      where c.owner_id is null and c.day >= date_trunc('month', t.today)),
+    'today', f.figures -> 'today', 'month', f.figures -> 'month')
+  from keyframe_private.settings s
+  cross join (select (now() at time zone 'UTC')::date as today) t
+  cross join lateral (
+    select jsonb_object_agg(p.name, jsonb_build_object(
+      'settledMicros', u.settled, 'heldMicros', u.held, 'unknownMicros', u.unknown, 'budgetMicros', p.budget,
+      'leftMicros', p.budget - least(p.budget, u.settled + u.held + u.unknown))) as figures
+    from (values ('today', t.today, s.service_day_micros), ('month', date_trunc('month', t.today)::date, s.service_month_micros)) p (name, begins, budget)
+    cross join lateral (
+      select keyframe_private.exact_sum(sum(c.settled_micros)) as settled, keyframe_private.exact_sum(sum(c.held_micros)) as held,
+        keyframe_private.exact_sum(sum(c.unknown_micros)) as unknown
+      from keyframe_private.costs c where c.owner_id is null and c.day >= p.begins) u
+  ) f
+$$;
+comment on function keyframe_private.cost_figures is 'What the submits of today and of this month cost all owners together, and what is left of the service''s budgets.';
+
+-- How far the clock went back is seen from times in the future.
+create function keyframe_private.setting_figures()
+returns jsonb language sql stable set search_path = '' as $$
+  select jsonb_build_object(
+    'isReadOnly', pg_is_in_recovery() or current_setting('default_transaction_read_only')::boolean,
+    'hasSettings', exists (select from keyframe_private.settings),
+    'missingSecrets', (
+      select coalesce(jsonb_agg(n.name order by n.name), '[]') from (values ('keyframe_functions_url'), ('keyframe_kick_secret')) n (name)
+      where not exists (select from vault.secrets v where v.name = n.name)),
+    'clockBackSeconds', (
+      select round(extract(epoch from nullif(max(t.moment), '-infinity') - now()), 3)
+      from (
+        select w.claimed_at from keyframe_private.worker_heartbeats w
+        union all (select k.made_at from keyframe_private.kicks k order by k.id desc limit 1)
+        union all select max(r.start_time) from (select d.start_time from cron.job_run_details d order by d.runid desc limit 1000) r) t (moment)
+      where t.moment > now() + interval '5 seconds'))
+$$;
+comment on function keyframe_private.setting_figures is 'What an installation needs beside its tables: a database that can be written to, the row of settings, two secrets, and a clock that goes forward.';
+
+-- Reads each part alone. Together they wait for locks for 300 ms, and then for 10 ms each: a part that is null could not be read, and
+-- `unread` says why. Definer: only the secret key may call it, and it needs no right on the tables.
+create function keyframe.service_figures()
+returns jsonb language plpgsql volatile security definer set search_path = '' set lock_timeout = '300ms' as $$
+declare
+  began constant timestamptz := clock_timestamp();
+  figures jsonb := '{}';
+  unread jsonb := '[]';
+  part record;
+  value jsonb;
+  code text;
+begin
+  for part in
+    select * from (values
+      ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
+      ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
+      ('sweep', $c$cron_figures('keyframe-sweep')$c$), ('prune', $c$cron_figures('keyframe-prune')$c$),
+      ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
+      ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')
+    ) p (name, call)
+  loop
+    value := null;
+    code := null;
+    begin
+      if clock_timestamp() > began + interval '600 milliseconds' then
+        code := '57014';
+      else
+        perform set_config('lock_timeout', greatest(10, 300 - floor(1000 * extract(epoch from clock_timestamp() - began)))::text, true);
+        execute format('select keyframe_private.%s', part.call) into value;
+      end if;
+    exception when others then
+      code := sqlstate;
+    end;
+    figures := figures || jsonb_build_object(part.name, value);
+    if code is not null then
+      unread := unread || jsonb_build_object('part', part.name, 'code', code);
+    end if;
+  end loop;
+  return figures || jsonb_build_object(
+    'unread', unread,
+    'blockers', keyframe_private.blocker_figures(locked_for => case when unread = '[]' then interval '300 milliseconds' else interval '0' end));
+end $$;
+comment on function keyframe.service_figures is 'The figures of the service (docs/operate.md), for GET /api/health?deep=1 and GET /api/metrics.';
+
+-- supabase/schemas/80_service/30_admin_views.sql
+
+-- Views for administrators in Studio: the queue, webhook health, usage. security_invoker: readers need the rights on the tables,
+-- so a mistaken grant on a view reveals nothing.
+
+-- Both halves read active rows only, through the partial indexes of the queue.
+create view keyframe_private.admin_queue with (security_invoker = true) as
+select
+  p.id as prediction_id, p.owner_id, p.project_id, p.step, p.model, p.status,
+  case
+    when p.lease_token is not null and p.next_attempt_at > now() then 'worked_on'
+    when p.lease_token is not null then 'lease_ran_out'
+    when p.next_attempt_at <= now() then 'due'
+    when p.retry_reason is not null then 'backing_off'
+    else 'at_the_provider'
+  end as why,
+  now() - p.created_at as since_created,
+  now() - p.updated_at as since_changed,
+  null::bigint as queue_position,
+  p.attempt, p.failures, p.retry_reason,
+  case when p.lease_token is not null then p.next_attempt_at end as leased_until,
+  p.next_attempt_at, p.deadline_at, p.provider_prediction_id
+from keyframe.predictions p
+where p.admitted_at is not null and p.completed_at is null
+union all
+select
+  p.id, p.owner_id, p.project_id, p.step, p.model, p.status, 'waiting',
+  now() - p.created_at, now() - p.updated_at,
+  row_number() over (partition by p.owner_id order by p.created_at, p.id),
+  p.attempt, p.failures, p.retry_reason, null, null, null, null
+from keyframe.predictions p
+where p.admitted_at is null and p.status = 'queued';
+comment on view keyframe_private.admin_queue is 'For administrators: every active prediction, its age, and why it waits.';
+comment on column keyframe_private.admin_queue.prediction_id is 'Its id in predictions.';
+comment on column keyframe_private.admin_queue.owner_id is 'Its user.';
+comment on column keyframe_private.admin_queue.project_id is 'Its project.';
+comment on column keyframe_private.admin_queue.status is 'queued, starting, processing or storing.';
+comment on column keyframe_private.admin_queue.model is 'The model that makes it.';
+comment on column keyframe_private.admin_queue.since_created is 'The time since its insert.';
+comment on column keyframe_private.admin_queue.provider_prediction_id is 'Its provider run.';
+comment on column keyframe_private.admin_queue.step is 'What it makes: first-frame, last-frame or video.';
+comment on column keyframe_private.admin_queue.why is 'worked_on: a worker holds its lease. lease_ran_out: the worker died; another will claim it. due: not claimed yet. backing_off: retried at next_attempt_at because of retry_reason. at_the_provider: running there, polled at next_attempt_at. waiting: its owner has max_active_per_owner predictions running.';
+comment on column keyframe_private.admin_queue.since_changed is 'The time since its last change.';
+comment on column keyframe_private.admin_queue.queue_position is '1: the owner''s next prediction to run; null once it has a slot.';
+comment on column keyframe_private.admin_queue.attempt is 'How often it was submitted to the provider.';
+comment on column keyframe_private.admin_queue.failures is 'Consecutive failures of the current task.';
+comment on column keyframe_private.admin_queue.retry_reason is 'The code of the last failure of the current task.';
+comment on column keyframe_private.admin_queue.leased_until is 'When its lease expires; null without a lease.';
+comment on column keyframe_private.admin_queue.next_attempt_at is 'When its next task is due; null while it waits for a slot.';
+comment on column keyframe_private.admin_queue.deadline_at is 'When it fails if it has not ended; null while it waits for a slot.';
+
+-- Reads the counts in webhook_hours, and the index of pending deliveries.
+create view keyframe_private.admin_webhook_health with (security_invoker = true) as
+select
+  e.id as endpoint_id, e.owner_id, e.url, e.description, e.event_types, e.enabled, e.disabled_reason, e.disabled_at, e.failing_since,
+  h.delivered, h.retrying, h.exhausted, h.last_attempt_at,
+  (h.last_failure).error as last_error, (h.last_failure).status_code as last_error_status, (h.last_failure).at as last_error_at,
+  w.due, w.oldest_due_at
+from keyframe.webhook_endpoints e
+cross join lateral (
+  select
+    coalesce(sum(c.delivered), 0)::bigint as delivered, coalesce(sum(c.retrying), 0)::bigint as retrying,
+    coalesce(sum(c.exhausted), 0)::bigint as exhausted, max((c.last_attempt).at) as last_attempt_at,
+    (array_agg(c.last_failure order by c.last_failure desc nulls last))[1] as last_failure
+  from keyframe_private.webhook_hours c
+  where c.endpoint_id = e.id and c.hour >= date_trunc('hour', now(), 'UTC') - interval '23 hours'
+) h
+cross join lateral (
+  select count(*) as due, min(o.next_attempt_at) as oldest_due_at
+  from (
+    select d.next_attempt_at from keyframe.webhook_deliveries d
+    where d.endpoint_id = e.id and d.status = 'pending' and d.next_attempt_at <= now()
+    order by d.next_attempt_at limit 10000
+  ) o
+) w;
+comment on view keyframe_private.admin_webhook_health is 'For administrators: every webhook endpoint, the outcomes of its deliveries since the hour that began 23 hours ago, and what is due. Each delivery counts once, by its last attempt.';
+comment on column keyframe_private.admin_webhook_health.endpoint_id is 'Its id in webhook_endpoints.';
+comment on column keyframe_private.admin_webhook_health.url is 'Where its events are sent.';
+comment on column keyframe_private.admin_webhook_health.description is 'One line, for people.';
+comment on column keyframe_private.admin_webhook_health.enabled is 'Whether events are sent to it.';
+comment on column keyframe_private.admin_webhook_health.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column keyframe_private.admin_webhook_health.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe_private.admin_webhook_health.disabled_reason is 'by_owner, gone (it answered 410) or failing (nothing but failures for webhook_disable_after).';
+comment on column keyframe_private.admin_webhook_health.disabled_at is 'Since when it gets none.';
+comment on column keyframe_private.admin_webhook_health.delivered is 'Answered 2xx.';
+comment on column keyframe_private.admin_webhook_health.retrying is 'Failed, to be retried.';
+comment on column keyframe_private.admin_webhook_health.exhausted is 'Failed at the last attempt of the retry schedule (exhausted).';
+comment on column keyframe_private.admin_webhook_health.last_attempt_at is 'The latest attempt in these hours; null: none.';
+comment on column keyframe_private.admin_webhook_health.last_error is 'The latest error in these hours, even if a retry succeeded: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
+comment on column keyframe_private.admin_webhook_health.last_error_status is 'The HTTP status of that response; null without a response.';
+comment on column keyframe_private.admin_webhook_health.last_error_at is 'The time of that error.';
+comment on column keyframe_private.admin_webhook_health.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
+comment on column keyframe_private.admin_webhook_health.due is 'Deliveries that are due or being sent, counted up to 10,000. Those of a disabled endpoint wait until it is enabled.';
+comment on column keyframe_private.admin_webhook_health.oldest_due_at is 'When the oldest of them became due.';
+
+create view keyframe_private.admin_usage with (security_invoker = true) as
+select
+  (p.created_at at time zone 'UTC')::date as day,
+  date_trunc('month', (p.created_at at time zone 'UTC'))::date as month,
+  p.owner_id, p.step,
+  count(*) as started,
+  count(*) filter (where p.status = 'succeeded') as succeeded,
+  count(*) filter (where p.status = 'failed') as failed,
+  count(*) filter (where p.status = 'canceled') as canceled,
+  count(*) filter (where p.completed_at is null) as active,
+  coalesce(sum(p.output_bytes), 0)::bigint as stored_bytes,
+  count(p.provider_prediction_id) as provider_runs,
+  sum(p.attempt) as submits
+from keyframe.predictions p
+group by (p.created_at at time zone 'UTC')::date, date_trunc('month', (p.created_at at time zone 'UTC'))::date, p.owner_id, p.step;
+comment on view keyframe_private.admin_usage is 'For administrators: the predictions that each owner started, by day (UTC), month and step. Always filter by day: where day >= … reads only those days. Deleted predictions are not counted: admin_costs has them, with what they cost.';
+comment on column keyframe_private.admin_usage.owner_id is 'The user who started them.';
+comment on column keyframe_private.admin_usage.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.admin_usage.started is 'How many were started.';
+comment on column keyframe_private.admin_usage.succeeded is 'How many succeeded.';
+comment on column keyframe_private.admin_usage.failed is 'How many failed.';
+comment on column keyframe_private.admin_usage.canceled is 'How many were canceled.';
+comment on column keyframe_private.admin_usage.day is 'The day (UTC) on which the predictions were started.';
+comment on column keyframe_private.admin_usage.month is 'The first day of that month, for grouping. To filter use day.';
+comment on column keyframe_private.admin_usage.active is 'How many have not ended.';
+comment on column keyframe_private.admin_usage.stored_bytes is 'The total size of their outputs in the bucket keyframe-outputs.';
+comment on column keyframe_private.admin_usage.provider_runs is 'How many provider runs were accepted. The provider charges for those of deleted predictions too: admin_costs.';
+comment on column keyframe_private.admin_usage.submits is 'How often they were submitted to the provider, including refused submits.';
+
+create view keyframe_private.admin_costs with (security_invoker = true) as
+select c.day, c.owner_id, c.step, c.model, sum(c.predictions) as predictions,
+  round(sum(c.settled_micros) / 1e6, 6) as settled_usd, round(sum(c.held_micros) / 1e6, 6) as held_usd, round(sum(c.unknown_micros) / 1e6, 6) as unknown_usd
+from keyframe_private.costs c
+where c.owner_id is not null
+group by c.day, c.owner_id, c.step, c.model;
+comment on view keyframe_private.admin_costs is 'For administrators: what the submits of a day cost, by owner, step and model, in US dollars.';
+comment on column keyframe_private.admin_costs.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.admin_costs.model is 'The model that was submitted.';
+comment on column keyframe_private.admin_costs.predictions is 'How many were started.';
+comment on column keyframe_private.admin_costs.day is 'The day on which they were added, in UTC.';
+comment on column keyframe_private.admin_costs.owner_id is 'Their owner: the id in auth.users, also when the account is deleted.';
+comment on column keyframe_private.admin_costs.settled_usd is 'Cost of ended submits.';
+comment on column keyframe_private.admin_costs.held_usd is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.admin_costs.unknown_usd is 'Upper bound for submits whose cost is unknown.';
+
+-- supabase/schemas/80_service/40_pruning.sql
+
+-- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
+
+-- The row that fails is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two
+-- seconds at most.
+create function keyframe_private.work_in_parts(part text, candidates text, work text)
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
+  rows tid[];
+  subjects text[];
+  first integer := 1;
+  size integer;
+begin
+  execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
+  size := cardinality(rows);
+  while first <= cardinality(rows) loop
+    begin
+      execute work using rows[first : first + size - 1];
+      if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
+        perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
+      end if;
+      first := first + size;
+      size := size * 2;
+    exception when others then
+      if size > 1 then
+        size := size / 2;
+      else
+        if sqlstate not in ('55P03', '40001', '40P01') then
+          perform keyframe_private.set_aside('prune', subjects[first], sqlstate, sqlerrm);
+        end if;
+        first := first + 1;
+      end if;
+      exit when clock_timestamp() > ends;
+    end;
+  end loop;
+  perform keyframe_private.forget_aside('{prune}', array[part]);
+exception when others then
+  perform keyframe_private.set_aside('prune', part, sqlstate, sqlerrm);
+end $$;
+comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
+
+-- By default it deletes them. `key` is an expression.
+create function keyframe_private.prune_rows(
+  name text, key text, condition text, max_rows integer, verb text default 'delete',
+  work text default 'delete from %s o where o.ctid = any ($1)')
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  part constant text := verb || ' ' || name;
+  subject constant text := format('concat_ws('' '', %L, %s)', part, key);
+begin
+  perform keyframe_private.work_in_parts(
+    part,
+    format(
+      'select o.ctid, %s as subject from %s o where not keyframe_private.is_set_aside(''prune'', %s, now()) and %s limit %s for update of o skip locked',
+      subject, name, subject, condition, max_rows),
+    -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
+    replace(format(work, name), '$1', 'array(select unnest($1))'));
+end $$;
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';
+
+-- Deliveries with their attempts first, then as many test events that have no delivery any more: a locked delivery would hold up the
+-- deletion of its event.
+create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  -- Literals, because the planner has to see how few they are.
+  gone constant uuid[] := array(select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000);
+  is_left constant text := format('o.endpoint_id = any (%L::uuid[])', gone);
+begin
+  if gone = '{}' then
+    return;
+  end if;
+  -- From the index alone: an endpoint may have left a million.
+  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
+    format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
+  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
+      and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
+end $$;
+comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
+
+-- With what deleted endpoints left, counted hours after two days (an endpoint's last hour with its events), lanes unused for a day, and
+-- expired secrets.
+create function keyframe_private.prune_webhooks(max_rows integer default 2000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.id', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
+  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', 'o.endpoint_id, o.hour', $w$
+    o.hour < now() - interval '2 days' and (
+      o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
+      or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
+    order by o.hour$w$, max_rows * 5);
+  perform keyframe_private.prune_deleted_endpoints();
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
+  -- Last: a claim leaves a locked lane alone until this transaction ends.
+  perform keyframe_private.prune_rows('keyframe_private.lanes', 'o.id', $w$o.due_at = 'infinity' and o.served_at < now() - interval '1 day'$w$, max_rows);
+end $$;
+comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
+
+-- Leaves out what others hold, and what fails (set_aside).
+create function keyframe_private.prune(max_rows integer default 5000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+declare
+  submits constant text := 'keyframe_private.provider_submits';
+  costs constant text := 'keyframe_private.daily_costs';
+begin
+  perform keyframe_private.prune_rows('keyframe_private.idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$, max_rows);
+  -- No run takes longer than a day.
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
+    least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
+  -- is_only_submit_of_its_text reads up to two hours back.
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
+    max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
+  perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
+  -- A row that is still due is tried again within minutes: these have ended, or are gone.
+  perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
+  perform keyframe_private.prune_webhooks();
+end $$;
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches.';
+
+-- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
+create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
+    o.refilled_at < now() - interval '1 day' and (
+      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
+      from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
+end $$;
+comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';
+
+-- supabase/schemas/80_service/50_jobs.sql
+
+-- The jobs of pg_cron. `npm run deploy` schedules those that a database lacks.
+
+select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
+select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
+select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
+-- Every minute: small batches then keep up with about 30 events a second.
+select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
+select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
+select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
+select cron.schedule('keyframe-prune-cron', '17 * * * *',
+  'delete from cron.job_run_details d using cron.job j
+    where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''');
+
+-- supabase/schemas/80_service/60_realtime.sql
+
+-- Realtime, where the platform has it: apps may subscribe to their own predictions (docs/realtime.md). The policies and grants of
+-- the table decide what a subscriber gets, as for a select. Deletions go to every subscriber, so the replica identity stays the
+-- primary key: they reveal an identifier only.
+
+do $$
+begin
+  if exists (select from pg_publication p where p.pubname = 'supabase_realtime' and not p.puballtables)
+    and not exists (
+      select from pg_publication_tables t
+      where t.pubname = 'supabase_realtime' and t.schemaname = 'keyframe' and t.tablename = 'predictions')
+  then
+    alter publication supabase_realtime add table keyframe.predictions;
+  end if;
+end $$;
+
+-- supabase/schemas/90_triggers.sql
+
+-- All triggers of each table, in the order in which they fire: those before the change, then those after it.
+
+-- keyframe_private.settings
+create trigger _100_keep_truncated before truncate on keyframe_private.settings
+  for each statement execute function keyframe_private.keep_settings();
+comment on trigger _100_keep_truncated on keyframe_private.settings is 'Refuses to truncate the table.';
+create trigger _110_keep_deleted before delete on keyframe_private.settings for each row execute function keyframe_private.keep_settings();
+comment on trigger _110_keep_deleted on keyframe_private.settings is 'Refuses to delete the row.';
+
+-- keyframe.films
+create trigger _100_limit_changes before update or delete on keyframe.films
+  for each statement execute function keyframe_private.limit_changes();
+comment on trigger _100_limit_changes on keyframe.films is 'Counts an update or delete by a user against the rate limit.';
+create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_creations();
+comment on trigger _110_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
+create trigger _120_complete_owner before insert on keyframe.films
+  for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
+comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, where an administrator leaves the owner out.';
+create trigger _130_stamp before update on keyframe.films
+  for each row when (old is distinct from new) execute function keyframe_private.stamp_film();
+comment on trigger _130_stamp on keyframe.films is 'Moves the film''s version.';
+
+-- keyframe.projects
+create trigger _100_limit_changes before update or delete on keyframe.projects
+  for each statement execute function keyframe_private.limit_changes();
+comment on trigger _100_limit_changes on keyframe.projects is 'Counts an update or delete by a user against the rate limit.';
+create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_creations();
+comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
+create trigger _120_complete_owner before insert on keyframe.projects
+  for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
+comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, where an administrator leaves the owner out.';
+create trigger _130_guard_deletion before delete on keyframe.projects
+  for each row execute function keyframe_private.guard_project_deletion();
+comment on trigger _130_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';
+create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
+comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+create trigger _150_change_film before update of film_id on keyframe.projects
+  for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
+  execute function keyframe_private.enter_film();
+comment on trigger _150_change_film on keyframe.projects is 'Makes a project that enters a film its last shot.';
+-- Not where update_film has set the position.
+create trigger _160_enter_film before insert on keyframe.projects
+  for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.enter_film();
+comment on trigger _160_enter_film on keyframe.projects is 'Makes a new project the last shot of its film.';
+create trigger _170_delete_in_parts before delete on keyframe.projects for each row execute function keyframe_private.delete_in_parts();
+comment on trigger _170_delete_in_parts on keyframe.projects is 'Hides a project with many predictions, which is then deleted in parts.';
+create trigger _180_require_selected_takes
+  before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
+  for each row execute function keyframe_private.require_selected_takes();
+comment on trigger _180_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
+create trigger _190_keep_reference before update on keyframe.projects
+  for each row when (new.reference_image_path is distinct from old.reference_image_path and new.reference_image_path is not null)
+  execute function keyframe_private.keep_reference_of_project();
+comment on trigger _190_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
+create trigger _500_stamp_film after delete on keyframe.projects
+  for each row when (old.film_id is not null) execute function keyframe_private.stamp_film_of_deleted_shot();
+comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
+create trigger _510_remove_deleted_reference after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
+comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
+create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
+comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
+
+-- keyframe.models
+create trigger _100_require_well_formed before insert or update on keyframe.models
+  for each row execute function keyframe_private.require_well_formed_model();
+comment on trigger _100_require_well_formed on keyframe.models is 'Refuses a row with a mistake, with its path.';
+create trigger _110_keep_used before delete on keyframe.models for each row execute function keyframe_private.keep_used_model();
+comment on trigger _110_keep_used on keyframe.models is 'Refuses to delete a model that has made predictions.';
+create trigger _120_refuse_disabled_default before update of enabled on keyframe.models
+  for each row when (old.enabled and not new.enabled) execute function keyframe_private.refuse_disabled_default();
+comment on trigger _120_refuse_disabled_default on keyframe.models is 'Refuses to disable the default of a step.';
+create trigger _130_clear_refusal before update on keyframe.models
+  for each row when (old.refused_at is not null and new.refused_at = old.refused_at) execute function keyframe_private.clear_refusal();
+comment on trigger _130_clear_refusal on keyframe.models is 'Makes a model that the provider refused available again.';
+create trigger _500_rename_prices after update of model on keyframe.models
+  for each row when (new.model <> old.model) execute function keyframe_private.rename_prices();
+comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices.';
+create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
+  for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
+comment on trigger _510_rename_predictions on keyframe.models is 'Predictions follow the new name of their model.';
+
+-- keyframe.step_defaults
+create trigger _100_keep_deleted before delete on keyframe.step_defaults for each row execute function keyframe_private.keep_default();
+comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the default of a step.';
+-- Not `update of step`: a model that gets another name updates both columns.
+create trigger _110_keep_moved before update on keyframe.step_defaults
+  for each row when (old.step <> new.step) execute function keyframe_private.keep_default();
+comment on trigger _110_keep_moved on keyframe.step_defaults is 'Refuses to give a default to another step.';
+create trigger _120_require_enabled before insert or update on keyframe.step_defaults
+  for each row execute function keyframe_private.require_enabled_default();
+comment on trigger _120_require_enabled on keyframe.step_defaults is 'Refuses a model that is not enabled.';
+
+-- keyframe_private.model_prices
+create trigger _100_require_well_formed before insert or update on keyframe_private.model_prices
+  for each row execute function keyframe_private.require_well_formed_price();
+comment on trigger _100_require_well_formed on keyframe_private.model_prices is 'Refuses a row with a mistake, with its path.';
+create trigger _110_keep_changed before update on keyframe_private.model_prices
+  for each row when (old.valid_from <= now()
+    and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
+  execute function keyframe_private.keep_price();
+comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
+create trigger _120_keep_deleted before delete on keyframe_private.model_prices
+  for each row when (old.valid_from <= now()) execute function keyframe_private.keep_price();
+comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuses to delete a price that has been in force.';
+
+-- keyframe.predictions
+create trigger _100_guard_move before update of status on keyframe.predictions
+  for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
+comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
+create trigger _110_keep_history before update on keyframe.predictions
+  for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
+comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit what a prediction was made with, and what it made.';
+create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
+comment on trigger _120_resolve on keyframe.predictions is 'Counts it against the rate limit, chooses the model, checks and completes the input.';
+create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();
+comment on trigger _130_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';
+create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
+comment on trigger _500_refuse_used_id on keyframe.predictions is 'Refuses an id that left an event, a submit or a file.';
+create trigger _510_write_images after insert on keyframe.predictions
+  for each row execute function keyframe_private.write_prediction_images();
+comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
+create trigger _520_add_first_submit after insert on keyframe.predictions for each row execute function keyframe_private.add_first_submit();
+comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget.';
+create trigger _530_settle_by_file after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
+comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
+create trigger _540_settle_deleted after delete on keyframe.predictions
+  for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
+comment on trigger _540_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
+create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
+  for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
+comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
+create trigger _560_abandon_submits after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
+  execute function keyframe_private.abandon_submits();
+comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
+create trigger _570_unselect_deleted_take after delete on keyframe.predictions
+  for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
+comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
+create trigger _580_remove_partial_output after update of status on keyframe.predictions
+  for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
+  execute function keyframe_private.remove_partial_output();
+comment on trigger _580_remove_partial_output on keyframe.predictions is 'Lists half-written files for removal.';
+create trigger _590_admit_next after update of status on keyframe.predictions
+  for each row
+  when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
+  execute function keyframe_private.admit_next();
+comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
+create trigger _600_emit_ended after update of status on keyframe.predictions
+  for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
+  execute function keyframe_private.emit_generation_ended();
+comment on trigger _600_emit_ended on keyframe.predictions is 'Writes the event generation.succeeded or generation.failed and its deliveries.';
+create trigger _610_kick_admitted after update of admitted_at on keyframe.predictions
+  for each row when (old.admitted_at is null and new.admitted_at is not null and new.status = 'queued')
+  execute function keyframe_private.kick_generate();
+comment on trigger _610_kick_admitted on keyframe.predictions is 'Kicks the worker generate.';
+create trigger _620_kick_inserted after insert on keyframe.predictions
+  for each row when (new.admitted_at is not null) execute function keyframe_private.kick_generate();
+comment on trigger _620_kick_inserted on keyframe.predictions is 'Kicks the worker generate.';
+create trigger _630_kick_storing after update of status on keyframe.predictions
+  for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.kick_generate();
+comment on trigger _630_kick_storing on keyframe.predictions is 'Kicks the worker generate.';
+create trigger _640_remove_deleted_files after delete on keyframe.predictions
+  referencing old table as deleted
+  for each statement execute function keyframe_private.remove_deleted_files();
+comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists outputs and unused images for removal.';
+
+-- keyframe_private.provider_submits
+create trigger _100_settle before update of outcome on keyframe_private.provider_submits
+  for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
+comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
+create trigger _500_count_added after insert on keyframe_private.provider_submits
+  for each row execute function keyframe_private.count_cost();
+comment on trigger _500_count_added on keyframe_private.provider_submits is 'Adds its cost to the sums of its day.';
+-- outcome: _200_settle writes the cost of an end.
+create trigger _510_count_changed
+  after update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
+  on keyframe_private.provider_submits
+  for each row execute function keyframe_private.count_cost();
+comment on trigger _510_count_changed on keyframe_private.provider_submits is 'Corrects the sums of its day.';
+-- Its sums are deleted with it when both are 13 months old.
+create trigger _520_count_removed after delete on keyframe_private.provider_submits
+  for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
+comment on trigger _520_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
+create trigger _530_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
+  for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
+comment on trigger _530_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
+
+-- keyframe_private.exhausted_budgets
+create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
+  for each row execute function keyframe_private.emit_budget_exhausted();
+comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
+
+-- keyframe.webhook_endpoints
+create trigger _100_limit before insert on keyframe.webhook_endpoints
+  for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
+comment on trigger _100_limit on keyframe.webhook_endpoints is 'Refuses more than 20 endpoints of an owner.';
+create trigger _110_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
+  for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_changed_owner();
+comment on trigger _110_refuse_changed_owner on keyframe.webhook_endpoints is 'Refuses another owner: its deliveries belong to this one.';
+create trigger _120_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.record_endpoint_switch();
+comment on trigger _120_switch on keyframe.webhook_endpoints is 'Keeps enabled, disabled_at and disabled_reason consistent.';
+create trigger _500_create_secret after insert on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.create_endpoint_secret();
+comment on trigger _500_create_secret on keyframe.webhook_endpoints is 'Creates its signing secret; refuses an id whose deliveries are still being deleted.';
+create trigger _510_record_deleted after delete on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.record_deleted_endpoint();
+comment on trigger _510_record_deleted on keyframe.webhook_endpoints is 'Lists it, so that its deliveries are deleted.';
+create trigger _520_record_enabled after update of enabled on keyframe.webhook_endpoints
+  for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_arrivals();
+comment on trigger _520_record_enabled on keyframe.webhook_endpoints is 'Notes that its lane has something to send.';
+
+-- keyframe_private.webhook_secrets
+create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
+  for each row execute function keyframe_private.delete_vault_secret();
+comment on trigger _500_delete_vault_secret on keyframe_private.webhook_secrets is 'Deletes the secret from the Vault.';
+
+-- keyframe.webhook_deliveries
+create trigger _500_count_changed after update on keyframe.webhook_deliveries
+  referencing old table as changed_from new table as changed_to
+  for each statement execute function keyframe_private.count_deliveries();
+comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
+create trigger _510_record_changed after update on keyframe.webhook_deliveries
+  referencing old table as changed_from new table as changed_to
+  for each statement execute function keyframe_private.record_arrivals();
+comment on trigger _510_record_changed on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
+create trigger _520_record_inserted after insert on keyframe.webhook_deliveries
+  referencing new table as changed_to
+  for each statement execute function keyframe_private.record_arrivals();
+comment on trigger _520_record_inserted on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
+
+-- supabase/schemas/95_shipped_rows.sql
+
+-- The models, defaults and prices of a new database. They come after the triggers that check them.
+
+-- Image models. A last frame gets its first frame as the first of its reference images. Sources and dates: docs/models.md.
+insert into keyframe.models (step, position, model, label, vendor, shutdown_at, controls, fixed, notes)
+select step, position, model, label, vendor, shutdown_at::timestamptz, controls::jsonb, fixed::jsonb, notes
+from unnest(array['first-frame', 'last-frame']::keyframe.generation_step[]) as step
+cross join (values
+  (10, 'google/nano-banana-2', 'Nano Banana 2', 'Google', null, '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]},
+    "resolution": {"field": "resolution", "values": ["1K", "2K", "4K"], "default": "1K"}
+  }', '{"output_format": "png", "google_search": false, "image_search": false}', ''),
+  (20, 'black-forest-labs/flux-2-pro', 'FLUX.2 Pro', 'Black Forest Labs', null, '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "input_images", "list": true, "max": 8},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5"]},
+    "resolution": {"field": "resolution", "values": ["0.5 MP", "1 MP", "2 MP", "4 MP"], "default": "1 MP"},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{"output_format": "png"}', 'The price grows with the reference images.'),
+  (30, 'bytedance/seedream-4.5', 'Seedream 4.5', 'ByteDance', null, '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "21:9"]},
+    "resolution": {"field": "size", "values": ["2K", "4K"], "default": "2K"}
+  }', '{"sequential_image_generation": "disabled", "max_images": 1}', ''),
+  (40, 'google/nano-banana-pro', 'Nano Banana Pro', 'Google', null, '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 14},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]},
+    "resolution": {"field": "resolution", "values": ["1K", "2K", "4K"], "default": "2K"}
+  }', '{"output_format": "png", "allow_fallback_model": false}', ''),
+  (50, 'bytedance/seedream-4', 'Seedream 4', 'ByteDance', null, '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 10},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "21:9"]},
+    "resolution": {"field": "size", "values": ["1K", "2K", "4K"], "default": "2K"}
+  }', '{"sequential_image_generation": "disabled", "max_images": 1}', ''),
+  (60, 'black-forest-labs/flux-kontext-pro', 'FLUX.1 Kontext Pro', 'Black Forest Labs', null, '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "input_image", "max": 1},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9", "9:21", "2:1", "1:2"]},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{"output_format": "png"}', ''),
+  (70, 'google/nano-banana', 'Nano Banana', 'Google', '2027-03-15', '{
+    "prompt": {"field": "prompt"},
+    "referenceImages": {"field": "image_input", "list": true, "max": 10},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "3:2", "2:3", "5:4", "4:5", "21:9"]}
+  }', '{"output_format": "png"}', 'Google ended it on its own API on 2026-10-02.')
+) as image_models (position, model, label, vendor, shutdown_at, controls, fixed, notes);
+
+-- Video models. Where frames and reference images exclude each other, the row has no referenceImages, because a video always starts
+-- from a first frame.
+insert into keyframe.models (step, position, model, label, vendor, accepts_faces, controls, fixed, notes) values
+  ('video', 10, 'kwaivgi/kling-v3-omni-video', 'Kling 3.0 Omni', 'Kuaishou', 'yes', '{
+    "prompt": {"field": "prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image"},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "referenceImages": {"field": "reference_images", "list": true, "max": 5},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
+    "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}
+  }', '{}', 'Takes seven images, the frames included. <<<image_1>>> in the prompt stands for the first reference image.'),
+  ('video', 20, 'google/veo-3.1-fast', 'Veo 3.1 Fast', 'Google', 'yes', '{
+    "prompt": {"field": "prompt"},
+    "negativePrompt": {"field": "negative_prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
+    "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{}', ''),
+  ('video', 30, 'pixverse/pixverse-v6', 'PixVerse V6', 'PixVerse', 'unknown', '{
+    "prompt": {"field": "prompt"},
+    "negativePrompt": {"field": "negative_prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"]},
+    "resolution": {"field": "quality", "values": ["360p", "540p", "720p", "1080p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [5, 8, 10, 15], "default": 5},
+    "audio": {"field": "generate_audio_switch", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{"generate_multi_clip_switch": false}', ''),
+  ('video', 40, 'kwaivgi/kling-v3-video', 'Kling 3.0', 'Kuaishou', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2500},
+    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image"},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
+    "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro", "4k": "4k"}, "order": ["720p", "1080p", "4k"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}
+  }', '{}', ''),
+  ('video', 50, 'kwaivgi/kling-v2.6', 'Kling 2.6', 'Kuaishou', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2500},
+    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image"},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
+    "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false}
+  }', '{}', 'Takes no last frame.'),
+  ('video', 60, 'kwaivgi/kling-v2.5-turbo-pro', 'Kling 2.5 Turbo Pro', 'Kuaishou', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2500},
+    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image"},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1"], "omitWith": ["firstFrame"]},
+    "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
+  }', '{}', ''),
+  ('video', 70, 'kwaivgi/kling-v2.1', 'Kling 2.1', 'Kuaishou', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2500},
+    "negativePrompt": {"field": "negative_prompt", "maxLength": 2500},
+    "firstFrame": {"field": "start_image", "required": true},
+    "lastFrame": {"field": "end_image", "needs": ["firstFrame"], "forces": {"resolution": "1080p"}},
+    "resolution": {"field": "mode", "values": {"720p": "standard", "1080p": "pro"}, "order": ["720p", "1080p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [5, 10], "default": 5}
+  }', '{}', 'A last frame is possible in 1080p alone.'),
+  ('video', 80, 'minimax/hailuo-02', 'Hailuo 02', 'MiniMax', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2000},
+    "firstFrame": {"field": "first_frame_image"},
+    "lastFrame": {"field": "last_frame_image"},
+    "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
+    "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
+  }', '{}', 'Ten seconds are possible in 768p alone.'),
+  ('video', 90, 'minimax/hailuo-2.3', 'Hailuo 2.3', 'MiniMax', 'unknown', '{
+    "prompt": {"field": "prompt", "maxLength": 2000},
+    "firstFrame": {"field": "first_frame_image"},
+    "resolution": {"field": "resolution", "values": ["768p", "1080p"], "default": "768p", "forcesByValue": {"1080p": {"durationSeconds": 6}}},
+    "durationSeconds": {"field": "duration", "values": [6, 10], "default": 6}
+  }', '{}', 'Takes no last frame. Ten seconds are possible in 768p alone.'),
+  ('video', 100, 'google/veo-3.1', 'Veo 3.1', 'Google', 'yes', '{
+    "prompt": {"field": "prompt"},
+    "negativePrompt": {"field": "negative_prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16"]},
+    "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 6, 8], "default": 8},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{}', 'Twice the price of Veo 3.1 Fast.'),
+  ('video', 110, 'prunaai/p-video', 'P-Video', 'Pruna AI', 'unknown', '{
+    "prompt": {"field": "prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "4:3", "3:4", "3:2", "2:3", "1:1"]},
+    "resolution": {"field": "resolution", "values": ["720p", "1080p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [3, 4, 5, 6, 7, 8, 9, 10, 15, 20], "default": 5},
+    "audio": {"field": "save_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{"draft": false, "fps": 24}', 'The lowest price: for drafts.'),
+  ('video', 120, 'bytedance/seedance-2.5', 'Seedance 2.5', 'ByteDance', 'no', '{
+    "prompt": {"field": "prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 25, 30], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{"aspect_ratio": "adaptive", "output_format": "mp4", "watermark": false}', 'Refuses photographic faces, also generated ones.'),
+  ('video', 130, 'bytedance/seedance-2.0', 'Seedance 2.0', 'ByteDance', 'no', '{
+    "prompt": {"field": "prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
+    "resolution": {"field": "resolution", "values": ["480p", "720p", "1080p", "4k"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{}', 'Refuses photographic faces, also generated ones.'),
+  ('video', 140, 'bytedance/seedance-2.0-fast', 'Seedance 2.0 Fast', 'ByteDance', 'no', '{
+    "prompt": {"field": "prompt"},
+    "firstFrame": {"field": "image"},
+    "lastFrame": {"field": "last_frame_image", "needs": ["firstFrame"]},
+    "aspectRatio": {"field": "aspect_ratio", "values": ["16:9", "9:16", "1:1", "4:3", "3:4", "21:9", "9:21"]},
+    "resolution": {"field": "resolution", "values": ["480p", "720p"], "default": "720p"},
+    "durationSeconds": {"field": "duration", "values": [4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], "default": 5},
+    "audio": {"field": "generate_audio", "values": [false, true], "default": false},
+    "seed": {"field": "seed", "min": 0, "max": 2147483647}
+  }', '{}', 'Refuses photographic faces, also generated ones.');
+
+insert into keyframe.step_defaults (step, model) values
+  ('first-frame', 'google/nano-banana-2'), ('last-frame', 'google/nano-banana-2'), ('video', 'kwaivgi/kling-v3-omni-video');
+
+-- Per second of video and per image, as public copies of Replicate's model pages of these days show them. docs/models.md has the same.
+insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, checked_at, valid_from, source)
+select model, applies_to::jsonb, metric, price_usd, checked_at::date, checked_at::timestamptz, 'https://replicate.com/' || model
+from (values
+  ('google/nano-banana-2', '{"resolution": "1K"}', 'image', 0.067, '2026-09-16'),
+  ('google/nano-banana-2', '{"resolution": "2K"}', 'image', 0.101, '2026-09-16'),
+  ('google/nano-banana-2', '{"resolution": "4K"}', 'image', 0.151, '2026-09-16'),
+  ('black-forest-labs/flux-2-pro', '{}', 'run', 0.015, '2026-09-16'),
+  ('black-forest-labs/flux-2-pro', '{}', 'input_megapixel', 0.015, '2026-09-16'),
+  ('black-forest-labs/flux-2-pro', '{}', 'output_megapixel', 0.015, '2026-09-16'),
+  ('bytedance/seedream-4.5', '{}', 'image', 0.04, '2026-09-16'),
+  ('google/nano-banana-pro', '{"resolution": "1K"}', 'image', 0.15, '2026-09-16'),
+  ('google/nano-banana-pro', '{"resolution": "2K"}', 'image', 0.15, '2026-09-16'),
+  ('google/nano-banana-pro', '{"resolution": "4K"}', 'image', 0.30, '2026-09-16'),
+  ('bytedance/seedream-4', '{}', 'image', 0.03, '2026-09-16'),
+  ('black-forest-labs/flux-kontext-pro', '{}', 'image', 0.04, '2026-09-16'),
+  ('google/nano-banana', '{}', 'image', 0.039, '2026-09-16'),
+  ('kwaivgi/kling-v3-omni-video', '{"resolution": "720p", "audio": false}', 'output_second', 0.168, '2026-10-05'),
+  ('kwaivgi/kling-v3-omni-video', '{"resolution": "720p", "audio": true}', 'output_second', 0.224, '2026-10-05'),
+  ('kwaivgi/kling-v3-omni-video', '{"resolution": "1080p", "audio": false}', 'output_second', 0.224, '2026-10-05'),
+  ('kwaivgi/kling-v3-omni-video', '{"resolution": "1080p", "audio": true}', 'output_second', 0.28, '2026-10-05'),
+  ('kwaivgi/kling-v3-omni-video', '{"resolution": "4k"}', 'output_second', 0.42, '2026-10-05'),
+  ('google/veo-3.1-fast', '{"audio": false}', 'output_second', 0.10, '2026-10-05'),
+  ('google/veo-3.1-fast', '{"audio": true}', 'output_second', 0.15, '2026-10-05'),
+  ('pixverse/pixverse-v6', '{"resolution": "360p", "audio": false}', 'output_second', 0.05, '2026-10-05'),
+  ('pixverse/pixverse-v6', '{"resolution": "360p", "audio": true}', 'output_second', 0.07, '2026-10-05'),
+  ('pixverse/pixverse-v6', '{"resolution": "540p", "audio": false}', 'output_second', 0.07, '2026-10-05'),
+  ('pixverse/pixverse-v6', '{"resolution": "540p", "audio": true}', 'output_second', 0.09, '2026-10-05'),
+  ('pixverse/pixverse-v6', '{"resolution": "720p", "audio": false}', 'output_second', 0.09, '2026-10-05'),
+  ('pixverse/pixverse-v6', '{"resolution": "720p", "audio": true}', 'output_second', 0.12, '2026-10-05'),
+  ('pixverse/pixverse-v6', '{"resolution": "1080p", "audio": false}', 'output_second', 0.18, '2026-10-05'),
+  ('pixverse/pixverse-v6', '{"resolution": "1080p", "audio": true}', 'output_second', 0.23, '2026-10-05'),
+  ('kwaivgi/kling-v3-video', '{"resolution": "720p", "audio": false}', 'output_second', 0.168, '2026-10-05'),
+  ('kwaivgi/kling-v3-video', '{"resolution": "720p", "audio": true}', 'output_second', 0.252, '2026-10-05'),
+  ('kwaivgi/kling-v3-video', '{"resolution": "1080p", "audio": false}', 'output_second', 0.224, '2026-10-05'),
+  ('kwaivgi/kling-v3-video', '{"resolution": "1080p", "audio": true}', 'output_second', 0.336, '2026-10-05'),
+  ('kwaivgi/kling-v3-video', '{"resolution": "4k"}', 'output_second', 0.42, '2026-10-05'),
+  ('kwaivgi/kling-v2.6', '{"audio": false}', 'output_second', 0.07, '2026-10-05'),
+  ('kwaivgi/kling-v2.6', '{"audio": true}', 'output_second', 0.14, '2026-10-05'),
+  ('kwaivgi/kling-v2.5-turbo-pro', '{}', 'output_second', 0.07, '2026-10-01'),
+  ('kwaivgi/kling-v2.1', '{"resolution": "720p"}', 'output_second', 0.05, '2026-10-05'),
+  ('kwaivgi/kling-v2.1', '{"resolution": "1080p"}', 'output_second', 0.09, '2026-10-05'),
+  ('minimax/hailuo-02', '{"resolution": "768p"}', 'output_second', 0.045, '2026-04-28'),
+  ('minimax/hailuo-02', '{"resolution": "1080p"}', 'output_second', 0.08, '2026-04-28'),
+  ('minimax/hailuo-2.3', '{"resolution": "768p", "durationSeconds": 6}', 'run', 0.28, '2026-04-28'),
+  ('minimax/hailuo-2.3', '{"resolution": "1080p", "durationSeconds": 6}', 'run', 0.49, '2026-04-28'),
+  ('google/veo-3.1', '{"audio": false}', 'output_second', 0.20, '2026-10-05'),
+  ('google/veo-3.1', '{"audio": true}', 'output_second', 0.40, '2026-10-05'),
+  ('prunaai/p-video', '{"resolution": "720p"}', 'output_second', 0.02, '2026-10-05'),
+  ('prunaai/p-video', '{"resolution": "1080p"}', 'output_second', 0.04, '2026-10-05'),
+  ('bytedance/seedance-2.5', '{"resolution": "480p"}', 'output_second', 0.1028, '2026-10-05'),
+  ('bytedance/seedance-2.5', '{"resolution": "720p"}', 'output_second', 0.2312, '2026-10-05'),
+  ('bytedance/seedance-2.0', '{"resolution": "480p"}', 'output_second', 0.08, '2026-10-05'),
+  ('bytedance/seedance-2.0', '{"resolution": "720p"}', 'output_second', 0.18, '2026-10-05'),
+  ('bytedance/seedance-2.0', '{"resolution": "1080p"}', 'output_second', 0.45, '2026-10-05'),
+  ('bytedance/seedance-2.0', '{"resolution": "4k"}', 'output_second', 1.00, '2026-10-05'),
+  ('bytedance/seedance-2.0-fast', '{"resolution": "480p"}', 'output_second', 0.07, '2026-10-05'),
+  ('bytedance/seedance-2.0-fast', '{"resolution": "720p"}', 'output_second', 0.15, '2026-10-05')
+) as prices (model, applies_to, metric, price_usd, checked_at);
+
+-- supabase/schemas/98_policies.sql
+
+-- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
+-- Restrictive policies hold back OAuth clients, also where a policy of the app's opens all rows.
+
+-- keyframe.films
+create policy films_all_client on keyframe.films as restrictive to authenticated using ((select keyframe_private.client_may('read')));
+comment on policy films_all_client on keyframe.films is 'Hides the rows from OAuth clients that may not see them.';
+create policy films_select_owner on keyframe.films for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
+create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select auth.uid()));
+comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
+create policy films_update_owner on keyframe.films for update to authenticated
+  using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
+comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
+create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select auth.uid()));
+comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
+
+-- keyframe.projects
+create policy projects_all_client on keyframe.projects as restrictive to authenticated using ((select keyframe_private.client_may('read')));
+comment on policy projects_all_client on keyframe.projects is 'Hides the rows from OAuth clients that may not see them.';
+create policy projects_select_owner on keyframe.projects for select to authenticated
+  using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
+comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
+create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select auth.uid()));
+comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
+create policy projects_update_owner on keyframe.projects for update to authenticated
+  using (owner_id = (select auth.uid()) and deleted_at is null) with check (owner_id = (select auth.uid()));
+comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
+create policy projects_delete_owner on keyframe.projects for delete to authenticated
+  using (owner_id = (select auth.uid()) and deleted_at is null);
+comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
+
+-- keyframe.models
+create policy models_all_client on keyframe.models as restrictive to authenticated using ((select keyframe_private.client_may('read')));
+comment on policy models_all_client on keyframe.models is 'Hides the rows from OAuth clients that may not see them.';
+create policy models_select_everyone on keyframe.models for select to authenticated using (true);
+comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
+
+-- keyframe.step_defaults
+create policy step_defaults_all_client on keyframe.step_defaults as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
+comment on policy step_defaults_all_client on keyframe.step_defaults is 'Hides the rows from OAuth clients that may not see them.';
+create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
+comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
+
+-- keyframe.predictions
+create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
+comment on policy predictions_all_client on keyframe.predictions is 'Hides the rows from OAuth clients that may not see them.';
+create policy predictions_select_owner on keyframe.predictions for select to authenticated
+  using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    and (select keyframe_private.may_read()));
+comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
+-- A run that has not begun, even if a grant lets users name more columns.
+create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
+  with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
+comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
+
+-- keyframe.webhook_endpoints
+create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_endpoints_all_client on keyframe.webhook_endpoints is 'Hides the rows from OAuth clients that may not see them.';
+create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
+
+-- keyframe.webhook_events
+create policy webhook_events_all_client on keyframe.webhook_events as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_events_all_client on keyframe.webhook_events is 'Hides the rows from OAuth clients that may not see them.';
+create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
+
+-- keyframe.webhook_deliveries
+create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_deliveries_all_client on keyframe.webhook_deliveries is 'Hides the rows from OAuth clients that may not see them.';
+-- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
+create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
+
+-- keyframe.webhook_attempts
+create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_attempts_all_client on keyframe.webhook_attempts is 'Hides the rows from OAuth clients that may not see them.';
+create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
+
+-- storage.objects
+create policy keyframe_references_select_owner on storage.objects for select to authenticated
+  using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
+create policy keyframe_references_insert_owner on storage.objects for insert to authenticated
+  with check (
+    bucket_id = 'projects'
+    and owner_id = (select auth.uid()::text)
+    and name ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(png|jpg|webp)$'
+  );
+-- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>; only the functions write there.
+create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
+  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
+-- Restrictive, because a policy of the app's may open all buckets.
+create policy keyframe_files_all_client on storage.objects as restrictive to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('read')));
+create policy keyframe_files_insert_client on storage.objects as restrictive for insert to authenticated
+  with check (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));
+create policy keyframe_files_update_client on storage.objects as restrictive for update to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));
+create policy keyframe_files_delete_client on storage.objects as restrictive for delete to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('manage')));
+
+-- supabase/schemas/99_rights.sql
+
+-- All rights, on everything. Each version's migration ends with the files 99_*: an app's default privileges may have opened what it
+-- created (docs/decisions/0028-rights-are-made-last.md).
+
+select keyframe_private.revoke_all_rights();
+
+grant usage on schema keyframe to anon, authenticated, service_role;
+grant usage on schema keyframe_private to authenticated, service_role;
+grant usage on schema keyframe_worker to service_role;
+
+-- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
+grant select on
+  keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
+  keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
+to service_role;
+grant select on
+  keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints,
+  keyframe.webhook_events
+to authenticated;
+grant select, insert (title, description), update (title, description), delete on keyframe.films to authenticated;
+grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;
+grant
+  select,
+  insert (title, text_prompt, description, aspect_ratio, film_id),
+  update (
+    title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id,
+    film_id),
+  delete
+on keyframe.projects to authenticated;
+
+-- The API. Without a session health alone is open.
+grant execute on function keyframe.health to anon, authenticated, service_role;
+
+-- With the token of a user.
+grant execute on function
+  keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
+  keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
+  keyframe.list_models,
+  keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
+  keyframe.start_prediction, keyframe.update_prediction,
+  keyframe.read_usage,
+  keyframe.webhook_health,
+  keyframe.admit_upload
+to authenticated;
+
+-- With the token of a user, or with the secret key for service-wide endpoints.
+grant execute on function
+  keyframe.rotate_webhook_secret, keyframe.create_webhook_endpoint, keyframe.delete_webhook_endpoint, keyframe.list_webhook_endpoints,
+  keyframe.read_webhook_endpoint, keyframe.reveal_webhook_secret, keyframe.update_webhook_endpoint, keyframe.list_webhook_deliveries,
+  keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
+to authenticated, service_role;
+
+-- With the secret key alone.
+grant execute on function
+  keyframe.assign_upload,
+  keyframe.service_figures
+to service_role;
+
+-- Workers.
+grant execute on function
+  keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
+  keyframe_worker.poll_prediction_later, keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
+  keyframe_worker.record_provider_state, keyframe_worker.record_run_not_canceled,
+  keyframe_worker.claim_predictions,
+  keyframe_worker.exchange_deliveries,
+  keyframe_worker.record_files_removed,
+  keyframe_worker.act_as
+to service_role;
+
+-- Internals that run with the rights of their caller: policies and functions that are no definers.
+grant execute on function
+  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.rate_state, keyframe_private.take_token,
+  keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed, keyframe_private.film_json,
+  keyframe_private.shots_of,
+  keyframe_private.step_predictions
+to authenticated;
+
+-- Checks and indexes run with the rights of the role that writes the row.
+grant execute on function
+  keyframe_private.raise_error, keyframe_private.refuse, keyframe_private.has_visible_character, keyframe_private.is_one_line,
+  keyframe_private.is_plain_text,
+  keyframe_private.is_reference_path,
+  keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json,
+  keyframe_private.cost_json
+to authenticated, service_role;
+grant execute on function keyframe_private.claims_for_server to service_role;
+
+-- supabase/schemas/99_time_limits.sql
+
+-- How long a request of a user may take in the database. The Data API takes statement_timeout from the function that it calls; the limit
+-- of the role (8 s on the hosted platform) stays above both. A recovery, which may write thousands of rows, has that one.
+
+do $$
+declare
+  called record;
+begin
+  for called in
+    select p.oid::regprocedure as name, p.proname ~ '^(read|list|estimate)_|_health$' as reads from pg_proc p
+    where p.pronamespace = 'keyframe'::regnamespace
+      and p.proname not in ('health', 'recover_webhook_endpoint')
+  loop
+    execute format('alter function %s set statement_timeout = %L', called.name, case when called.reads then '2s' else '5s' end);
+    execute format('alter function %s set lock_timeout = ''2s''', called.name); -- what an owner's own open transaction holds
+  end loop;
+end $$;
+
+insert into keyframe_private.installation (version) values ('0.1.0');

@@ -1,0 +1,66 @@
+-- Extensions, and three schemas of our own. Nothing is created in public.
+
+-- Keyframe never changes what an app has made. An existing schema or policy of the same name stops its migration; existing
+-- buckets are checked here, before anything is written.
+do $$
+declare
+  taken text := (select string_agg(b.id, ', ') from storage.buckets b where b.id in ('projects', 'keyframe-outputs'));
+begin
+  if taken is not null then
+    -- All in the message: the Supabase CLI prints no hint.
+    raise exception 'The bucket % exists already. Keyframe keeps its files in buckets named projects and keyframe-outputs. Rename yours, or give Keyframe a project of its own. If it is left of a removed Keyframe: empty and delete it in Studio (Storage).', taken;
+  end if;
+end $$;
+
+-- pg_net, pg_cron and Vault may exist already under these schema names: the hosted platform preinstalls some of them.
+do $$
+begin
+  if to_regnamespace('net') is null then
+    create extension pg_net with schema extensions; -- in public it would be one of the advisors' warnings
+  end if;
+  if to_regnamespace('cron') is null then
+    create extension pg_cron with schema pg_catalog;
+  end if;
+  if to_regnamespace('vault') is null then
+    create extension supabase_vault cascade;
+  end if;
+end $$;
+
+-- No default privilege changes, so the tables of an app in the same project keep theirs.
+create schema keyframe;
+comment on schema keyframe is 'Keyframe: projects, predictions, models and webhooks, and the functions that users call. Exposed through the Data API.';
+
+create schema keyframe_worker;
+comment on schema keyframe_worker is 'Keyframe: the functions that its workers call with the secret key. Exposed through the Data API, for service_role only.';
+
+create schema keyframe_private;
+comment on schema keyframe_private is 'Keyframe: settings, limits, internals, and the administrators'' views. Never exposed through the Data API.';
+
+-- A role may have them by the defaults of this database, for example after `alter default privileges grant all on tables to anon`, which
+-- cannot be revoked for one schema only. Rights that an administrator has given to another role stay.
+create function keyframe_private.revoke_all_rights()
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  ours text := 'keyframe, keyframe_worker, keyframe_private';
+  named text := (
+    select string_agg(distinct format('%I', r.rolname), ', ')
+    from pg_catalog.pg_roles r
+    where r.rolname <> current_user and (
+      r.rolname in ('anon', 'authenticated', 'service_role')
+      or r.oid in (
+        select a.grantee from pg_catalog.pg_default_acl d cross join pg_catalog.aclexplode(d.defaclacl) a
+        where d.defaclrole = current_user::regrole and d.defaclnamespace = 0)));
+  enumeration regtype;
+begin
+  execute format('revoke all on schema %s from public, %s cascade', ours, named);
+  execute format('revoke all on all tables in schema %s from public, %s cascade', ours, named); -- with their columns
+  execute format('revoke all on all sequences in schema %s from public, %s cascade', ours, named);
+  execute format('revoke all on all routines in schema %s from public, %s cascade', ours, named);
+  for enumeration in
+    select t.oid from pg_catalog.pg_type t
+    where t.typnamespace::regnamespace::text in ('keyframe', 'keyframe_worker', 'keyframe_private') and t.typtype in ('e', 'd')
+  loop
+    execute format('revoke all on type %s from %s cascade', enumeration, named); -- public may name a type, by default
+  end loop;
+end $$;
+comment on function keyframe_private.revoke_all_rights is 'Takes all rights on our schemas from every role that the defaults of this database can have given them to.';

@@ -1,0 +1,69 @@
+-- The settings of the service, and which versions the database has.
+
+-- Longer times would end in dates that Postgres does not have, and so would every statement that adds them.
+create table keyframe_private.settings (
+  only_row boolean primary key default true check (only_row),
+  max_active_per_owner integer not null default 4 check (max_active_per_owner between 1 and 1000),
+  max_calls_per_owner integer not null default 6 check (max_calls_per_owner between 1 and 1000),
+  max_failures integer not null default 8 check (max_failures between 1 and 100),
+  frame_deadline interval not null default interval '15 minutes' check (frame_deadline > interval '0' and frame_deadline <= interval '10 years'),
+  video_deadline interval not null default interval '60 minutes' check (video_deadline > interval '0' and video_deadline <= interval '10 years'),
+  poll_interval interval not null default interval '30 seconds' check (poll_interval > interval '0' and poll_interval <= interval '10 years'),
+  retry_base interval not null default interval '2 seconds' check (retry_base > interval '0' and retry_base <= interval '10 years'),
+  retry_max interval not null default interval '2 minutes' check (retry_max >= retry_base and retry_max <= interval '10 years'),
+  unused_references_after interval not null default interval '30 days' check (unused_references_after between interval '1 hour' and interval '10 years'),
+  -- Budgets. Null is unlimited. The API returns them as JSON numbers, which are exact to 2^53.
+  owner_day_micros bigint constraint owner_day_is_exact_in_json check (owner_day_micros between 0 and 9007199254740991),
+  owner_month_micros bigint constraint owner_month_is_exact_in_json check (owner_month_micros between 0 and 9007199254740991),
+  service_day_micros bigint constraint service_day_is_exact_in_json check (service_day_micros between 0 and 9007199254740991),
+  service_month_micros bigint constraint service_month_is_exact_in_json check (service_month_micros between 0 and 9007199254740991),
+  spending_stopped boolean not null default true,
+  webhook_retry_schedule interval[] not null
+    default '{5 seconds,5 minutes,30 minutes,2 hours,5 hours,10 hours,14 hours,20 hours,24 hours}',
+  webhook_disable_after interval not null default interval '5 days' check (webhook_disable_after between interval '0' and interval '10 years'),
+  webhook_retention interval not null default interval '30 days' check (webhook_retention between interval '0' and interval '10 years'),
+  -- Read by index from 1: a two-dimensional array has no element there, and the first failure would exhaust the delivery.
+  constraint webhook_retry_schedule_is_a_list_of_intervals check (
+    case when coalesce(array_ndims(webhook_retry_schedule), 1) > 1 or array_lower(webhook_retry_schedule, 1) <> 1 then false
+      else interval '0' < all (webhook_retry_schedule) and interval '10 years' >= all (webhook_retry_schedule) and array_position(webhook_retry_schedule, null) is null end)
+);
+comment on table keyframe_private.settings is 'One row. Changes apply from the next statement; no deploy is needed.';
+comment on column keyframe_private.settings.only_row is 'Always true: there is one row.';
+comment on column keyframe_private.settings.max_active_per_owner is 'How many predictions of one owner may run at once; further ones wait in queued, oldest first.';
+comment on column keyframe_private.settings.max_calls_per_owner is 'How many requests of one owner the database may answer at once; further ones are refused (rate_limited). Keep it below a third of the connections of the Data API.';
+comment on column keyframe_private.settings.max_failures is 'How often in a row a submit may fail before its prediction fails; also how many leases of one task may expire in a row.';
+comment on column keyframe_private.settings.frame_deadline is 'The longest time from the admission of a frame to its end.';
+comment on column keyframe_private.settings.video_deadline is 'The longest time from the admission of a video to its end.';
+comment on column keyframe_private.settings.poll_interval is 'How long to wait for a callback before polling the provider.';
+comment on column keyframe_private.settings.retry_base is 'The first back-off after a failure; it doubles with each failure.';
+comment on column keyframe_private.settings.retry_max is 'The longest back-off.';
+comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
+comment on column keyframe_private.settings.owner_day_micros is 'The budget of each owner for a day, in micro-dollars; null: none. A row in owner_budgets takes its place.';
+comment on column keyframe_private.settings.owner_month_micros is 'The budget of each owner for a month; null: none.';
+comment on column keyframe_private.settings.service_day_micros is 'The budget of all owners together for a day; null: none.';
+comment on column keyframe_private.settings.service_month_micros is 'The budget of all owners together for a month; null: none.';
+comment on column keyframe_private.settings.spending_stopped is 'While true, starts are refused and those that wait for a slot go on waiting. What runs goes on to its end.';
+comment on column keyframe_private.settings.webhook_retry_schedule is 'The delay after each failed attempt until the next one (with 20 % jitter); after the last one a delivery is exhausted.';
+comment on column keyframe_private.settings.webhook_disable_after is 'How long an endpoint may do nothing but fail before it is disabled.';
+comment on column keyframe_private.settings.webhook_retention is 'How long events, deliveries and attempts are kept.';
+alter table keyframe_private.settings enable row level security;
+-- A row that takes the place of a lost one lacks the budgets, so it begins stopped.
+insert into keyframe_private.settings (spending_stopped) values (false);
+
+-- The row has the budgets. Without it, starts are refused (require_budget).
+create function keyframe_private.keep_settings()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception 'The settings keep their one row, which has the budgets. To set a value: update keyframe_private.settings set … where only_row. To have the shipped one: set it to default.'
+    using errcode = 'check_violation', constraint = 'settings_keep_their_row';
+end $$;
+
+-- Each version's migration adds its row. health() reads it, and so does a deployment.
+create table keyframe_private.installation (
+  version text primary key constraint version_is_three_numbers check (version ~ '^\d+\.\d+\.\d+$'),
+  installed_at timestamptz not null default now()
+);
+comment on table keyframe_private.installation is 'The versions of Keyframe whose migrations this database has.';
+comment on column keyframe_private.installation.version is 'The version, such as 0.1.0.';
+comment on column keyframe_private.installation.installed_at is 'When the version''s migration was applied.';
+alter table keyframe_private.installation enable row level security;

@@ -1,0 +1,204 @@
+-- One token bucket per owner and route class. An administrator changes a limit without a deploy.
+
+create table keyframe_private.rate_limits (
+  route_class text primary key,
+  capacity integer not null check (capacity > 0),
+  per_second double precision not null check (per_second > 0)
+);
+comment on table keyframe_private.rate_limits is 'How many tokens of a class an owner has: capacity at once, then per_second more. A request takes one, or more where it costs more. A class without a row has no limit.';
+comment on column keyframe_private.rate_limits.route_class is 'create: projects, webhook endpoints and their tests. generate: starts of predictions. upload: reference images. change: changes, deletions, cancels, rotations, redeliveries, recoveries. read: every read through the functions. wait: each look of a request that waits (Prefer: wait); without a token it is answered at once.';
+comment on column keyframe_private.rate_limits.capacity is 'How many requests at once.';
+comment on column keyframe_private.rate_limits.per_second is 'How many more each second.';
+alter table keyframe_private.rate_limits enable row level security;
+insert into keyframe_private.rate_limits (route_class, capacity, per_second) values
+  ('create', 60, 1),
+  ('generate', 60, 1),
+  ('upload', 30, 0.5),
+  ('change', 120, 2),
+  ('read', 1200, 20),
+  ('wait', 40, 16); -- a wait looks five times in its first 2.6 seconds, then once a second: 16 waits at once
+
+-- Unlogged: a crash refills every bucket, which is cheaper than logging every request. The low fillfactor keeps an owner's row on
+-- its page (HOT updates write no index).
+create unlogged table keyframe_private.rate_buckets (
+  owner_id uuid not null,
+  route_class text not null, -- no foreign key: everybody's first token would wait for a transaction that holds the limit
+  tokens double precision not null,
+  refilled_at timestamptz not null,
+  primary key (owner_id, route_class)
+) with (fillfactor = 50);
+comment on table keyframe_private.rate_buckets is 'The tokens left in each bucket, as of refilled_at.';
+comment on column keyframe_private.rate_buckets.owner_id is 'The user whose bucket it is.';
+comment on column keyframe_private.rate_buckets.route_class is 'A class of rate_limits.';
+comment on column keyframe_private.rate_buckets.tokens is 'How many requests were left at refilled_at.';
+comment on column keyframe_private.rate_buckets.refilled_at is 'When tokens was computed.';
+alter table keyframe_private.rate_buckets enable row level security;
+
+-- Without a free place it raises rate_limited at once: a call that waited would keep a connection of the Data API from other owners.
+-- Without a caller it does nothing.
+create function keyframe_private.take_call()
+returns boolean language plpgsql volatile security definer set search_path = '' as $$
+declare
+  caller constant uuid := auth.uid();
+  places integer;
+  place integer;
+begin
+  if caller is null or current_setting('keyframe.call_of', true) = caller::text then
+    return true;
+  end if;
+  if not keyframe_private.take_lock('call 1', caller, waits => false) then
+    places := (select s.max_calls_per_owner from keyframe_private.settings s);
+    place := 2;
+    while place <= places and not keyframe_private.take_lock('call ' || place, caller, waits => false) loop
+      place := place + 1;
+    end loop;
+  end if;
+  if places is null or place <= places then
+    perform set_config('keyframe.call_of', caller::text, true);
+    return true;
+  end if;
+  perform keyframe_private.raise_error(
+    'rate_limited',
+    'As many requests of yours as may be are being answered at this moment. Wait the seconds named in Retry-After, then try again.',
+    jsonb_build_object('policy', 'calls', 'limit', places, 'window_seconds', 1, 'wait_seconds', 1)::text);
+end $$;
+comment on function keyframe_private.take_call is 'Gives this transaction one of the places of its caller (settings.max_calls_per_owner), until it ends.';
+
+-- The same for a policy: reads straight through the Data API cannot take a token, because they may not write. Two of an owner run at a time,
+-- the others in its places wait for them: what such a read may cost is not known before. Only in a request of the Data API: Realtime reads
+-- the rows of many users in one transaction, which an error would end for all of them.
+create function keyframe_private.may_read()
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '2s' as $$
+declare
+  caller constant uuid := auth.uid();
+begin
+  if caller is null or coalesce(current_setting('request.method', true), '') = '' then
+    return true;
+  end if;
+  perform keyframe_private.take_call();
+  -- Not in a transaction that writes: it may hold a row that a reader waits for.
+  if current_setting('transaction_read_only') = 'on' and current_setting('keyframe.read_of', true) is distinct from caller::text then
+    if not keyframe_private.take_lock('read 0', caller, waits => false) and not keyframe_private.take_lock('read 1', caller, waits => false) then
+      perform keyframe_private.take_lock('read ' || pg_backend_pid() % 2, caller);
+    end if;
+    perform set_config('keyframe.read_of', caller::text, true);
+  end if;
+  return true;
+end $$;
+comment on function keyframe_private.may_read is 'Takes one of the caller''s places for a read straight through the Data API.';
+
+-- First refuses an OAuth client that lacks the right, by default that of the class, before anything is read or locked. Without enough
+-- tokens it raises rate_limited, with {policy, limit, window_seconds, wait_seconds} as the hint. Without a caller or without a limit it
+-- takes nothing and returns null. A call never costs more than a full bucket.
+--
+-- An error that ends the transaction returns the tokens. So the functions that users call answer refusals instead of raising them
+-- (keyframe_private.refuse).
+--
+-- The row stays locked until the transaction ends. To avoid deadlocks every function takes its locks in this order: call,
+-- Idempotency-Key, the user against the deletion of the account, token, then rows that others may hold. A request takes tokens of one
+-- class only. Changes of one owner run one at a time, with a limit or without: they lock films and projects in any order. So a long
+-- change, such as a large recovery, delays the other changes of the same owner only.
+create function keyframe_private.take_token(route_class text, cost integer default 1, needed keyframe_private.client_right default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+#variable_conflict use_column
+declare
+  caller uuid := auth.uid(); -- null for administrators and for the secret key, which have no limit
+  bucket record;
+begin
+  perform keyframe_private.require_client_may(coalesce(needed, case route_class when 'read' then 'read' else 'generate' end::keyframe_private.client_right));
+  perform keyframe_private.take_call();
+  if take_token.route_class in ('create', 'generate', 'change') then
+    perform from auth.users u where u.id = caller for key share;
+  end if;
+  with limited as (
+    select l.*, greatest(1, least(take_token.cost, l.capacity)) as taken from keyframe_private.rate_limits l
+    where l.route_class = take_token.route_class and caller is not null
+  ), taken as (
+    insert into keyframe_private.rate_buckets as b (owner_id, route_class, tokens, refilled_at)
+    select caller, l.route_class, l.capacity - l.taken, now() from limited l
+    on conflict (owner_id, route_class) do update
+      set tokens = least(
+            excluded.tokens, -- what a full bucket would have left
+            b.tokens + (select l.per_second * greatest(0, extract(epoch from now() - b.refilled_at)) - l.taken from limited l)),
+          -- A request that began later may have finished first, so refilled_at may be slightly ahead. More than a minute ahead
+          -- means that the clock was set back: refilling restarts from now.
+          refilled_at = case when b.refilled_at > now() + interval '1 minute' then now() else greatest(b.refilled_at, now()) end
+    returning b.tokens
+  )
+  select l.*, t.tokens into bucket from limited l cross join taken t;
+  if not found then
+    if take_token.route_class = 'change' and caller is not null then
+      perform keyframe_private.take_lock('changes', caller);
+    end if;
+    return null;
+  elsif bucket.tokens < 0 then
+    perform keyframe_private.raise_error(
+      'rate_limited',
+      'Too many requests of this kind. Wait the seconds named in Retry-After, then try again.',
+      jsonb_build_object(
+        'policy', bucket.route_class,
+        'limit', bucket.capacity,
+        'window_seconds', ceil(bucket.capacity / bucket.per_second),
+        'wait_seconds', ceil(-bucket.tokens / bucket.per_second)
+      )::text
+    );
+  end if;
+  if take_token.route_class = 'change' then
+    perform set_config('keyframe.change_of', caller::text, true);
+  end if;
+  return keyframe_private.rate_state(take_token.route_class);
+end $$;
+comment on function keyframe_private.take_token is 'Takes tokens from the caller''s bucket and returns the state of the bucket, as rate_state does.';
+
+-- Null without a caller. Functions on a user's request path are plpgsql: a session keeps their plans. A SQL function with a search_path
+-- cannot be inlined and is planned at each call, which took half of the time of a start.
+create function keyframe_private.rate_state(route_class text)
+returns jsonb language plpgsql stable security definer set search_path = '' as $$
+declare
+  caller uuid := auth.uid();
+begin
+  return (
+    select jsonb_build_object(
+      'policy', l.route_class,
+      'limit', l.capacity,
+      'remaining', floor(coalesce(b.tokens, l.capacity)),
+      'reset_seconds', ceil((l.capacity - coalesce(b.tokens, l.capacity)) / l.per_second),
+      'window_seconds', ceil(l.capacity / l.per_second)
+    )
+    from keyframe_private.rate_limits l
+    left join keyframe_private.rate_buckets b on b.owner_id = caller and b.route_class = l.route_class
+    where l.route_class = rate_state.route_class and caller is not null);
+end $$;
+comment on function keyframe_private.rate_state is 'The values of the RateLimit headers: class, limit, remaining, seconds until full.';
+
+-- Counts each insert of a project or film by a user against the rate limit, from the functions and from the Data API.
+create function keyframe_private.limit_creations()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_token('create');
+  return new;
+end $$;
+
+-- Asks for an OAuth client's right to each update or delete, and counts it, before any row is locked: a request that waits for its token
+-- holds no lock. A request that changes a film and its projects counts once.
+create function keyframe_private.limit_changes()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if pg_trigger_depth() > 1 then -- the deletion of an account takes no token
+    return null;
+  end if;
+  perform keyframe_private.require_client_may(case tg_op when 'DELETE' then 'manage' else 'generate' end::keyframe_private.client_right);
+  if current_setting('keyframe.change_of', true) is distinct from auth.uid()::text then
+    perform keyframe_private.take_token('change');
+  end if;
+  return null;
+end $$;
+
+create function keyframe_private.require_user()
+returns void language plpgsql stable set search_path = '' as $$
+begin
+  if auth.uid() is null then
+    perform keyframe_private.raise_error('unauthorized', 'This session names no user. Sign in, then try again.');
+  end if;
+end $$;
+comment on function keyframe_private.require_user is 'Refuses a session that names no user: the triggers treat an insert without a caller as an administrator''s.';

@@ -1,0 +1,129 @@
+-- A project: a title and the prompt of one shot. Its frames and videos are predictions.
+
+create function keyframe_private.is_reference_path(path text)
+returns boolean language plpgsql immutable strict set search_path = '' as $$
+begin
+  return path ~ '^projects/[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}$' and path not like '%..%';
+end $$;
+comment on function keyframe_private.is_reference_path is 'Whether a path names a reference image: projects/<file_name>.';
+
+create table keyframe.projects (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid not null default auth.uid() references auth.users on delete cascade,
+  title text not null constraint title_has_1_to_200_characters check (char_length(title) between 1 and 200),
+  text_prompt text not null constraint text_prompt_has_1_to_4000_characters check (char_length(text_prompt) between 1 and 4000),
+  description text not null default '' constraint description_has_at_most_4000_characters check (char_length(description) <= 4000),
+  reference_image_path text,
+  aspect_ratio text not null default '16:9' constraint aspect_ratio_is_width_to_height check (aspect_ratio ~ '^[1-9][0-9]?:[1-9][0-9]?$'),
+  selected_first_frame_id uuid,
+  selected_last_frame_id uuid,
+  selected_video_id uuid,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  deleted_at timestamptz,
+  -- The owner is in the key, so that nobody's project is in another's film.
+  film_id uuid,
+  film_position integer,
+  constraint title_has_a_visible_character check (keyframe_private.has_visible_character(title)),
+  constraint title_is_one_line check (keyframe_private.is_one_line(title)),
+  constraint text_prompt_has_a_visible_character check (keyframe_private.has_visible_character(text_prompt)),
+  constraint text_prompt_is_plain_text check (keyframe_private.is_plain_text(text_prompt)),
+  constraint description_is_plain_text check (keyframe_private.is_plain_text(description)),
+  constraint reference_image_of_project_is_in_projects check (keyframe_private.is_reference_path(reference_image_path)),
+  -- The API returns them as ISO 8601, which has neither infinity nor other years.
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint projects_id_owner_id_key unique (id, owner_id),
+  constraint projects_film_fkey foreign key (film_id, owner_id) references keyframe.films (id, owner_id) on delete set null (film_id),
+  -- Deferrable, so that it is checked after the statement that orders a film, not after each row. Not unique: then an order would lock its
+  -- projects as a deletion does, and a start that uses frames of two of them could deadlock with it.
+  constraint one_shot_per_position_of_a_film
+    exclude using btree (film_id with =, owner_id with =, film_position with =) deferrable,
+  constraint position_if_and_only_if_in_a_film check ((film_position is null) = (film_id is null))
+);
+comment on table keyframe.projects is 'One shot. Owned by the user who created it.';
+comment on column keyframe.projects.id is 'Named by projectId in the API.';
+comment on column keyframe.projects.owner_id is 'The user whose project it is. An administrator may leave it out while there is only one user.';
+comment on column keyframe.projects.title is 'One line of at most 200 characters.';
+comment on column keyframe.projects.created_at is 'When it was created.';
+comment on column keyframe.projects.updated_at is 'The project''s version: moves with every change.';
+comment on column keyframe.projects.text_prompt is 'The scene to generate. A prediction copies it unless its request has a prompt.';
+comment on column keyframe.projects.description is 'Free text, for example the look to keep. Not sent to the provider.';
+comment on column keyframe.projects.reference_image_path is 'The image that apps offer for the next frames. A prediction uses it only when its request names it.';
+comment on column keyframe.projects.aspect_ratio is 'Width to height of its frames and videos, for example 9:16; a prediction may have another.';
+comment on column keyframe.projects.deleted_at is 'Since when it is being deleted in parts: its owner no longer sees it or its predictions. Null: it is not.';
+comment on column keyframe.projects.selected_first_frame_id is 'The take that the next video and last frame build on; null: the latest that succeeded.';
+comment on column keyframe.projects.selected_last_frame_id is 'The take that the next video ends on; null: the latest that succeeded, if there is one.';
+comment on column keyframe.projects.selected_video_id is 'The take that is the shot; null: the latest that succeeded.';
+comment on column keyframe.projects.film_id is 'The film whose shot it is; null: none. A project that enters a film becomes its last shot.';
+comment on column keyframe.projects.film_position is 'Orders the shots of a film. update_film writes it; there may be gaps.';
+create index projects_owner_id_created_at_idx on keyframe.projects (owner_id, created_at desc, id desc);
+create index projects_deleted_at_idx on keyframe.projects (deleted_at, owner_id) where deleted_at is not null;
+-- To find out whether a reference image is still in use.
+create index projects_reference_image_path_idx on keyframe.projects (reference_image_path) where reference_image_path is not null;
+alter table keyframe.projects enable row level security;
+
+-- An administrator's insert may leave out the owner while there is exactly one user.
+create function keyframe_private.complete_owner()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  new.owner_id := (select case when count(*) = 1 then min(u.id::text)::uuid end from (select id from auth.users limit 2) u);
+  if new.owner_id is null then
+    raise exception 'owner_id: choose a user of auth.users. It may be left out only while there is exactly one.' using errcode = 'not_null_violation';
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.stamp_project()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  old.film_position := new.film_position; -- the order of a film is the film's
+  if old is distinct from new then
+    -- The API's ETag of a project is this time in milliseconds, so every change moves it, and nothing else does. now() may be before the
+    -- last change.
+    new.updated_at := greatest(now(), old.updated_at + interval '1 millisecond');
+  end if;
+  return new;
+end $$;
+
+create function keyframe_private.max_shots()
+returns integer language sql immutable set search_path = '' as $$
+  select 500
+$$;
+comment on function keyframe_private.max_shots is 'The most shots that a film can have.';
+
+-- A project enters a film, as its last shot, or leaves one. Locks the film until the transaction ends, so no two shots get one place.
+create function keyframe_private.enter_film()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  shots record;
+begin
+  if tg_op = 'UPDATE' then
+    update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  end if;
+  new.film_position := null;
+  if new.film_id is null then
+    return new;
+  end if;
+  update keyframe.films f set updated_at = now() where f.id = new.film_id and f.owner_id = new.owner_id;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no film of yours with this filmId.');
+  end if;
+  select count(*) as number, coalesce(max(p.film_position), 0) as last into shots from keyframe.projects p where p.film_id = new.film_id;
+  if shots.number >= keyframe_private.max_shots() then
+    perform keyframe_private.raise_error('invalid_request', format('A film has at most %s shots.', keyframe_private.max_shots()));
+  end if;
+  new.film_position := shots.last + 1;
+  return new;
+end $$;
+
+-- A shot is deleted: the film's version moves.
+create function keyframe_private.stamp_film_of_deleted_shot()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  update keyframe.films f set updated_at = now() where f.id = old.film_id;
+  return null;
+end $$;
+
+create type keyframe.generation_step as enum ('first-frame', 'last-frame', 'video');
+comment on type keyframe.generation_step is 'What a prediction makes: a first frame, a last frame, or the video between them.';

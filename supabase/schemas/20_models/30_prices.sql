@@ -1,0 +1,89 @@
+-- What the runs of a model cost. A price is a row, and changing one is another row: docs/costs.md.
+
+create table keyframe_private.model_prices (
+  id bigint generated always as identity primary key,
+  model text not null,
+  applies_to jsonb not null default '{}',
+  metric text not null,
+  -- With quantities below 10^9, an amount in micro-dollars stays a bigint.
+  price_usd numeric not null constraint price_is_between_0_and_1000 check (price_usd between 0 and 1000),
+  valid_from timestamptz not null default now(),
+  source text not null constraint source_is_not_empty check (btrim(source) <> ''),
+  checked_at date not null default current_date constraint checked_at_is_in_a_year_of_four_digits check (checked_at between '1970-01-01' and '9999-12-31'),
+  constraint one_price_at_a_time unique (model, metric, applies_to, valid_from)
+);
+comment on table keyframe_private.model_prices is 'What a model costs per unit of a metric. The metrics of a model add up; one with no row that fits makes the price of a run unknown.';
+comment on column keyframe_private.model_prices.id is 'Runs keep the ids of their prices.';
+comment on column keyframe_private.model_prices.model is 'A model of keyframe.models.';
+comment on column keyframe_private.model_prices.price_usd is 'US dollars for one unit of the metric.';
+comment on column keyframe_private.model_prices.applies_to is 'The values of an input for which it holds, for example {"resolution": "1080p", "audio": true}. Of the rows that fit, the one with the most values counts.';
+comment on column keyframe_private.model_prices.metric is 'run, image, output_second, input_megapixel, output_megapixel or hardware_second.';
+comment on column keyframe_private.model_prices.valid_from is 'From when it holds, until a later row with the same applies_to.';
+comment on column keyframe_private.model_prices.source is 'The address of the page that says it.';
+comment on column keyframe_private.model_prices.checked_at is 'When the source said it.';
+alter table keyframe_private.model_prices enable row level security;
+
+-- Refuses a price that no run would have, with its mistakes, each a sentence with its path.
+create function keyframe_private.require_well_formed_price()
+returns trigger language plpgsql volatile set search_path = '' as $$
+declare
+  mistakes text;
+begin
+  if not exists (select from keyframe.models m where m.model = new.model) then
+    mistakes := format('model: there is no model %s. Insert it into keyframe.models first.', new.model);
+  elsif not keyframe_private.has_shape(new.applies_to, 'an object') then
+    mistakes := 'applies_to must be an object.';
+  else
+    select string_agg(mistake, ' ' order by mistake collate "C") into mistakes from (
+      select 'metric must be run, image, output_second, input_megapixel, output_megapixel or hardware_second.'
+      where new.metric not in ('run', 'image', 'output_second', 'input_megapixel', 'output_megapixel', 'hardware_second')
+      union all
+      select case
+        when not exists (
+          select from keyframe.models m join keyframe_private.known_controls() k on k.name = a.key and k.kind = 'choice'
+          where m.model = new.model and m.controls ? a.key
+        ) then format('applies_to.%s is not a control of %s with values.', a.key, new.model)
+        when not exists (
+          select from keyframe.models m where m.model = new.model and keyframe_private.control_takes(m.controls -> a.key, a.value)
+        ) then format('applies_to.%s: %s does not take %s.', a.key, new.model, a.value)
+      end
+      from jsonb_each(new.applies_to) a
+      union all
+      select format('applies_to fits some inputs that row %s (%s) fits too, and neither names more values. Name the same controls in both.', o.id, o.applies_to)
+      from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = new.metric and o.id <> new.id and o.applies_to <> new.applies_to
+        and (select count(*) from jsonb_object_keys(o.applies_to)) = (select count(*) from jsonb_object_keys(new.applies_to))
+        and o.applies_to || new.applies_to = new.applies_to || o.applies_to
+    ) found (mistake);
+  end if;
+  if mistakes is not null then
+    raise exception '%', mistakes using errcode = 'check_violation', constraint = 'price_is_well_formed', hint = 'docs/costs.md has the metrics.';
+  end if;
+  return new;
+end $$;
+
+-- A run keeps the price that it was started under.
+create function keyframe_private.keep_price()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  raise exception 'This price has been in force, and runs were started under it. Insert a row with the new price: it holds from its valid_from on.'
+    using errcode = 'check_violation', constraint = 'price_in_force_stays';
+end $$;
+
+-- A model that gets another name at the provider keeps its prices, also while another step has it under the old name.
+create function keyframe_private.rename_prices()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if exists (select from keyframe.models m where m.model = old.model) then
+    insert into keyframe_private.model_prices (model, applies_to, metric, price_usd, valid_from, source, checked_at)
+    select new.model, p.applies_to, p.metric, p.price_usd, p.valid_from, p.source, p.checked_at
+    from keyframe_private.model_prices p where p.model = old.model
+    on conflict do nothing;
+  else
+    update keyframe_private.model_prices p set model = new.model
+    where p.model = old.model and not exists (
+      select from keyframe_private.model_prices o
+      where o.model = new.model and o.metric = p.metric and o.applies_to = p.applies_to and o.valid_from = p.valid_from);
+  end if;
+  return null;
+end $$;

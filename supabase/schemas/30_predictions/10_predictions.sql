@@ -1,0 +1,191 @@
+-- A prediction: one run of one step. The row is the workflow; its status moves only as prediction_moves allows.
+
+create type keyframe.prediction_status as enum ('queued', 'starting', 'processing', 'storing', 'succeeded', 'failed', 'canceled');
+comment on type keyframe.prediction_status is 'queued, starting, processing, storing are active; succeeded, failed, canceled are final.';
+
+-- A submit needs its model, a store the host and the model of the output (all models may have one host), a poll the provider. Claims take
+-- tasks by resource, because thousands that wait for one must not hide those of another.
+create function keyframe_private.resource_of(status keyframe.prediction_status, model text, output_url text)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return case status when 'queued' then model when 'storing' then left(split_part(output_url, '/', 3), 255) || ' ' || model else 'poll' end;
+end $$;
+comment on function keyframe_private.resource_of is 'What a task of a prediction needs that can be slow for everybody.';
+
+create table keyframe.predictions (
+  id uuid primary key default gen_random_uuid(),
+  project_id uuid not null,
+  owner_id uuid not null default auth.uid(),
+  step keyframe.generation_step not null,
+  status keyframe.prediction_status not null default 'queued',
+  input jsonb not null default '{}',
+  model text not null default '',
+  requested_model text,
+  provider_prediction_id text unique,
+  attempt integer not null default 0,
+  failures integer not null default 0,
+  retry_reason text,
+  lease_token uuid,
+  admitted_at timestamptz,
+  next_attempt_at timestamptz not null default now(),
+  deadline_at timestamptz,
+  progress real,
+  provider_output_url text,
+  error_code text,
+  error_message text,
+  error_retryable boolean,
+  error_stage text,
+  output_path text,
+  output_content_type text,
+  output_bytes bigint,
+  output_sha256 text,
+  output_width integer,
+  output_height integer,
+  output_duration_seconds double precision,
+  output_has_audio boolean,
+  hidden boolean not null default false,
+  started_by_server boolean not null default coalesce(auth.jwt() ->> 'keyframe_actor' = 'server', false),
+  created_at timestamptz not null default now(),
+  started_at timestamptz,
+  completed_at timestamptz,
+  updated_at timestamptz not null default now(),
+  constraint predictions_project_fkey foreign key (project_id, owner_id) references keyframe.projects (id, owner_id) on delete cascade,
+  constraint prompt_has_1_to_4000_characters check (coalesce(char_length(input ->> 'prompt'), 0) between 1 and 4000),
+  constraint prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'prompt')),
+  constraint prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'prompt')),
+  constraint negative_prompt_has_a_visible_character check (keyframe_private.has_visible_character(input ->> 'negativePrompt')),
+  constraint negative_prompt_is_plain_text check (keyframe_private.is_plain_text(input ->> 'negativePrompt')),
+  -- A claim reads the images of several owners' inputs: one that it could not read would stop them all.
+  constraint reference_images_are_a_list check (
+    jsonb_typeof(input -> 'referenceImagePaths') = 'array' and not input @? 'strict $.referenceImagePaths[*] ? (@.type() != "string")'),
+  constraint frames_are_predictions check (
+    input ->> 'firstFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+    and input ->> 'lastFramePredictionId' ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'),
+  constraint video_has_a_first_frame check (step <> 'video' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is not null),
+  constraint first_frame_builds_on_no_frame check (step <> 'first-frame' or coalesce(input ->> 'firstFramePredictionId', input ->> 'firstFrameImagePath') is null),
+  constraint only_video_has_a_last_frame check (step = 'video' or coalesce(input ->> 'lastFramePredictionId', input ->> 'lastFrameImagePath') is null),
+  constraint attempt_and_failures_are_at_most_a_million check (attempt between 0 and 1000000 and failures between 0 and 1000000),
+  constraint progress_is_a_fraction check (progress between 0 and 1),
+  constraint queued_if_and_only_if_no_provider_run_accepted
+    check (completed_at is not null or (status = 'queued') = (provider_prediction_id is null)),
+  constraint started_at_is_set_once_it_ran check (status not in ('starting', 'processing', 'storing', 'succeeded') or started_at is not null),
+  constraint waiting_only_while_queued check (admitted_at is not null or status in ('queued', 'canceled', 'failed')),
+  constraint deadline_if_and_only_if_admitted check ((deadline_at is null) = (admitted_at is null)),
+  constraint storing_has_an_output_url check (status <> 'storing' or provider_output_url is not null),
+  constraint completed_at_if_and_only_if_ended check ((completed_at is not null) = (status in ('succeeded', 'failed', 'canceled'))),
+  constraint lease_only_while_active check (lease_token is null or completed_at is null),
+  constraint output_if_and_only_if_succeeded check (
+    num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height)
+      = case when status = 'succeeded' then 6 else 0 end),
+  -- It is the input of a video and the file that its owner reads.
+  constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
+  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded check (
+    num_nonnulls(output_duration_seconds, output_has_audio) = case when status = 'succeeded' and step = 'video' then 2 else 0 end),
+  constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
+  constraint times_are_in_years_of_four_digits check (
+    least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z' and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
+  constraint error_stage_only_of_rejected_content
+    check (error_stage is null or (error_stage in ('input', 'output') and error_code is not distinct from 'content_rejected')),
+  constraint error_if_and_only_if_failed check (
+    num_nonnulls(error_code, error_message, error_retryable) = case when status = 'failed' then 3 else 0 end)
+-- About five updates in the life of a row, none of them HOT: each sets status or next_attempt_at, which the indexes of the queue
+-- contain. Free space still keeps five of six row versions on the same page, against one of eight without it. Vacuum runs at 2 %
+-- instead of 20 %: at a million rows the default leaves 200,000 dead versions, whose index entries every claim must skip.
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+comment on table keyframe.predictions is 'One run of one step of a project. Users insert what to generate; only the service changes the status.';
+comment on column keyframe.predictions.id is 'Named by predictionId in the API.';
+comment on column keyframe.predictions.project_id is 'The project that it is for.';
+comment on column keyframe.predictions.owner_id is 'The user who pays: always the project''s owner, whatever an insert says.';
+comment on column keyframe.predictions.step is 'What it makes: first-frame, last-frame or video.';
+comment on column keyframe.predictions.status is 'Moves only as prediction_moves allows. Never change it by hand.';
+comment on column keyframe.predictions.progress is 'From 0 to 1, where the provider says it.';
+comment on column keyframe.predictions.error_code is 'Why it failed: a stable code.';
+comment on column keyframe.predictions.error_message is 'Why it failed: a sentence for its owner.';
+comment on column keyframe.predictions.error_retryable is 'Whether the same request may succeed later.';
+comment on column keyframe.predictions.output_content_type is 'Media type of the stored file.';
+comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
+comment on column keyframe.predictions.output_width is 'In pixels.';
+comment on column keyframe.predictions.output_height is 'In pixels.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
+comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
+comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
+comment on column keyframe.predictions.updated_at is 'When it last changed.';
+comment on column keyframe.predictions.completed_at is 'When it ended; null: it is queued, starting, processing or storing.';
+comment on column keyframe.predictions.input is 'What it is made with, as `input` in the API. An insert may leave fields out; the row has them all.';
+comment on column keyframe.predictions.model is 'The model that makes it. An insert may leave it out: then it is the default of the step.';
+comment on column keyframe.predictions.requested_model is 'The model that the caller named, or the default whose place `model` took because it is not available; null: the default.';
+comment on column keyframe.predictions.provider_prediction_id is 'The provider run, once the provider has accepted it.';
+comment on column keyframe.predictions.attempt is 'How often it was submitted to the provider, including the current submit.';
+comment on column keyframe.predictions.failures is 'Consecutive failures of the current task; progress resets it to 0.';
+comment on column keyframe.predictions.retry_reason is 'The code of the last failure of the current task, while it is retried.';
+comment on column keyframe.predictions.lease_token is 'The lease of the current task; only its holder may record a result. It expires at next_attempt_at.';
+comment on column keyframe.predictions.admitted_at is 'When it got one of its owner''s slots; null while it waits.';
+comment on column keyframe.predictions.next_attempt_at is 'When its next task is due.';
+comment on column keyframe.predictions.deadline_at is 'When it fails if it has not ended.';
+comment on column keyframe.predictions.provider_output_url is 'The provider''s URL of the output, valid for an hour.';
+comment on column keyframe.predictions.error_stage is 'With error_code content_rejected: input or output, where the provider says which it rejected.';
+comment on column keyframe.predictions.output_path is '<owner_id>/<project_id>/<id>.<extension> in the bucket keyframe-outputs.';
+comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
+comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
+comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
+comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
+create index predictions_project_id_step_idx on keyframe.predictions (project_id, step, created_at desc, id desc);
+-- For the pages of a project's list, and for the cascade from projects, which searches by both columns.
+create index predictions_project_id_owner_id_idx on keyframe.predictions (project_id, owner_id, created_at desc, id desc);
+create index predictions_step_model_idx on keyframe.predictions (step, model);
+-- The queue. These indexes contain active rows only, so they stay small as ended predictions accumulate.
+create index predictions_due_idx on keyframe.predictions (next_attempt_at) where admitted_at is not null and completed_at is null;
+create index predictions_deadline_idx on keyframe.predictions (deadline_at) where admitted_at is not null and completed_at is null;
+create index predictions_active_owner_idx on keyframe.predictions (owner_id) where admitted_at is not null and completed_at is null;
+create index predictions_waiting_idx on keyframe.predictions (owner_id, created_at, id) where admitted_at is null and status = 'queued';
+-- Finds the latest take of a step however many of its runs failed, and pages through its takes.
+create index predictions_succeeded_idx on keyframe.predictions (project_id, step, created_at desc, id desc) where status = 'succeeded';
+create index predictions_resource_idx on keyframe.predictions (keyframe_private.resource_of(status, model, provider_output_url), next_attempt_at)
+  where admitted_at is not null and completed_at is null;
+-- To read a range of days only.
+create index predictions_created_day_idx on keyframe.predictions (((created_at at time zone 'UTC')::date), owner_id);
+alter table keyframe.predictions enable row level security;
+
+create table keyframe_private.prediction_moves (
+  from_status keyframe.prediction_status not null,
+  to_status keyframe.prediction_status not null,
+  primary key (from_status, to_status)
+);
+comment on table keyframe_private.prediction_moves is 'Every legal move of a prediction''s status. Any other move is refused.';
+comment on column keyframe_private.prediction_moves.from_status is 'Before the move.';
+comment on column keyframe_private.prediction_moves.to_status is 'After the move.';
+alter table keyframe_private.prediction_moves enable row level security;
+insert into keyframe_private.prediction_moves (from_status, to_status) values
+  ('queued', 'starting'), ('queued', 'processing'), ('queued', 'storing'), ('queued', 'failed'), ('queued', 'canceled'),
+  ('starting', 'processing'), ('starting', 'storing'), ('starting', 'failed'), ('starting', 'canceled'),
+  ('processing', 'storing'), ('processing', 'failed'), ('processing', 'canceled'),
+  ('starting', 'queued'), ('processing', 'queued'), -- its provider run could not read the images or was interrupted: it is submitted again
+  ('storing', 'succeeded'), ('storing', 'failed'), ('storing', 'canceled');
+
+-- Refuses a move of the status that is not in prediction_moves.
+create function keyframe_private.guard_prediction_move()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if not exists (select from keyframe_private.prediction_moves m where m.from_status = old.status and m.to_status = new.status) then
+    raise exception 'A prediction cannot move from % to %.', old.status, new.status using errcode = 'check_violation';
+  end if;
+  return new;
+end $$;
+
+-- The input changes only while it is queued and moves to another model. An ended one follows the name of its model.
+create function keyframe_private.keep_history()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if old.completed_at is null and old.status = 'queued' and new.model <> old.model then
+    return new;
+  elsif new.input = old.input and (pg_trigger_depth() > 1 or (old.step, old.model) = (new.step, new.model)) and (
+    old.project_id, old.owner_id, old.requested_model, old.started_by_server, old.output_path, old.output_content_type, old.output_bytes,
+    old.output_sha256, old.output_width, old.output_height, old.output_duration_seconds, old.output_has_audio) is not distinct from (
+    new.project_id, new.owner_id, new.requested_model, new.started_by_server, new.output_path, new.output_content_type, new.output_bytes,
+    new.output_sha256, new.output_width, new.output_height, new.output_duration_seconds, new.output_has_audio)
+  then
+    return new;
+  end if;
+  raise exception 'The prediction % keeps what it was made with and what it made. Insert another with the new input: docs/administer.md, "Run one again that failed". To leave it out of lists, set hidden.', old.id
+    using errcode = 'check_violation', constraint = 'prediction_keeps_its_history';
+end $$;

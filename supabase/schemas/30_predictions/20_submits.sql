@@ -1,0 +1,188 @@
+-- The ledger: one row for each submit to the provider. What happened to a submit, to its provider run and to the money is read here.
+
+-- No foreign keys: a row stays when its prediction, project or account is deleted. About three updates in the life of a row, of which
+-- the last is HOT if its page has free space.
+create table keyframe_private.provider_submits (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  project_id uuid not null,
+  prediction_id uuid not null,
+  attempt integer not null,
+  is_first boolean not null default false,
+  step keyframe.generation_step not null,
+  model text not null,
+  created_at timestamptz not null default now(),
+  submitted_at timestamptz,
+  answered_at timestamptz,
+  ended_at timestamptz,
+  outcome text,
+  is_unanswered boolean not null generated always as (submitted_at is not null and answered_at is null and ended_at is null) stored,
+  provider_prediction_id text,
+  search_due_at timestamptz,
+  search_task jsonb,
+  text_hash bigint,
+  cancel_due_at timestamptz,
+  cancel_failures integer not null default 0,
+  metrics jsonb,
+  price_ids bigint[],
+  most_micros bigint,
+  cost_micros bigint,
+  cost_state text not null default 'held',
+  constraint outcome_if_and_only_if_ended check ((outcome is null) = (ended_at is null)),
+  constraint outcome_is_known check (outcome in ('succeeded', 'rejected', 'failed', 'canceled', 'aborted', 'no_run', 'lost')),
+  constraint provider_run_is_an_answer check (provider_prediction_id is null or (submitted_at is not null and answered_at is not null)),
+  constraint search_has_a_task check ((search_task is null) = (search_due_at is null)),
+  constraint search_only_while_unanswered check (search_due_at is null or (submitted_at is not null and answered_at is null and ended_at is null)),
+  constraint cancel_only_a_run_that_goes_on check (cancel_due_at is null or (provider_prediction_id is not null and ended_at is null)),
+  constraint metrics_are_an_object check (jsonb_typeof(metrics) = 'object'),
+  constraint price_ids_are_a_list check (coalesce(array_ndims(price_ids), 1) = 1),
+  constraint cost_state_is_known check (cost_state in ('held', 'settled', 'released', 'unknown')),
+  constraint cost_if_and_only_if_settled check ((cost_micros is null) = (cost_state <> 'settled')),
+  -- A mistyped amount must not make the sums of everybody too large, which would stop all starts.
+  constraint amounts_are_at_most_a_million_dollars check (most_micros between 0 and 1000000000000 and cost_micros between 0 and 1000000000000)
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+comment on table keyframe_private.provider_submits is 'Each submit to the provider, kept for 13 months, also when its prediction, project or account is deleted.';
+comment on column keyframe_private.provider_submits.id is 'In the order of their inserts.';
+comment on column keyframe_private.provider_submits.owner_id is 'The user who pays, also when the account is deleted.';
+comment on column keyframe_private.provider_submits.prediction_id is 'Its prediction, also when that is deleted.';
+comment on column keyframe_private.provider_submits.project_id is 'Its project, also when that is deleted.';
+comment on column keyframe_private.provider_submits.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.provider_submits.attempt is 'Its number among the prediction''s submits. A second provider run of one submit has a row of its own.';
+comment on column keyframe_private.provider_submits.is_first is 'Whether it is the first of its prediction: usage counts these.';
+comment on column keyframe_private.provider_submits.model is 'The model that it asks for.';
+comment on column keyframe_private.provider_submits.created_at is 'When it was added, or when the one was that it replaces because that was released: it counts on this day.';
+comment on column keyframe_private.provider_submits.submitted_at is 'When a worker claimed it, shortly before the call; null while the prediction waits.';
+comment on column keyframe_private.provider_submits.answered_at is 'When the provider answered it, or its provider run was found.';
+comment on column keyframe_private.provider_submits.ended_at is 'When nothing more of it could happen at the provider.';
+comment on column keyframe_private.provider_submits.outcome is 'The end of its provider run (succeeded, rejected, failed, canceled, aborted), no_run (it was not sent, the provider refused it, or its list has no run of it), or lost (nobody knows what happened at the provider).';
+comment on column keyframe_private.provider_submits.is_unanswered is 'Whether a provider run may exist that is not known yet.';
+comment on column keyframe_private.provider_submits.provider_prediction_id is 'The provider run, once it is known.';
+comment on column keyframe_private.provider_submits.search_due_at is 'When to search the provider''s list for its run next, or when the lease of the search expires. Null while its prediction is queued: the next submit searches first.';
+comment on column keyframe_private.provider_submits.search_task is 'What identifies its run in the provider''s list, including the prompt; null once the search has ended.';
+comment on column keyframe_private.provider_submits.text_hash is 'hashtextextended of the prompt of a submit without files, for three hours. A collision only prevents the recovery of both prompts'' runs.';
+comment on column keyframe_private.provider_submits.cancel_due_at is 'When to cancel its run at the provider next; null when there is nothing to cancel.';
+comment on column keyframe_private.provider_submits.cancel_failures is 'How often that did not end the run.';
+comment on column keyframe_private.provider_submits.metrics is 'What the provider counted when the run ended.';
+comment on column keyframe_private.provider_submits.price_ids is 'The prices by which it is settled: those of the moment when it was added. Null when one is unknown.';
+comment on column keyframe_private.provider_submits.most_micros is 'The most that it can cost, in micro-dollars; null when nobody knows.';
+comment on column keyframe_private.provider_submits.cost_micros is 'What it has cost; only when it is settled.';
+comment on column keyframe_private.provider_submits.cost_state is 'held: it has not ended. settled: it has cost cost_micros. released: it was not billed. unknown: it counts with most_micros until an administrator settles it.';
+create unique index provider_submits_run_idx on keyframe_private.provider_submits (provider_prediction_id) where provider_prediction_id is not null;
+create index provider_submits_prediction_id_idx on keyframe_private.provider_submits (prediction_id, attempt);
+create index provider_submits_owner_id_idx on keyframe_private.provider_submits (owner_id, created_at);
+create index provider_submits_created_at_idx on keyframe_private.provider_submits (created_at);
+create index provider_submits_search_due_at_idx on keyframe_private.provider_submits (search_due_at) where search_due_at is not null;
+create index provider_submits_cancel_due_at_idx on keyframe_private.provider_submits (cancel_due_at) where cancel_due_at is not null;
+create index provider_submits_text_idx on keyframe_private.provider_submits (submitted_at, text_hash) where text_hash is not null;
+alter table keyframe_private.provider_submits enable row level security;
+
+-- The first end counts, unless it was `lost` and more is known now.
+create function keyframe_private.end_submit(submit bigint, how text, measured jsonb default null)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  update keyframe_private.provider_submits s
+  set ended_at = now(), outcome = how, metrics = coalesce(s.metrics || measured, measured, s.metrics), search_due_at = null, search_task = null, cancel_due_at = null,
+      answered_at = case when how = 'lost' or s.submitted_at is null then s.answered_at else coalesce(s.answered_at, now()) end
+  where s.id = submit and (s.ended_at is null or s.outcome = 'lost');
+end $$;
+comment on function keyframe_private.end_submit is 'Ends a submit: the only place where one ends.';
+
+-- No run exists, also when the lease of the prediction has gone. Locks the prediction first, as all that records results. Does nothing
+-- without an attempt.
+create function keyframe_private.end_without_run(prediction uuid, attempt_without_run integer)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  if attempt_without_run is not null then
+    perform from keyframe.predictions p where p.id = prediction for update;
+    perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+    where s.prediction_id = prediction and s.attempt = attempt_without_run and s.is_unanswered;
+  end if;
+end $$;
+comment on function keyframe_private.end_without_run is 'Ends the submit of an attempt of which no provider run exists: the provider refused it, or it was not sent.';
+
+-- The submit of the run's attempt, unless that has another run or had none: then the run gets a row of its own, at the same prices and
+-- whatever the budget, because it exists. A run from the provider's list names no attempt: is_found allows any that has no answer.
+create function keyframe_private.record_run(run text, prediction uuid, attempt integer, is_found boolean)
+returns bigint language plpgsql volatile set search_path = '' as $$
+declare
+  known keyframe_private.provider_submits;
+begin
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  if found then
+    return case when known.prediction_id = prediction then known.id end;
+  end if;
+  update keyframe_private.provider_submits s
+  set provider_prediction_id = run, answered_at = now(), ended_at = null, outcome = null, search_due_at = null, search_task = null
+  where s.id = (
+    select o.id from keyframe_private.provider_submits o
+    where o.prediction_id = prediction and (o.attempt = record_run.attempt or is_found)
+      and (o.is_unanswered or o.outcome = 'lost' and o.provider_prediction_id is null)
+    order by o.attempt <> record_run.attempt, o.attempt limit 1)
+    and s.provider_prediction_id is null
+  returning s.id into known.id;
+  if not found then
+    insert into keyframe_private.provider_submits (
+      owner_id, project_id, prediction_id, attempt, step, model, created_at, price_ids, most_micros, metrics, submitted_at, answered_at,
+      provider_prediction_id)
+    select o.owner_id, o.project_id, o.prediction_id, record_run.attempt, o.step, o.model, o.created_at, o.price_ids, o.most_micros,
+      (select jsonb_object_agg(m.key, m.value) from jsonb_each(o.metrics) m where m.key = 'image_input_megapixel_count'), now(), now(), run
+    from keyframe_private.provider_submits o where o.prediction_id = prediction
+    order by o.attempt <> record_run.attempt, o.attempt limit 1
+    returning id into known.id;
+  end if;
+  return known.id;
+exception when unique_violation then
+  return null; -- recorded for another prediction at the same moment
+end $$;
+comment on function keyframe_private.record_run is 'The submit that a provider run belongs to, or null: the run is recorded for another prediction.';
+
+-- A prediction leaves the queue, ends or is deleted. What is not submitted will not be. Provider runs of submits without an answer are
+-- searched for, once no worker can be submitting any more. When it ends or is deleted, its provider runs that go on are cancelled.
+create function keyframe_private.abandon_submits()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  has_ended constant boolean := tg_op = 'DELETE' or new.completed_at is not null;
+begin
+  perform keyframe_private.end_submit(s.id, 'no_run') from keyframe_private.provider_submits s
+  where s.prediction_id = old.id and s.submitted_at is null and s.ended_at is null;
+  update keyframe_private.provider_submits s
+  set cancel_due_at = case when not s.is_unanswered then coalesce(s.cancel_due_at, now()) end,
+      search_due_at = case when s.is_unanswered then greatest(now(), s.search_due_at, old.next_attempt_at) end,
+      search_task = case when s.is_unanswered then coalesce(s.search_task, jsonb_build_object(
+        'input', old.input, 'has_images', keyframe_private.has_images(old.input),
+        'model_settings', (
+          select jsonb_build_object('controls', m.controls, 'fixed', m.fixed) from keyframe.models m
+          where m.step = s.step and m.model in (s.model, old.model) order by m.model <> s.model limit 1))) end
+  where s.prediction_id = old.id and s.ended_at is null and (s.is_unanswered or has_ended);
+  return null;
+end $$;
+
+-- The provider's list shows the input of a run, not its prediction. The addresses of files in an input name the prediction; a text alone
+-- does not. A claim commits before its submit, so every candidate for a run in the list is in the table. The search begins minutes before
+-- the submit by the provider's clock; after an hour the provider deletes the inputs of runs.
+create function keyframe_private.is_only_submit_of_its_text(prediction uuid, attempt integer)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe_private.provider_submits s
+    where s.prediction_id = prediction and s.attempt = is_only_submit_of_its_text.attempt and s.is_unanswered and s.text_hash is not null
+      and s.submitted_at > now() - interval '1 hour'
+      and not exists (
+        select from keyframe_private.provider_submits other
+        where other.text_hash = s.text_hash and other.prediction_id <> s.prediction_id
+          and other.submitted_at > s.submitted_at - interval '1 hour'
+      )
+  );
+end $$;
+comment on function keyframe_private.is_only_submit_of_its_text is 'Whether no other prediction in this database can have made a run with the text of this submit.';
+
+-- No run exists then, unless one in the list may be theirs, or the provider has deleted what the run of so old a submit was made of.
+create function keyframe_worker.record_search_ended(prediction_id uuid, first_attempt integer, last_attempt integer, is_unproven boolean)
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+begin
+  perform keyframe_private.end_submit(s.id, case when is_unproven or s.submitted_at < now() - interval '50 minutes' then 'lost' else 'no_run' end)
+  from keyframe_private.provider_submits s
+  where s.prediction_id = record_search_ended.prediction_id and s.attempt between first_attempt and last_attempt and s.is_unanswered;
+  return found;
+end $$;
+comment on function keyframe_worker.record_search_ended is 'Ends the search for the provider runs of submits. False: nothing to search for.';

@@ -1,0 +1,312 @@
+-- Checks and completes an input, whether it comes through a function or the Data API.
+
+create function keyframe_private.require_frame(frame uuid, owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  candidate keyframe.predictions;
+begin
+  -- Neither it nor its project is deleted before this transaction ends. The project first, as when it is deleted. One that is being
+  -- deleted counts as deleted: a start has its own project, which the deletion of a film or an account may wait for, so it must not wait.
+  perform from keyframe.projects o
+  where o.id = (select p.project_id from keyframe.predictions p where p.id = frame) and o.owner_id = owner and o.deleted_at is null
+  for key share skip locked;
+  if found then
+    select p.* into candidate from keyframe.predictions p where p.id = frame for key share;
+  end if;
+  if candidate.id is null then
+    perform keyframe_private.raise_error('not_found', format('There is no frame %s of yours.', frame));
+  elsif candidate.step = 'video' then
+    perform keyframe_private.raise_error('unsupported_input', format('The prediction %s is a video. Name a first frame or a last frame.', frame));
+  end if;
+  perform keyframe_private.require_success(candidate);
+end $$;
+comment on function keyframe_private.require_frame is 'Raises unless a prediction is a frame of the owner that has succeeded, in any of the owner''s projects.';
+
+-- A path to a larger image than the bucket takes is refused too: Storage lets one pass that is sent in chunks.
+create function keyframe_private.require_upload(path text, owner uuid)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  file record;
+begin
+  if keyframe_private.is_reference_path(path) is not true then
+    perform keyframe_private.raise_error('invalid_request', 'The path of an uploaded image must have the shape projects/<file_name>.');
+  end if;
+  select substring(o.metadata ->> 'size' from '^[0-9]{1,18}$')::bigint as bytes, b.file_size_limit as most into file
+  from storage.objects o
+  join storage.buckets b on b.id = o.bucket_id
+  where o.bucket_id = 'projects' and o.name = substr(path, 10) and o.owner_id = require_upload.owner::text;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no uploaded image of yours at this path. Upload it first: POST /api/projects/reference-images.');
+  elsif file.bytes > file.most then
+    perform keyframe_private.raise_error('unsupported_input', format('The uploaded image %s has %s MB, and at most %s MB can be used. Upload a smaller one.',
+      path, ceil(file.bytes / 1048576.0), file.most / 1048576));
+  end if;
+end $$;
+comment on function keyframe_private.require_upload is 'Raises unless a path names an uploaded image of the owner.';
+
+create function keyframe_private.describe_control(control jsonb)
+returns text language plpgsql immutable set search_path = '' as $$
+begin
+  return case
+    when control ? 'values' then
+      (select string_agg(v, ', ') from jsonb_array_elements_text(keyframe_private.control_values(control)) v)
+    when control ?| array['min', 'max'] then format('%s to %s', coalesce(control ->> 'min', 'any'), coalesce(control ->> 'max', 'any'))
+    else format('at most %s characters', coalesce(control ->> 'maxLength', '4000'))
+  end;
+end $$;
+comment on function keyframe_private.describe_control is 'What a control takes, for a sentence: "5 or 10".';
+
+create function keyframe_private.refuse_input(chosen keyframe.models, sentence text, control_name text, value jsonb default null)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  others text;
+begin
+  select string_agg(m.model, ', ' order by m.position, m.model) into others
+  from keyframe.models m
+  where m.step = chosen.step and m.model <> chosen.model and m.enabled
+    and case when value is null then m.controls ? control_name
+      else keyframe_private.control_takes(m.controls -> control_name, value) end;
+  perform keyframe_private.raise_error('unsupported_input',
+    format('%s %s', sentence, coalesce('Models that take it: ' || others || '.', 'No other model of this step takes it.')));
+end $$;
+comment on function keyframe_private.refuse_input is 'Raises unsupported_input: a sentence, and the other models of the step that would take the value, or that have the control when value is null.';
+
+-- `used` names the image controls that are used.
+create function keyframe_private.require_supported(asked jsonb, used text[], chosen keyframe.models)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  control record;
+  other text;
+begin
+  for control in
+    select u.name, null::jsonb as value from unnest(used) as u (name) where not chosen.controls ? u.name
+    union all (select a.key, a.value from jsonb_each(asked) a where not chosen.controls ? a.key order by a.key)
+  loop
+    if control.value is null then
+      perform keyframe_private.refuse_input(chosen, format('%s takes no %s.', chosen.model, control.name), control.name);
+    elsif control.name <> 'aspectRatio' or chosen.step <> 'video' then -- that of a video is that of its frames
+      perform keyframe_private.refuse_input(chosen,
+        format('%s has no %s (sent: %s).', chosen.model, control.name, keyframe_private.quote_value(control.value #>> '{}')),
+        control.name, control.value);
+    end if;
+  end loop;
+
+  for control in
+    select c.key as name, c.value as rule, asked -> c.key as value, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    where c.key = any (used) or asked ? c.key or c.value -> 'required' = 'true'
+    order by c.key <> all (used), c.key
+  loop
+    if control.value is null and not control.is_used then
+      perform keyframe_private.raise_error('unsupported_input',
+        format('%s needs a %s. Choose one, or another model.', chosen.model, control.name));
+    end if;
+    if control.rule ?| array['excludes', 'needs'] then
+      for other in select jsonb_array_elements_text(control.rule -> 'excludes') loop
+        if other = any (used) or asked ? other then
+          perform keyframe_private.raise_error('unsupported_input',
+            format('%s takes either %s or %s: one of them would be dropped. Leave one out, or choose another model.', chosen.model, control.name, other));
+        end if;
+      end loop;
+      for other in select jsonb_array_elements_text(control.rule -> 'needs') loop
+        if not (other = any (used) or asked ? other) then
+          perform keyframe_private.raise_error('unsupported_input', format('%s takes %s only together with %s.', chosen.model, control.name, other));
+        end if;
+      end loop;
+    end if;
+    if control.value is not null and not coalesce(control.rule -> 'omitWith' ?| used, false)
+      and not keyframe_private.control_takes(control.rule, control.value) then
+      perform keyframe_private.refuse_input(chosen, format('%s %s: %s takes %s.', control.name, keyframe_private.quote_value(control.value #>> '{}'), chosen.model,
+        keyframe_private.describe_control(control.rule)), control.name, control.value);
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.require_supported is 'Raises unsupported_input when a model would ignore or refuse an image or a value that was asked for.';
+
+create function keyframe_private.resolve_values(asked jsonb, used text[], chosen keyframe.models)
+returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  -- No sound is what a model without the control makes.
+  complete jsonb := case when not chosen.controls ? 'audio' and asked -> 'audio' = 'false' then asked - 'audio' else asked end;
+  control record;
+  forced record;
+begin
+  perform keyframe_private.require_supported(complete, used, chosen);
+  -- What is used and asked for comes before the defaults; of these, one that forces another comes before it.
+  for control in
+    select c.key as name, c.value as rule, c.key = any (used) as is_used from jsonb_each(chosen.controls) c
+    order by c.key <> all (used), not asked ? c.key, not c.value ?| array['forces', 'forcesByValue'], c.key
+  loop
+    if control.rule ? 'default' and not complete ? control.name then
+      complete := complete || jsonb_build_object(control.name, control.rule -> 'default');
+    end if;
+    continue when not (control.is_used or complete ? control.name) or not control.rule ?| array['forces', 'forcesByValue'];
+    for forced in
+      select f.key as name, f.value from jsonb_each(
+        coalesce(control.rule -> 'forces', '{}') || coalesce(control.rule -> 'forcesByValue' -> (complete ->> control.name), '{}')) f
+    loop
+      if complete -> forced.name <> forced.value then
+        perform keyframe_private.raise_error('unsupported_input', format('%s with %s takes %s %s only, not %s.',
+          chosen.model, control.name || coalesce(' ' || keyframe_private.quote_value(complete ->> control.name), ''), forced.name, forced.value #>> '{}',
+          keyframe_private.quote_value(complete ->> forced.name)));
+      end if;
+      complete := complete || jsonb_build_object(forced.name, forced.value);
+    end loop;
+  end loop;
+  return complete;
+end $$;
+comment on function keyframe_private.resolve_values is 'The values of an input (prompt and controls without images), complete for a model: those asked for, those that another choice forces, the model''s defaults.';
+
+-- Models round the sides of an image to multiples of up to 32 pixels, so 6 % are allowed; the nearest two ratios in use differ by 7 %.
+create function keyframe_private.require_ratio(frame text, ratio text)
+returns void language plpgsql stable set search_path = '' as $$
+declare
+  wanted constant numeric := split_part(ratio, ':', 1)::numeric / split_part(ratio, ':', 2)::numeric;
+  width numeric;
+  height numeric;
+begin
+  if frame like 'projects/%' then
+    select u.width, u.height into width, height from keyframe_private.upload_size(frame) u;
+  else
+    select p.output_width, p.output_height into width, height from keyframe.predictions p where p.id = frame::uuid;
+  end if;
+  if abs(width / height / wanted - 1) > 0.06 then
+    perform keyframe_private.raise_error('unsupported_input', format(
+      'The frame %s has %s × %s pixels, and the aspect ratio is %s. Generate the frame in %s, choose another, or send the aspectRatio of the frame.',
+      frame, width, height, ratio, ratio));
+  end if;
+end $$;
+comment on function keyframe_private.require_ratio is 'Raises unless a frame, by its id or the path of its upload, has the aspect ratio of the video: it would be cut or distorted.';
+
+-- When the input names none and does not refuse one with null: the take that stands for that step of the project.
+create function keyframe_private.resolve_frame(input jsonb, role text, project keyframe.projects)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  id_field constant text := role || 'PredictionId';
+  path_field constant text := role || 'ImagePath';
+  path constant text := input ->> path_field;
+  frame uuid := (input ->> id_field)::uuid;
+begin
+  if path is not null and frame is not null then
+    perform keyframe_private.raise_error('invalid_request', format('Send %s or %s, not both.', id_field, path_field));
+  elsif path is not null then
+    perform keyframe_private.require_upload(path, project.owner_id);
+    if (keyframe_private.upload_size(path)).width is null then
+      perform keyframe_private.raise_error('unsupported_input', format(
+        'The size of the image %s is not known, so it cannot be a frame. Upload it by POST /api/projects/reference-images.', path));
+    end if;
+    return jsonb_build_object(id_field, null, path_field, path);
+  elsif frame is not null then
+    perform keyframe_private.require_frame(frame, project.owner_id);
+  elsif not input ? id_field then
+    loop
+      select keyframe_private.shown_take(p, case role when 'firstFrame' then 'first-frame' else 'last-frame' end::keyframe.generation_step)
+      into frame from keyframe.projects p where p.id = project.id;
+      exit when frame is null;
+      perform from keyframe.predictions p where p.id = frame for key share;
+      exit when found; -- otherwise it has just been deleted, and another one stands for its step
+    end loop;
+  end if;
+  return jsonb_build_object(id_field, frame);
+end $$;
+comment on function keyframe_private.resolve_frame is 'A frame as fields of an input: the one that the input names, by `role`PredictionId or `role`ImagePath.';
+
+-- Immutable, so the plan of a session has the list: known_controls is planned at each call, which took half of the time of a start.
+create function keyframe_private.input_fields()
+returns text[] language sql immutable set search_path = '' as $$
+  select array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePath', 'referenceImagePaths']
+    || array(select c.name from keyframe_private.known_controls() c where c.kind in ('text', 'choice'))
+$$;
+comment on function keyframe_private.input_fields is 'The fields that an input can have.';
+
+create function keyframe_private.read_input(input jsonb, step keyframe.generation_step, project keyframe.projects)
+returns jsonb language plpgsql volatile set search_path = '' as $$
+declare
+  asked jsonb := input;
+  unwanted text;
+begin
+  if jsonb_typeof(input) is distinct from 'object' then
+    perform keyframe_private.raise_error('invalid_request', 'input must be an object.');
+  end if;
+  if input - keyframe_private.input_fields() <> '{}' then
+    perform keyframe_private.raise_error('invalid_request', 'input has a field that no model has.');
+  end if;
+
+  foreach unwanted in array case step
+    when 'first-frame' then array['firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath']
+    when 'last-frame' then array['lastFramePredictionId', 'lastFrameImagePath'] else '{}' end
+  loop
+    if input ->> unwanted is not null then
+      perform keyframe_private.raise_error('unsupported_input', format('A %s is not made with a frame: leave out %s.', step, unwanted));
+    end if;
+  end loop;
+
+  if asked ->> 'prompt' is null then
+    asked := asked || jsonb_build_object('prompt', project.text_prompt);
+  end if;
+  if asked ->> 'aspectRatio' is not null and not keyframe_private.has_shape(asked -> 'aspectRatio', 'a ratio such as "16:9"') then
+    perform keyframe_private.raise_error('invalid_request', 'aspectRatio must be a ratio such as "16:9".');
+  end if;
+  if asked ->> 'referenceImagePath' is not null then
+    -- The input of an answer has both, with the first image in each.
+    if asked ->> 'referenceImagePaths' is null then
+      asked := asked || jsonb_build_object('referenceImagePaths', jsonb_build_array(asked -> 'referenceImagePath'));
+    elsif asked #> '{referenceImagePaths,0}' is distinct from asked -> 'referenceImagePath' then
+      perform keyframe_private.raise_error('invalid_request', 'Send referenceImagePath or referenceImagePaths, not two different ones.');
+    end if;
+  end if;
+  if asked ->> 'referenceImagePaths' is null then
+    asked := asked || '{"referenceImagePaths": []}';
+  elsif jsonb_typeof(asked -> 'referenceImagePaths') <> 'array'
+    or asked @? '$.referenceImagePaths[*] ? (@.type() <> "string")' then
+    perform keyframe_private.raise_error('invalid_request', 'referenceImagePaths must be a list of paths.');
+  end if;
+  asked := asked - array['referenceImagePath', 'firstFrameImagePath', 'lastFrameImagePath'];
+  if step <> 'first-frame' then
+    asked := asked || keyframe_private.resolve_frame(input, 'firstFrame', project);
+  end if;
+  if step = 'video' then
+    asked := asked || keyframe_private.resolve_frame(input, 'lastFrame', project);
+    if coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath') is null then
+      perform keyframe_private.raise_error('frame_not_ready', 'A video starts from a first frame, and this project has none that succeeded. Generate the first frame, then try again.');
+    end if;
+  end if;
+  return asked;
+end $$;
+comment on function keyframe_private.read_input is 'What a request asks for, with the frames that it means: an input whose fields are known, but not yet complete.';
+
+create function keyframe_private.resolve_input(asked jsonb, project keyframe.projects, chosen keyframe.models)
+returns jsonb language plpgsql stable set search_path = '' as $$
+declare
+  first_frame constant text := coalesce(asked ->> 'firstFramePredictionId', asked ->> 'firstFrameImagePath');
+  last_frame constant text := coalesce(asked ->> 'lastFramePredictionId', asked ->> 'lastFrameImagePath');
+  images constant jsonb := jsonb_build_object(
+    'firstFramePredictionId', asked -> 'firstFramePredictionId', 'lastFramePredictionId', asked -> 'lastFramePredictionId',
+    'referenceImagePaths', asked -> 'referenceImagePaths')
+    || jsonb_strip_nulls(jsonb_build_object('firstFrameImagePath', asked -> 'firstFrameImagePath', 'lastFrameImagePath', asked -> 'lastFrameImagePath'));
+  values_asked jsonb := jsonb_strip_nulls(asked - array[
+    'firstFramePredictionId', 'firstFrameImagePath', 'lastFramePredictionId', 'lastFrameImagePath', 'referenceImagePaths']);
+  -- A last frame keeps the look of the first frame, which is one of its references.
+  keeps_look constant boolean := chosen.step = 'last-frame' and first_frame is not null;
+  reference_count constant integer := jsonb_array_length(asked -> 'referenceImagePaths') + keeps_look::integer;
+  most constant integer := coalesce((chosen.controls #>> '{referenceImages,max}')::integer, 0);
+  used constant text[] := array_remove(array[
+    case when chosen.step = 'video' then 'firstFrame' end,
+    case when last_frame is not null then 'lastFrame' end,
+    case when reference_count > 0 then 'referenceImages' end
+  ], null);
+begin
+  if reference_count > most then
+    perform keyframe_private.refuse_input(chosen, format('%s takes %s reference images, and %s would be sent%s.', chosen.model, most, reference_count,
+      case when keeps_look then ' (the first frame is one of them; firstFramePredictionId null leaves it out)' else '' end),
+      'referenceImages');
+  end if;
+  if chosen.step = 'video' or chosen.controls ? 'aspectRatio' then
+    values_asked := jsonb_build_object('aspectRatio', project.aspect_ratio) || values_asked;
+  end if;
+  if chosen.step = 'video' then
+    perform keyframe_private.require_ratio(first_frame, values_asked ->> 'aspectRatio');
+    perform keyframe_private.require_ratio(last_frame, values_asked ->> 'aspectRatio');
+  end if;
+  return images || keyframe_private.resolve_values(values_asked, used, chosen);
+end $$;
+comment on function keyframe_private.resolve_input is 'The complete input for a model, from what read_input returned.';

@@ -1,0 +1,124 @@
+-- Chooses the model of a start and completes the row before it exists.
+
+create function keyframe_private.choose_model(wanted keyframe.generation_step, named text)
+returns keyframe.models language plpgsql stable set search_path = '' as $$
+declare
+  chosen keyframe.models;
+begin
+  select m.* into chosen from keyframe.models m
+  where m.step = wanted and m.enabled
+    and m.model = coalesce(named, (select d.model from keyframe.step_defaults d where d.step = wanted));
+  if not found then
+    perform keyframe_private.raise_error('unsupported_input', format('There is no such model for the step %s. GET /api/models lists them.', wanted));
+  elsif named is not null and not keyframe_private.is_available(chosen, now()) then
+    perform keyframe_private.raise_error('model_unavailable', format(
+      'The model %s is not available: %s. Name another, or none: GET /api/models lists them.', named,
+      case when chosen.refused_at is null then 'its vendor has ended it' else 'the provider no longer has it' end));
+  end if;
+  return chosen;
+end $$;
+comment on function keyframe_private.choose_model is 'The model of a new prediction: the one that was named, or the default of the step, which may be unavailable.';
+
+create function keyframe_private.find_successor(gone keyframe.models, asked jsonb, project keyframe.projects)
+returns keyframe.models language plpgsql stable set search_path = '' as $$
+declare
+  candidate keyframe.models;
+  asked_micros bigint;
+begin
+  begin
+    asked_micros := (keyframe_private.most_cost(gone.model, keyframe_private.resolve_input(asked, project, gone), now())).most_micros;
+  exception when sqlstate 'KEYFR' then
+    null; -- it did not take this input either, so it has no price for it
+  end;
+  for candidate in select s.* from keyframe_private.successors_of(gone, now()) s loop
+    begin
+      if keyframe_private.costs_no_more(
+        (keyframe_private.most_cost(candidate.model, keyframe_private.resolve_input(asked, project, candidate), now())).most_micros, asked_micros)
+      then
+        return candidate;
+      end if;
+    exception when sqlstate 'KEYFR' then
+      continue; -- it does not take this input
+    end;
+  end loop;
+  return null;
+end $$;
+comment on function keyframe_private.find_successor is 'The first available model that takes the same input as another and costs no more, or null.';
+
+create function keyframe_private.resolve_start(inout wanted keyframe.predictions)
+language plpgsql volatile set search_path = '' as $$
+declare
+  caller uuid := auth.uid();
+  project keyframe.projects;
+  chosen keyframe.models;
+  asked jsonb;
+begin
+  -- Locks the project against deletion: waits for a deletion under way, and then finds no project.
+  select p.* into project from keyframe.projects p
+  where p.id = wanted.project_id and (caller is null or p.owner_id = caller) and p.deleted_at is null
+  for key share;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  wanted.owner_id := project.owner_id;
+  wanted.model := nullif(wanted.model, ''); -- the column's default: none is named
+  chosen := keyframe_private.choose_model(wanted.step, wanted.model);
+  asked := keyframe_private.read_input(wanted.input, wanted.step, project);
+  wanted.requested_model := wanted.model;
+  if not keyframe_private.is_available(chosen, now()) then
+    wanted.requested_model := chosen.model;
+    chosen := keyframe_private.find_successor(chosen, asked, project);
+    if chosen.model is null then
+      perform keyframe_private.raise_error('model_unavailable', format(
+        'The model %s is not available, and no other takes this input and costs no more. Name a model of GET /api/models, or change the input.',
+        wanted.requested_model));
+    end if;
+  end if;
+  wanted.model := chosen.model;
+  wanted.input := keyframe_private.resolve_input(asked, project, chosen);
+end $$;
+comment on function keyframe_private.resolve_start is 'Completes and checks what is to be started: owner, model, input.';
+
+create function keyframe_private.resolve_prediction()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_token('generate');
+  return keyframe_private.resolve_start(new);
+end $$;
+
+-- Gives a new prediction one of its owner's slots, or leaves it in the line.
+create function keyframe_private.admit_or_queue()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_lock('slots', new.owner_id);
+  -- Read under the lock, so that created_at has the order of the line.
+  new.created_at := clock_timestamp();
+  new.updated_at := new.created_at;
+  if keyframe_private.free_slots(new.owner_id) > 0 and not exists (
+    select from keyframe.predictions w where w.owner_id = new.owner_id and w.status = 'queued' and w.admitted_at is null
+  ) then
+    new.admitted_at := new.created_at;
+    new.deadline_at := new.created_at + keyframe_private.deadline_of(new.step);
+  end if;
+  return new;
+end $$;
+
+-- Refuses the identifier of an earlier prediction that left an event, a submit to the provider, or a file to remove: they
+-- would be taken for those of the new one. After the insert, which has waited for a deletion under way.
+create function keyframe_private.refuse_used_id()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if auth.uid() is not null then
+    return null; -- users cannot choose an identifier
+  end if;
+  if exists (
+    select from keyframe.webhook_events v
+    where v.prediction_id = new.id and v.type in ('generation.succeeded', 'generation.failed')
+  ) or exists (select from keyframe_private.provider_submits s where s.prediction_id = new.id and s.submitted_at is not null)
+    or exists (
+      select from keyframe_private.file_removals r where r.bucket = 'keyframe-outputs' and r.name = any (array(select keyframe_private.output_names(new)))
+    ) then
+    perform keyframe_private.raise_error('invalid_request', 'An earlier prediction with this identifier has left an event, a submit or a file. Leave the identifier out, or take another one.');
+  end if;
+  return null;
+end $$;

@@ -1,0 +1,236 @@
+-- The provider's state of a run, from a submit, a poll or a callback: one function decides for all three.
+
+-- Takes no lock: as long as a prediction follows a run its state never moves backwards, so an update that changes nothing here changes
+-- nothing later.
+create function keyframe_private.is_state_known(prediction uuid, attempt integer, run text, provider_status text, progress real)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (
+    select from keyframe.predictions p
+    where p.id = prediction and p.provider_prediction_id = run and is_state_known.attempt between 1 and p.attempt
+      and case p.status
+        when 'starting' then provider_status = 'starting'
+        when 'processing' then provider_status = 'starting'
+          or provider_status = 'processing' and coalesce(is_state_known.progress <= coalesce(p.progress, 0), true)
+        when 'storing' then provider_status in ('starting', 'processing', 'succeeded', 'failed', 'canceled', 'aborted')
+        else false
+      end
+  );
+end $$;
+comment on function keyframe_private.is_state_known is 'Whether a state changes nothing of the prediction that follows this run, as most callbacks do.';
+
+-- `files` has each address with its path. The file is the one that the model's row names, or the first of the only list (or field) with
+-- files of the step's kind. Null: unclear. A file with another ending, or none, counts if none has the right one.
+create function keyframe_private.find_output(step keyframe.generation_step, model text, files jsonb)
+returns text language plpgsql stable set search_path = '' as $$
+declare
+  named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
+  wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  found_in text[];
+  url text;
+begin
+  if named is not null then
+    return (select f ->> 'url' from jsonb_array_elements(files) with ordinality e (f, place)
+      where f ->> 'at' = named or starts_with(f ->> 'at', named || '[') or starts_with(f ->> 'at', named || '.') order by place limit 1);
+  end if;
+  with all_files as (
+    select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+    from jsonb_array_elements(files) with ordinality e (f, place)
+  ), likely as (
+    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+  )
+  select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
+  return case when cardinality(found_in) = 1 then url end;
+end $$;
+comment on function keyframe_private.find_output is 'The address of the file among those in what a run returned.';
+
+-- False: nothing changes.
+create function keyframe_private.apply_provider_state(
+  row_now keyframe.predictions, run text, provider_status text, output_url text, progress real, error_message text, poll_after interval,
+  failure text, stage text, output_files jsonb)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  file text;
+begin
+  if row_now.status = 'storing' then
+    return false; -- the output is being copied, whatever the run reports now
+  end if;
+  case provider_status
+    when 'starting' then
+      -- The second run of a prediction that the API shows as processing.
+      return keyframe_private.mark_running(row_now.id,
+        case when row_now.started_at is null then keyframe.prediction_status 'starting' else 'processing' end, run, poll_after, null, null);
+    when 'processing' then
+      if row_now.status = 'processing' and coalesce(progress <= coalesce(row_now.progress, 0), true) then
+        return false;
+      end if;
+      return keyframe_private.mark_running(row_now.id, 'processing', run, poll_after, progress, null);
+    when 'succeeded' then
+      file := coalesce(keyframe_private.find_output(row_now.step, row_now.model, output_files), output_url);
+      if file is not null then
+        return keyframe_private.mark_running(row_now.id, 'storing', run, interval '0', 1, file);
+      elsif output_files is not null then
+        return keyframe_private.mark_failed(row_now.id, 'output_not_usable', format(
+          'It is unclear which file of the provider''s output is meant. It has: %s. An administrator has to name it in the column output of the model %s.',
+          (select string_agg(f ->> 'at', ', ' order by place) from jsonb_array_elements(output_files) with ordinality e (f, place)), row_now.model), false);
+      end if;
+      return keyframe_private.mark_failed(row_now.id, 'provider_no_output', 'The provider finished without an output. Run the step again.', true);
+    when 'failed' then
+      if failure = 'content_rejected' then
+        return keyframe_private.mark_failed(row_now.id, 'content_rejected',
+          coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
+      elsif failure = 'input_unreachable' then
+        if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
+          return true;
+        end if;
+        return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
+      elsif failure = 'interrupted' then
+        -- One more run: a cause that passes has passed by then, and a failed run may have been paid for.
+        if keyframe_private.mark_queued_again(row_now.id, 'provider_failed', 2) then
+          return true;
+        end if;
+      end if;
+      return keyframe_private.mark_failed(row_now.id, 'provider_failed',
+        coalesce(nullif(error_message, ''), 'The provider could not generate this. Change the prompt.'), true);
+    when 'canceled' then
+      return keyframe_private.mark_failed(row_now.id, 'provider_canceled', 'The run was canceled at the provider. Run the step again.', true);
+    when 'aborted' then
+      return keyframe_private.mark_failed(row_now.id, 'provider_aborted', 'The provider gave the run up before it started. Run the step again.', true);
+    else
+      raise exception 'Unknown provider status: %.', provider_status using errcode = 'invalid_parameter_value';
+  end case;
+end $$;
+comment on function keyframe_private.apply_provider_state is 'Moves an active prediction to the state of its run.';
+
+-- unknown: no such prediction, or the run of another. unproven: it may be the run of another. stale: not the run that the prediction follows;
+-- it will be cancelled. given_up: the prediction followed it before, and is submitted again. A repetition changes nothing: while a prediction
+-- follows a run its state never goes back. found_by is for runs from the provider's list: 'name' when the input names the prediction, 'text'
+-- when only the text is equal. attempt_without_run is not sent because an earlier one's run was found. failure: input_unreachable,
+-- interrupted, content_rejected (at stage), or null. output_files: an output that is not one address, each file with its path. Named
+-- arguments instead of one object: the Data API refuses a call whose names or types do not fit.
+create function keyframe_worker.record_provider_state(
+  prediction_id uuid, attempt integer, provider_prediction_id text, provider_status text, output_url text default null,
+  progress real default null, error_message text default null, poll_after_seconds double precision default null, found_by text default null,
+  failure text default null, stage text default null, metrics jsonb default null, attempt_without_run integer default null,
+  output_files jsonb default null)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  run constant text := provider_prediction_id;
+  run_is_over constant boolean := provider_status in ('succeeded', 'failed', 'canceled', 'aborted');
+  run_outcome constant text := case when provider_status = 'failed' and failure = 'content_rejected' then 'rejected' else provider_status end;
+  row_now keyframe.predictions;
+  known keyframe_private.provider_submits;
+begin
+  if keyframe_private.is_state_known(prediction_id, attempt, run, provider_status, progress) then
+    return 'unchanged';
+  end if;
+  -- More progress waits for nobody: the next callback or poll says it again.
+  if provider_status = 'processing' and exists (
+    select from keyframe.predictions p
+    where p.id = record_provider_state.prediction_id and p.provider_prediction_id = run and p.status = 'processing'
+  ) then
+    perform from keyframe.predictions p where p.id = record_provider_state.prediction_id for update skip locked;
+    if not found then
+      return 'unchanged';
+    end if;
+  end if;
+  select p.* into row_now from keyframe.predictions p where p.id = record_provider_state.prediction_id for update;
+  if not found then -- a deleted one counts as ended while its submits are kept
+    select s.prediction_id, s.attempt, s.created_at into row_now.id, row_now.attempt, row_now.completed_at
+    from keyframe_private.provider_submits s where s.prediction_id = record_provider_state.prediction_id and s.submitted_at is not null
+    order by s.attempt desc limit 1;
+  end if;
+  if row_now.id is null or attempt not between 1 and row_now.attempt then
+    return 'unknown';
+  end if;
+  -- The signature of a callback does not cover its URL, which may name another prediction.
+  select s.* into known from keyframe_private.provider_submits s where s.provider_prediction_id = run;
+  if known.prediction_id <> row_now.id then
+    return 'unknown';
+  end if;
+  -- A queued prediction follows no run, so a run of it that is known has failed or was replaced.
+  if row_now.status = 'queued' and known.id is not null then
+    if run_is_over then
+      perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+    end if;
+    return 'given_up';
+  end if;
+  -- Before anything is recorded: a run that may be another prediction's is neither followed nor cancelled.
+  if coalesce(found_by = 'text', false) and known.id is null and not keyframe_private.is_only_submit_of_its_text(row_now.id, attempt) then
+    return 'unproven';
+  end if;
+  if known.id is null then
+    known.id := keyframe_private.record_run(run, row_now.id, attempt, found_by is not null);
+    if known.id is null then
+      return 'unknown'; -- it was recorded for another prediction at the same moment
+    end if;
+  end if;
+  perform keyframe_private.end_without_run(row_now.id, attempt_without_run);
+  if run_is_over then
+    perform keyframe_private.end_submit(known.id, run_outcome, metrics);
+  end if;
+  if row_now.completed_at is not null or row_now.provider_prediction_id <> run then -- it has ended, or follows another
+    update keyframe_private.provider_submits s set cancel_due_at = now()
+    where s.id = known.id and s.ended_at is null and s.cancel_due_at is null;
+    return case when row_now.completed_at is null then 'stale' else 'ended' end;
+  end if;
+  return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
+    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage, output_files)
+    then 'recorded' else 'unchanged' end;
+end $$;
+comment on function keyframe_worker.record_provider_state is 'Records the state of a provider run and returns: recorded, unchanged, unknown, unproven, ended, stale or given_up.';
+
+-- From now on the model is unavailable. The prediction goes to the next model that takes its input, unless the caller named this one.
+create function keyframe_worker.record_model_refused(prediction_id uuid, lease_token uuid, message text, attempt_without_run integer)
+returns text language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  row_now keyframe.predictions;
+  project keyframe.projects;
+  gone keyframe.models;
+  next_model keyframe.models;
+begin
+  perform keyframe_private.end_without_run(prediction_id, attempt_without_run);
+  select p.* into row_now from keyframe.predictions p
+  where p.id = record_model_refused.prediction_id and p.lease_token = record_model_refused.lease_token and p.status = 'queued' for update;
+  if not found then
+    return 'too_late';
+  end if;
+  perform keyframe_private.set_refused(row_now.step, row_now.model, now());
+  if row_now.requested_model is distinct from row_now.model then
+    select j.* into project from keyframe.projects j where j.id = row_now.project_id;
+    select m.* into gone from keyframe.models m where m.step = row_now.step and m.model = row_now.model;
+    next_model := keyframe_private.find_successor(gone, row_now.input, project);
+  end if;
+  if next_model.model is null then
+    perform keyframe_private.mark_failed(row_now.id, 'model_unavailable', message, false);
+    return 'failed';
+  end if;
+  update keyframe.predictions p
+  set model = next_model.model, requested_model = coalesce(p.requested_model, p.model),
+      input = keyframe_private.resolve_input(p.input, project, next_model), lease_token = null, failures = 0, retry_reason = 'model_unavailable',
+      next_attempt_at = now(), updated_at = now()
+  where p.id = row_now.id
+  returning p.* into row_now;
+  perform keyframe_private.add_next_submit(row_now);
+  return 'moved';
+end $$;
+comment on function keyframe_worker.record_model_refused is 'Records that the provider does not have the model of a submit. Returns moved (to the next model), failed or too_late.';
+
+-- Repeated for a day: no run lasts longer. is_unknown: the provider has no such run any more, so nobody knows how it ended.
+create function keyframe_worker.record_run_not_canceled(provider_prediction_id text, is_unknown boolean)
+returns boolean language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  submit keyframe_private.provider_submits;
+begin
+  update keyframe_private.provider_submits s
+  set cancel_failures = s.cancel_failures + 1,
+      cancel_due_at = now() + least(interval '5 minutes', interval '10 seconds' * (s.cancel_failures + 1))
+  where s.provider_prediction_id = record_run_not_canceled.provider_prediction_id and s.cancel_due_at is not null
+  returning s.* into submit;
+  if is_unknown or submit.answered_at < now() - interval '1 day' then
+    perform keyframe_private.end_submit(submit.id, 'lost');
+  end if;
+  return submit.id is not null;
+end $$;
+comment on function keyframe_worker.record_run_not_canceled is 'Records that cancelling a provider run has not ended it. False: nothing to cancel.';

@@ -1,0 +1,313 @@
+-- Functions that api calls with the caller's token, one call per request. Row-level security decides, or a definer function
+-- checks the owner.
+
+-- A frame of another project or an upload is always current. `shown` are the takes that stand for their steps, where the caller knows them.
+create function keyframe_private.is_outdated(prediction keyframe.predictions, shown uuid[] default null)
+returns boolean language plpgsql stable security invoker set search_path = '' as $$
+declare
+  frame uuid;
+  project uuid;
+begin
+  foreach frame in array array_remove(
+    array[(prediction.input ->> 'firstFramePredictionId')::uuid, (prediction.input ->> 'lastFramePredictionId')::uuid], null)
+  loop
+    shown := coalesce(shown, keyframe_private.shown_takes(prediction.project_id));
+    continue when frame = any (shown);
+    select p.project_id into project from keyframe.predictions p where p.id = frame;
+    if not found or project = prediction.project_id then
+      return true;
+    end if;
+  end loop;
+  return false;
+end $$;
+comment on function keyframe_private.is_outdated is 'Whether a take (a succeeded prediction) was made with a frame that is deleted, or that no longer stands for its step in the same project.';
+
+-- The columns are listed, so that a new column stays private until it is added here. json, not jsonb, here and in every function that
+-- returns it: each layer of jsonb copies everything inside it, which took four fifths of the time of a page of projects.
+create function keyframe_private.prediction_json(prediction keyframe.predictions, shown uuid[] default null)
+returns json language plpgsql stable security invoker set search_path = '' as $$
+begin
+  return json_build_object(
+    'id', prediction.id, 'project_id', prediction.project_id, 'step', prediction.step, 'status', prediction.status,
+    'model', prediction.model, 'requested_model', nullif(prediction.requested_model, prediction.model), 'input', prediction.input,
+    'attempt', prediction.attempt, 'progress', prediction.progress,
+    'queue_position', case when prediction.status = 'queued' then keyframe_private.queue_position(prediction) end,
+    'error_code', prediction.error_code, 'error_message', prediction.error_message, 'error_retryable', prediction.error_retryable,
+    'error_stage', prediction.error_stage,
+    'output_path', prediction.output_path, 'output_content_type', prediction.output_content_type,
+    'output_bytes', prediction.output_bytes, 'output_sha256', prediction.output_sha256, 'output_width', prediction.output_width,
+    'output_height', prediction.output_height, 'output_duration_seconds', prediction.output_duration_seconds,
+    'output_has_audio', prediction.output_has_audio, 'cost', keyframe_private.cost_json(prediction.id), 'hidden', prediction.hidden,
+    'outdated', prediction.status = 'succeeded' and keyframe_private.is_outdated(prediction, shown),
+    'created_at', prediction.created_at, 'started_at', prediction.started_at, 'completed_at', prediction.completed_at
+  );
+end $$;
+comment on function keyframe_private.prediction_json is 'A prediction as its owner sees it, with its queue position.';
+
+-- Definer, like create_project; the insert checks whose project it is.
+create function keyframe.start_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null, idempotency_key text default null,
+  request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  started keyframe.predictions;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash);
+  perform keyframe_private.require_user();
+  if request.replayed then
+    select p.* into started from keyframe.predictions p
+    where p.id = request.resource_id and p.owner_id = auth.uid() and p.project_id <> all (keyframe_private.deleted_projects());
+    if not found then
+      perform keyframe_private.raise_error('not_found', 'The prediction this Idempotency-Key started has been deleted since. Send a new key.');
+    end if;
+  else
+    insert into keyframe.predictions (id, project_id, step, input, model)
+    values (
+      request.resource_id, start_prediction.project_id, start_prediction.step, start_prediction.input, start_prediction.model)
+    returning * into started;
+  end if;
+  return json_build_object(
+    'prediction', keyframe_private.prediction_json(started), 'replayed', request.replayed, 'rate', keyframe_private.rate_state('generate'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  if refused.code = 'budget_exceeded' then
+    perform keyframe_private.note_exhausted(auth.uid(), (refused.hint::json ->> 'estimateMicros')::bigint);
+  end if;
+  return keyframe_private.refuse(refused, 'generate');
+end $$;
+comment on function keyframe.start_prediction is 'Starts one run of a step of the caller''s project.';
+
+-- Volatile, because it takes a token and locks the images that it checks. Definer, like start_prediction.
+create function keyframe.estimate_prediction(
+  project_id uuid, step keyframe.generation_step, input jsonb default '{}', model text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  wanted keyframe.predictions;
+  cost record;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_user();
+  wanted.project_id := estimate_prediction.project_id;
+  wanted.step := estimate_prediction.step;
+  wanted.input := estimate_prediction.input;
+  wanted.model := estimate_prediction.model;
+  wanted := keyframe_private.resolve_start(wanted);
+  perform keyframe_private.require_upload(i.path, wanted.owner_id) from keyframe_private.images_of(wanted.input) i where i.path is not null;
+  cost := keyframe_private.most_cost(wanted.model, wanted.input, now());
+  return json_build_object('rate', rate, 'estimate', json_build_object(
+    'model', wanted.model, 'requestedModel', nullif(wanted.requested_model, wanted.model),
+    'estimateMicros', cost.estimate_micros, 'atMostMicros', cost.most_micros, 'currency', 'USD',
+    'availableMicros', (select min(b.available_micros) from keyframe_private.budgets_of(wanted.owner_id, now()) b where b.scope = 'owner'),
+    'withinBudget', exists (select from keyframe_private.settings s where not s.spending_stopped) and not exists (
+      select from keyframe_private.budgets_of(wanted.owner_id, now()) b where (cost.most_micros <= b.available_micros) is not true)));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.estimate_prediction is 'What a start would cost, with every check of a start. Stores nothing.';
+
+-- Volatile, because it takes a token: PostgREST runs stable functions in a read-only transaction. Definer with the owner in the
+-- query, because under a policy no condition on the step may use an index (enum_eq is not leakproof).
+create function keyframe.read_prediction(
+  project_id uuid, step keyframe.generation_step, prediction_id uuid default null, waiting boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token(case when waiting then 'wait' else 'read' end);
+  wanted keyframe.predictions;
+  refused keyframe_private.refusal;
+begin
+  if prediction_id is null then
+    select p.* into wanted from keyframe.predictions p
+    where p.project_id = read_prediction.project_id and p.step = read_prediction.step
+    order by p.created_at desc, p.id desc
+    limit 1;
+  else
+    select p.* into wanted from keyframe.predictions p
+    where p.id = prediction_id and p.project_id = read_prediction.project_id and p.step = read_prediction.step;
+  end if;
+  -- Every prediction of a project has its owner. Checked after the query, so that the planner does not choose an index on the
+  -- owner.
+  if wanted.owner_id is distinct from auth.uid() or wanted.id is null or exists (
+    select from keyframe.projects p where p.id = read_prediction.project_id and p.deleted_at is not null) then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours for this project and step.');
+  end if;
+  return json_build_object('prediction', keyframe_private.prediction_json(wanted), 'rate', case when waiting then keyframe_private.rate_state('read') else rate end);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.read_prediction is 'One prediction of the caller; without prediction_id the latest one of the step. A look of a request that waits takes its token from `wait`.';
+
+-- Definer, because users may not update predictions; the query checks the owner.
+create function keyframe.cancel_prediction(
+  project_id uuid, prediction_id uuid, idempotency_key text default null, request_hash text default null)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  request record;
+  wanted keyframe.predictions;
+  refused keyframe_private.refusal;
+begin
+  request := keyframe_private.reserve_idempotency_key(idempotency_key, request_hash, 'change');
+  select p.* into wanted from keyframe.predictions p
+  where p.id = cancel_prediction.prediction_id and p.project_id = cancel_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
+  for update;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.status in ('succeeded', 'failed') then
+    perform keyframe_private.raise_error('generation_ended', format('This prediction has already %s; there is nothing to cancel.', wanted.status));
+  end if;
+  if not request.replayed then
+    perform keyframe_private.mark_canceled(wanted.id);
+    select p.* into wanted from keyframe.predictions p where p.id = wanted.id;
+  end if;
+  return json_build_object(
+    'prediction', keyframe_private.prediction_json(wanted), 'replayed', request.replayed, 'rate', request.rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'change');
+end $$;
+comment on function keyframe.cancel_prediction is 'Cancels a prediction of the caller, here at once and at the provider soon after. A repetition is no error.';
+
+-- Definer, because users may not update predictions; the query checks the owner.
+create function keyframe.update_prediction(project_id uuid, prediction_id uuid, hidden boolean)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change');
+  changed keyframe.predictions;
+  refused keyframe_private.refusal;
+begin
+  update keyframe.predictions p set hidden = update_prediction.hidden, updated_at = now()
+  where p.id = update_prediction.prediction_id and p.project_id = update_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
+  returning p.* into changed;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  end if;
+  return json_build_object('prediction', keyframe_private.prediction_json(changed), 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.update_prediction is 'Hides a prediction of the caller from lists, or shows it again.';
+
+-- Definer, because users may not delete predictions; the query checks the owner. Triggers unselect it and queue its file for removal.
+-- A start locks the frames that it uses: an earlier one is visible here, a later one does not find them.
+create function keyframe.delete_prediction(project_id uuid, prediction_id uuid)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('change', needed => 'manage');
+  wanted keyframe.predictions;
+  before json;
+  refused keyframe_private.refusal;
+begin
+  -- The project first, as when a take is selected: two requests never wait for each other.
+  perform from keyframe.projects p where p.id = delete_prediction.project_id and p.owner_id = auth.uid() for no key update;
+  select p.* into wanted from keyframe.predictions p
+  where p.id = delete_prediction.prediction_id and p.project_id = delete_prediction.project_id and p.owner_id = auth.uid()
+    and p.project_id <> all (keyframe_private.deleted_projects())
+  for update;
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'There is no such prediction of yours in this project.');
+  elsif wanted.completed_at is null then
+    perform keyframe_private.raise_error('generation_in_progress', 'This generation is still running. Cancel it or wait for its end, then delete it.');
+  elsif exists (
+    select from keyframe_private.prediction_images i
+    join keyframe.predictions p on p.id = i.prediction_id
+    where i.source_prediction_id = wanted.id and p.completed_at is null
+  ) then
+    perform keyframe_private.raise_error('generation_in_progress', 'A generation that uses this frame is still running. Cancel it or wait for its end, then delete the frame.');
+  end if;
+  before := keyframe_private.prediction_json(wanted);
+  delete from keyframe.predictions p where p.id = wanted.id;
+  return json_build_object('prediction', before, 'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.delete_prediction is 'Deletes a prediction of the caller that has ended; its file is removed soon after. Its events stay.';
+
+-- Mostly they are the same, so each prediction is in the list once. All projects in one query: one query each took twice as long for a
+-- film of 500 shots.
+create function keyframe_private.step_predictions(projects keyframe.projects[])
+returns table (project_id uuid, predictions json) language plpgsql stable security definer set search_path = '' as $$
+declare
+  caller constant uuid := auth.uid();
+begin
+  return query
+    with steps as materialized (
+      select o.project, keyframe_private.shown_take(o.project, s.step) as take_id, (
+          select p.id from keyframe.predictions p where p.project_id = (o.project).id and p.step = s.step
+          order by p.created_at desc, p.id desc limit 1) as latest_id
+      from (select u as project from unnest(projects) u) o
+      cross join unnest(enum_range(null::keyframe.generation_step)) s (step)
+    ), takes as (
+      select (s.project).id, array_remove(array_agg(s.take_id), null) as shown from steps s group by 1
+    )
+    select p.project_id, json_agg(json_build_object(
+      'is_latest', p.id = s.latest_id, 'is_take', s.take_id is not distinct from p.id,
+      'prediction', keyframe_private.prediction_json(p, t.shown)))
+    from steps s
+    join keyframe.predictions p on p.id = any (array[s.latest_id, s.take_id])
+    join takes t on t.id = p.project_id
+    where p.owner_id = caller
+    group by p.project_id;
+end $$;
+comment on function keyframe_private.step_predictions is 'The latest prediction of each step of projects of the caller, and the take that stands for it.';
+
+-- The next page follows (before_created_at, before_id). `only_takes` leaves out those that have not succeeded.
+create function keyframe.list_predictions(
+  project_id uuid, step keyframe.generation_step default null, max_rows integer default 20, before_created_at timestamptz default null,
+  before_id uuid default null, only_takes boolean default false, with_hidden boolean default false)
+returns json language plpgsql volatile security definer set search_path = '' as $$
+declare
+  rate jsonb := keyframe_private.take_token('read');
+  first_time timestamptz := coalesce(before_created_at, 'infinity');
+  first_id uuid := coalesce(before_id, 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+  page keyframe.predictions[];
+  shown constant uuid[] := keyframe_private.shown_takes(project_id);
+  refused keyframe_private.refusal;
+begin
+  if not exists (select from keyframe.projects p where p.id = list_predictions.project_id and p.owner_id = auth.uid() and p.deleted_at is null) then
+    perform keyframe_private.raise_error('not_found', 'There is no project of yours with this projectId.');
+  end if;
+  -- One statement for each, so that each plan walks along its own index.
+  if only_takes then
+    page := array(
+      select t.take from unnest(case when step is null then enum_range(null::keyframe.generation_step) else array[step] end) as wanted (step)
+      cross join lateral (
+        select p as take, p.created_at, p.id from keyframe.predictions p
+        where p.project_id = list_predictions.project_id and p.step = wanted.step and p.status = 'succeeded' and (with_hidden or not p.hidden)
+          and (p.created_at, p.id) < (first_time, first_id)
+        order by p.created_at desc, p.id desc
+        limit least(max_rows, 101)
+      ) t
+      order by t.created_at desc, t.id desc
+      limit least(max_rows, 101));
+  elsif step is null then
+    page := array(
+      select p from keyframe.predictions p
+      where p.project_id = list_predictions.project_id and p.owner_id = auth.uid() and (with_hidden or not p.hidden)
+        and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit least(max_rows, 101));
+  else
+    page := array(
+      select p from keyframe.predictions p
+      where p.project_id = list_predictions.project_id and p.step = list_predictions.step and (with_hidden or not p.hidden)
+        and (p.created_at, p.id) < (first_time, first_id)
+      order by p.created_at desc, p.id desc
+      limit least(max_rows, 101));
+  end if;
+  return json_build_object(
+    'predictions', (
+      select coalesce(json_agg(keyframe_private.prediction_json(p, shown) order by p.created_at desc, p.id desc), '[]') from unnest(page) p),
+    'rate', rate);
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused);
+end $$;
+comment on function keyframe.list_predictions is 'The predictions of the caller''s project, newest first, at most 101 per page.';

@@ -1,0 +1,131 @@
+-- Kicks wake the functions. A kick may be lost, late or duplicated: it only changes when work happens.
+
+-- Only acknowledged_at is updated, so no kick waits for another. A kick is invisible until its transaction commits, so others may
+-- kick too. Unlogged, like pg_net's tables: after a crash its ids restart, and an old id would refer to another request.
+create unlogged table keyframe_private.kicks (
+  id bigint generated always as identity primary key,
+  function_name text not null,
+  made_at timestamptz not null default clock_timestamp(),
+  request_id bigint,
+  error text,
+  acknowledged_at timestamptz,
+  constraint kick_is_made_or_failed check ((request_id is null) = (error is not null))
+);
+comment on table keyframe_private.kicks is 'The kicks of the last hour, for the figures of the service (docs/operate.md).';
+comment on column keyframe_private.kicks.id is 'In the order of the kicks.';
+comment on column keyframe_private.kicks.function_name is 'The worker that was kicked: generate or deliver.';
+comment on column keyframe_private.kicks.made_at is 'When it was made; pg_net sends it when that transaction commits.';
+comment on column keyframe_private.kicks.request_id is 'The id of its answer in net._http_response; null when it could not be made.';
+comment on column keyframe_private.kicks.error is 'Why it could not be made.';
+comment on column keyframe_private.kicks.acknowledged_at is 'When the function first claimed after it.';
+create index kicks_made_at_idx on keyframe_private.kicks (function_name, made_at);
+create index kicks_unacknowledged_idx on keyframe_private.kicks (function_name) where acknowledged_at is null and error is null;
+alter table keyframe_private.kicks enable row level security;
+
+-- New work needs no kick while its worker runs. Unlogged: after a crash no worker is running. Free space on the page keeps the update of
+-- each claim in place.
+create unlogged table keyframe_private.worker_heartbeats (
+  function_name text primary key,
+  alive_until timestamptz not null default '-infinity',
+  claimed_at timestamptz not null,
+  report jsonb not null default '{}'
+) with (fillfactor = 50);
+comment on table keyframe_private.worker_heartbeats is 'The last claim of each worker.';
+comment on column keyframe_private.worker_heartbeats.function_name is 'The worker: generate or deliver.';
+comment on column keyframe_private.worker_heartbeats.alive_until is 'Until when a worker will have claimed again.';
+comment on column keyframe_private.worker_heartbeats.claimed_at is 'When a claim last succeeded.';
+comment on column keyframe_private.worker_heartbeats.report is 'What the worker said of itself: callMs, how long its last database call took; openRequests and slowRequests, how many of its requests are open, and for over three seconds; places: {of, open, slow: [{name, open}]}, how much it can do at once, does, and for what slow work waits.';
+alter table keyframe_private.worker_heartbeats enable row level security;
+
+-- Acknowledges its kicks. Rows that are locked by another claim are skipped: that claim records the same.
+create function keyframe_private.record_heartbeat(function_name text, heartbeat_ms integer, report jsonb)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  at constant timestamptz := clock_timestamp();
+  next_claim_by constant timestamptz := case when heartbeat_ms > 0 then at + make_interval(secs => heartbeat_ms / 1000.0) else '-infinity' end;
+begin
+  -- Only a missing row: on conflict do nothing would wait for a claim that is updating it.
+  insert into keyframe_private.worker_heartbeats (function_name, claimed_at)
+  select record_heartbeat.function_name, at
+  where not exists (select from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name)
+  on conflict do nothing;
+  update keyframe_private.worker_heartbeats l
+  set alive_until = next_claim_by, claimed_at = at, report = record_heartbeat.report
+  where l.function_name = (
+    select k.function_name from keyframe_private.worker_heartbeats k where k.function_name = record_heartbeat.function_name for update skip locked
+  );
+  update keyframe_private.kicks l
+  set acknowledged_at = clock_timestamp() -- a kick may commit while this runs
+  where l.id = any (array(
+    select k.id from keyframe_private.kicks k
+    where k.function_name = record_heartbeat.function_name and k.acknowledged_at is null and k.error is null limit 1000 for update skip locked));
+end $$;
+comment on function keyframe_private.record_heartbeat is 'Records a worker''s heartbeat: it will claim again within heartbeat_ms (0: the heartbeat ends).';
+
+-- It never fails its caller: the sweep replaces a kick that could not be made.
+create function keyframe_private.kick(function_name text)
+returns boolean language plpgsql volatile security definer set search_path = '' as $$
+declare
+  base_url text;
+  secret text;
+  kick_id text := 'kick_' || replace(gen_random_uuid()::text, '-', '');
+  signed_at text := floor(extract(epoch from clock_timestamp()))::bigint::text;
+  signature text;
+begin
+  select v.decrypted_secret into base_url from vault.decrypted_secrets v where v.name = 'keyframe_functions_url';
+  select v.decrypted_secret into secret from vault.decrypted_secrets v where v.name = 'keyframe_kick_secret';
+  if base_url is null or secret is null then
+    raise exception 'The Vault lacks keyframe_functions_url or keyframe_kick_secret.';
+  end if;
+  signature := encode(
+    keyframe_private.hmac_sha256(
+      convert_to(kick_id || '.' || signed_at || '.{}', 'UTF8'),
+      decode(substr(secret, length('whsec_') + 1), 'base64')
+    ), 'base64');
+  insert into keyframe_private.kicks (function_name, request_id) values (kick.function_name, net.http_post(
+    url := base_url || '/keyframe-' || kick.function_name,
+    body := '{}',
+    headers := jsonb_build_object(
+      'Content-Type', 'application/json',
+      'webhook-id', kick_id, 'webhook-timestamp', signed_at, 'webhook-signature', 'v1,' || signature
+    ),
+    timeout_milliseconds := 5000
+  ));
+  return true;
+exception when others then
+  raise warning 'No kick to %: %', function_name, sqlerrm;
+  insert into keyframe_private.kicks (function_name, error) values (kick.function_name, left(sqlerrm, 200));
+  return false;
+end $$;
+comment on function keyframe_private.kick is 'Signs and posts a kick according to Standard Webhooks.';
+
+-- It takes no lock: while a transaction that has kicked stays open, others may kick too. Times in the future are from before the clock was
+-- set back.
+create function keyframe_private.kick_unless_running(function_name text)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+declare
+  marker text := 'keyframe.kicked_' || function_name;
+  at constant timestamptz := clock_timestamp();
+begin
+  if current_setting(marker, true) = 'true' -- until the transaction ends
+    or exists (
+      select from keyframe_private.worker_heartbeats l
+      where l.function_name = kick_unless_running.function_name and l.alive_until between at and at + interval '2 minutes')
+    or exists (
+      select from keyframe_private.kicks k
+      where k.function_name = kick_unless_running.function_name and k.made_at between at - interval '100 ms' and at)
+  then
+    return;
+  end if;
+  perform set_config(marker, 'true', true);
+  perform keyframe_private.kick(function_name);
+end $$;
+comment on function keyframe_private.kick_unless_running is 'One kick per burst: none while the worker''s heartbeat is live or just after a kick, and one per transaction.';
+
+-- New work for generate: an admitted prediction, an output to store, a run to cancel.
+create function keyframe_private.kick_generate()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.kick_unless_running('generate');
+  return null;
+end $$;

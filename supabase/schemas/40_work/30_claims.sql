@@ -1,0 +1,338 @@
+-- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When that
+-- raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
+
+-- Reads one entry of each index, whatever waits: `order by` and `limit` in the order of an index leave no cheaper plan, however many rows a
+-- statistic expects.
+create function keyframe_private.has_due_task(at timestamptz)
+returns boolean language plpgsql volatile set search_path = '' as $$
+begin
+  return (
+    select p.next_attempt_at from keyframe.predictions p
+    where p.admitted_at is not null and p.completed_at is null and not (p.next_attempt_at <= at and keyframe_private.is_set_aside('claim', p.id::text, at))
+    order by p.next_attempt_at limit 1) <= at
+  or coalesce((
+    select s.search_due_at from keyframe_private.provider_submits s
+    where s.search_due_at is not null and not (s.search_due_at <= at and keyframe_private.is_set_aside('search', s.id::text, at))
+    order by s.search_due_at limit 1) <= at, false)
+  or coalesce((
+    select s.cancel_due_at from keyframe_private.provider_submits s
+    where s.cancel_due_at is not null and not (s.cancel_due_at <= at and keyframe_private.is_set_aside('cancel', s.id::text, at))
+    order by s.cancel_due_at limit 1) <= at, false)
+  or (coalesce((
+      select r.due_at from keyframe_private.file_removals r
+      where not (r.due_at <= at and keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)) order by r.due_at limit 1) <= at, false)
+    and not exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at));
+end $$;
+comment on function keyframe_private.has_due_task is 'Whether a claim would get a task.';
+
+-- An accepted run is paid for: only leases that expired in a row give it up, so recorded failures before them do not count.
+create function keyframe_private.failures_with_expired_lease(prediction keyframe.predictions)
+returns integer language plpgsql immutable set search_path = '' as $$
+begin
+  return case when prediction.status <> 'queued' and prediction.retry_reason is distinct from 'lease_ran_out' then 1
+    else prediction.failures + 1 end;
+end $$;
+comment on function keyframe_private.failures_with_expired_lease is 'The failures of a prediction whose lease has expired.';
+
+-- Or it was submitted as often as attempt can count.
+create function keyframe_private.is_exhausted(prediction keyframe.predictions)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
+      select s.max_failures from keyframe_private.settings s)
+    or prediction.status = 'queued' and prediction.attempt >= 1000000;
+end $$;
+comment on function keyframe_private.is_exhausted is 'Whether so many leases of a prediction expired that it is not tried again: its workers died, and the task may be the cause.';
+
+-- What transactions hold stays in front; the sweep looks behind it. One that cannot be added now is added later.
+create function keyframe_private.add_submits_after_lost_leases(at timestamptz, max_rows integer default 100)
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  lost keyframe.predictions;
+begin
+  for lost in
+    select p.* from keyframe.predictions p
+    where p.id = any (array(
+        select d.id from keyframe.predictions d
+        where d.admitted_at is not null and d.completed_at is null and d.next_attempt_at <= at order by d.next_attempt_at limit max_rows))
+      and p.status = 'queued' and p.next_attempt_at <= at and not keyframe_private.is_exhausted(p) and not exists (
+        select from keyframe_private.provider_submits s
+        where s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null)
+      and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
+    for update skip locked
+  loop
+    begin
+      if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
+        perform keyframe_private.add_next_submit(lost);
+        perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
+      end if;
+    exception when others then
+      perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
+    end;
+  end loop;
+end $$;
+comment on function keyframe_private.add_submits_after_lost_leases is 'Adds the next submit of predictions whose worker died while it submitted, among those that are due first: claims take these, so that later ones move up.';
+
+-- A submit is in the ledger before it is made: its waiting row, which is locked too. What somebody holds, what is set aside and what is
+-- exhausted is left out before the limit, so that many of them leave room for others. owner null: those of all owners but full_owners.
+create function keyframe_private.lock_due(resource text, at timestamptz, max_rows integer, full_owners uuid[], owner uuid default null)
+returns table (subject text, owner_id uuid, due_at timestamptz, bytes integer) language plpgsql volatile set search_path = '' as $$
+begin
+  if resource = 'cancel' then
+    return query
+      select s.id::text, s.owner_id, s.cancel_due_at, 200 from keyframe_private.provider_submits s
+      where s.cancel_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('cancel', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.cancel_due_at limit max_rows for update skip locked;
+  elsif resource = 'search' then
+    return query
+      select s.id::text, s.owner_id, s.search_due_at, octet_length(s.search_task::text) from keyframe_private.provider_submits s
+      where s.search_due_at <= at and s.owner_id <> all (full_owners) and not keyframe_private.is_set_aside('search', s.id::text, at)
+        and (owner is null or s.owner_id = owner)
+      order by s.search_due_at limit max_rows for update skip locked;
+  elsif owner is null then
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and p.owner_id <> all (full_owners) and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at
+      limit max_rows
+      for update of p skip locked;
+  else
+    return query
+      select p.id::text, p.owner_id, p.next_attempt_at, octet_length(p.input::text)
+      from keyframe.predictions p
+      left join lateral (
+        select s.id from keyframe_private.provider_submits s
+        where p.status = 'queued' and s.prediction_id = p.id and s.submitted_at is null and s.ended_at is null
+        for update skip locked) w on true
+      where p.owner_id = owner and p.admitted_at is not null and p.completed_at is null and p.next_attempt_at <= at
+        and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) = resource
+        and (p.status <> 'queued' or w.id is not null)
+        and not keyframe_private.is_exhausted(p) and not keyframe_private.is_set_aside('claim', p.id::text, at)
+      order by p.next_attempt_at + interval '0' -- no index has this order: the owner's few rows are read, not everybody's
+      limit max_rows
+      for update of p skip locked;
+  end if;
+end $$;
+comment on function keyframe_private.lock_due is 'Locks due rows that need a resource without waiting, those due longest first.';
+
+-- Walks the index of predictions from resource to resource: one probe each, however many of them wait.
+create function keyframe_private.due_resources(at timestamptz)
+returns table (resource text, due_at timestamptz) language plpgsql volatile set search_path = '' as $$
+declare
+  before text := '';
+begin
+  loop
+    select keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at into resource, due_at
+    from keyframe.predictions p
+    where p.admitted_at is not null and p.completed_at is null and keyframe_private.resource_of(p.status, p.model, p.provider_output_url) > before
+    order by keyframe_private.resource_of(p.status, p.model, p.provider_output_url), p.next_attempt_at limit 1;
+    exit when not found;
+    before := resource;
+    if due_at <= at then
+      return next;
+    end if;
+  end loop;
+  return query
+    select 'cancel', s.cancel_due_at from keyframe_private.provider_submits s where s.cancel_due_at <= at order by s.cancel_due_at limit 1;
+  return query
+    select 'search', s.search_due_at from keyframe_private.provider_submits s where s.search_due_at <= at order by s.search_due_at limit 1;
+end $$;
+comment on function keyframe_private.due_resources is 'The resources that due rows need, and since when.';
+
+-- At most max_rows, of about 256 kB. room says how many more may begin at a resource: { all, new: of owners without an entry, each: of one
+-- of those, owners: { id: count } }; the resource '' stands for those without an entry. Each resource leaves two rows, or an equal part, to
+-- each that follows. Those that wait longest come first; among those late by seconds chance decides, because the first row of one may be a
+-- row that nobody can take.
+create function keyframe_private.choose_due(at timestamptz, max_rows integer, room jsonb)
+returns table (kind text, subjects text[]) language plpgsql volatile set search_path = '' as $$
+declare
+  resources text[];
+  of_resource jsonb;
+  of_owners jsonb;
+  free integer;
+  others integer;
+  most integer;
+  new_left integer;
+  full_owners uuid[];
+  allowed integer;
+  owners text[] := '{}';
+  bytes integer := 0;
+  found_rows text[];
+  due record;
+begin
+  select array_agg(d.resource order by greatest(d.due_at, at - interval '2 seconds'), random()) into resources
+  from keyframe_private.due_resources(at) d
+  where coalesce((coalesce(room -> d.resource, room -> '') ->> 'all')::integer, 1) > 0;
+  for number in 1 .. coalesce(cardinality(resources), 0) loop
+    of_resource := coalesce(room -> resources[number], room -> '', '{}');
+    of_owners := coalesce(of_resource -> 'owners', '{}');
+    free := max_rows - cardinality(owners);
+    others := cardinality(resources) - number;
+    most := least((of_resource ->> 'all')::integer, greatest(ceil(free / (others + 1.0))::integer, free - 2 * others));
+    continue when most <= 0;
+    new_left := coalesce((of_resource ->> 'new')::integer, most);
+    full_owners := array(select o.key::uuid from jsonb_each_text(of_owners) o where o.value::integer <= 0);
+    found_rows := '{}';
+    for due in
+      select l.* from keyframe_private.lock_due(resources[number], at, most, full_owners) l where new_left > 0
+      union all
+      select l.* from jsonb_each_text(of_owners) o
+      cross join lateral keyframe_private.lock_due(resources[number], at, least(o.value::integer, most), '{}', o.key::uuid) l
+      where new_left <= 0 and o.value::integer > 0
+      order by 3
+    loop
+      allowed := coalesce((of_owners ->> due.owner_id::text)::integer, (of_resource ->> 'each')::integer, max_rows);
+      continue when cardinality(array_positions(owners, due.owner_id::text)) >= allowed
+        or (new_left <= 0 and not of_owners ? due.owner_id::text);
+      exit when cardinality(found_rows) >= most or (bytes > 0 and bytes + due.bytes > 256 * 1024);
+      if not of_owners ? due.owner_id::text then
+        new_left := new_left - 1;
+      end if;
+      found_rows := found_rows || due.subject;
+      owners := owners || due.owner_id::text;
+      bytes := bytes + due.bytes;
+    end loop;
+    kind := case when resources[number] in ('cancel', 'search') then resources[number] else 'claim' end;
+    subjects := found_rows;
+    if subjects <> '{}' then
+      return next;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.choose_due is 'Locks and returns the rows that a claim takes, by kind.';
+
+create function keyframe_private.lease_predictions(ids uuid[], lease_seconds integer, at timestamptz)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+declare
+  tasks jsonb[];
+  orphans keyframe.predictions[];
+begin
+  with claimed as (
+    update keyframe.predictions p
+    set lease_token = gen_random_uuid(),
+        next_attempt_at = at + make_interval(secs => lease_seconds),
+        attempt = p.attempt + case when p.status = 'queued' then 1 else 0 end,
+        failures = case when p.lease_token is not null then keyframe_private.failures_with_expired_lease(p) else p.failures end,
+        retry_reason = case when p.lease_token is not null then 'lease_ran_out' else p.retry_reason end,
+        updated_at = at
+    where p.id = any (ids)
+    returning p.*
+  ), submits_recorded as (
+    update keyframe_private.provider_submits s
+    set submitted_at = at,
+        text_hash = case when not keyframe_private.has_images(c.input) then hashtextextended(c.input ->> 'prompt', 0) end
+    from claimed c where c.status = 'queued' and s.prediction_id = c.id and s.submitted_at is null and s.ended_at is null
+  )
+  select array_agg(to_jsonb(c) || jsonb_build_object(
+    'task', case c.status when 'queued' then 'submit' when 'storing' then 'store' else 'poll' end,
+    'resource', keyframe_private.resource_of(c.status, c.model, c.provider_output_url),
+    'images', case when c.status = 'queued' then keyframe_private.images_json(c.id) end,
+    'has_images', keyframe_private.has_images(c.input),
+    'model_settings', jsonb_build_object('controls', m.controls, 'fixed', m.fixed),
+    -- An earlier submit may have been accepted: its run is searched for before the next submit.
+    'search_attempt', u.attempt, 'search_since', u.submitted_at
+  )) filter (where m.model is not null),
+  array_agg(jsonb_populate_record(null::keyframe.predictions, to_jsonb(c))) filter (where m.model is null)
+  into tasks, orphans
+  from claimed c
+  left join keyframe.models m on m.step = c.step and m.model = c.model
+  left join lateral (
+    select s.attempt, s.submitted_at from keyframe_private.provider_submits s
+    where c.status = 'queued' and s.prediction_id = c.id and s.is_unanswered order by s.attempt limit 1) u on true;
+  -- Their start committed after their model had got another name, or was gone.
+  perform keyframe_private.end_without_run(o.id, o.attempt),
+    keyframe_private.try_mark_failed(o, 'model_unavailable', 'The model was taken away while this generation started. Run the step again.')
+  from unnest(orphans) o;
+  return tasks;
+end $$;
+comment on function keyframe_private.lease_predictions is 'Leases predictions that this transaction has locked, as tasks to submit, poll or store.';
+
+create function keyframe_private.lease_cancellations(ids bigint[], lease_seconds integer, at timestamptz)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+declare
+  tasks jsonb[];
+begin
+  with claimed as (
+    update keyframe_private.provider_submits s set cancel_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
+  )
+  select array_agg(jsonb_build_object(
+    'task', 'cancel', 'resource', 'cancel', 'owner_id', c.owner_id, 'id', c.prediction_id,
+    'provider_prediction_id', c.provider_prediction_id, 'attempt', c.attempt
+  ))
+  into tasks from claimed c;
+  return tasks;
+end $$;
+comment on function keyframe_private.lease_cancellations is 'Leases provider runs to cancel, as tasks.';
+
+create function keyframe_private.lease_searches(ids bigint[], lease_seconds integer, at timestamptz)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+declare
+  tasks jsonb[];
+begin
+  with claimed as (
+    update keyframe_private.provider_submits s set search_due_at = at + make_interval(secs => lease_seconds)
+    where s.id = any (ids) returning s.*
+  )
+  select array_agg(c.search_task || jsonb_build_object(
+    'task', 'search', 'resource', 'search', 'owner_id', c.owner_id, 'id', c.prediction_id, 'attempt', c.attempt, 'step', c.step, 'model', c.model,
+    'search_attempt', c.attempt, 'search_since', c.submitted_at
+  ))
+  into tasks from claimed c;
+  return tasks;
+end $$;
+comment on function keyframe_private.lease_searches is 'Leases searches for the provider runs of submits that no later submit of their prediction searches for, as tasks.';
+
+create function keyframe_private.lease_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, lease uuid)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+begin
+  return case kind
+    when 'claim' then keyframe_private.lease_predictions(subjects::uuid[], lease_seconds, at)
+    when 'cancel' then keyframe_private.lease_cancellations(subjects::bigint[], lease_seconds, at)
+    when 'search' then keyframe_private.lease_searches(subjects::bigint[], lease_seconds, at)
+    when 'remove' then keyframe_private.lease_removals(subjects, lease_seconds, lease)
+  end;
+end $$;
+comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
+
+-- The triggers of these rows wait at most 100 ms for a lock.
+create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz)
+returns setof jsonb language plpgsql volatile set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  lease constant uuid := gen_random_uuid();
+  tasks jsonb[];
+  leased text[] := subjects;
+  one text;
+begin
+  begin
+    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+  exception when others then
+    leased := '{}';
+    foreach one in array subjects loop
+      begin
+        tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
+        leased := leased || one;
+      exception when others then
+        return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end;
+  if exists (select from keyframe_private.set_aside) then
+    perform keyframe_private.forget_aside(array[kind], leased);
+  end if;
+  if kind = 'remove' and tasks is not null then -- one task of all its files
+    return next tasks[1] || jsonb_build_object('files', (select jsonb_agg(f.file order by f.file) from unnest(tasks) t, jsonb_array_elements(t -> 'files') f (file)));
+  else
+    return query select unnest(tasks);
+  end if;
+end $$;
+comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise.';

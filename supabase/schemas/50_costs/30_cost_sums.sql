@@ -1,0 +1,180 @@
+-- What submits cost by day. Amounts are in micro-dollars, millionths of a US dollar. Days and months are those of UTC.
+
+-- A submit adds a row when it is added and two when it ends, so nobody waits for a sum. Every five seconds the new rows become one for
+-- each day, step and model, and one for each day and project in project_costs.
+create table keyframe_private.daily_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid,
+  day date not null,
+  step keyframe.generation_step not null,
+  model text not null,
+  project_id uuid,
+  predictions integer not null default 0,
+  held_micros bigint not null default 0,
+  settled_micros bigint not null default 0,
+  unknown_micros bigint not null default 0,
+  unknown_submits integer not null default 0,
+  is_merged boolean not null default false
+);
+comment on table keyframe_private.daily_costs is 'What submits cost, by owner, day, step and model. Read the view costs. Kept for 13 months.';
+comment on column keyframe_private.daily_costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.daily_costs.id is 'Names the row alone.';
+comment on column keyframe_private.daily_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.daily_costs.step is 'first-frame, last-frame or video.';
+comment on column keyframe_private.daily_costs.model is 'The model that was submitted.';
+comment on column keyframe_private.daily_costs.predictions is 'How many of the submits were the first of a prediction; negative in a correction, as are the amounts.';
+comment on column keyframe_private.daily_costs.project_id is 'The project; null in a sum.';
+comment on column keyframe_private.daily_costs.held_micros is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.daily_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.daily_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
+comment on column keyframe_private.daily_costs.unknown_submits is 'How many these are.';
+comment on column keyframe_private.daily_costs.is_merged is 'Whether the row is a sum, and added to everybody''s.';
+create index daily_costs_owner_id_day_idx on keyframe_private.daily_costs (owner_id, day, step, model);
+create index daily_costs_day_idx on keyframe_private.daily_costs (day);
+create index daily_costs_to_merge_idx on keyframe_private.daily_costs (id) where not is_merged;
+alter table keyframe_private.daily_costs enable row level security;
+
+create table keyframe_private.project_costs (
+  id bigint generated always as identity primary key,
+  owner_id uuid not null,
+  day date not null,
+  project_id uuid not null,
+  predictions bigint not null,
+  held_micros bigint not null,
+  settled_micros bigint not null,
+  unknown_micros bigint not null
+);
+comment on table keyframe_private.project_costs is 'What submits cost, by owner, day and project, without those that daily_costs has not merged yet. Kept for 13 months.';
+comment on column keyframe_private.project_costs.id is 'Names the row alone.';
+comment on column keyframe_private.project_costs.owner_id is 'The owner.';
+comment on column keyframe_private.project_costs.day is 'The day, in UTC.';
+comment on column keyframe_private.project_costs.project_id is 'The project.';
+comment on column keyframe_private.project_costs.predictions is 'How many of the submits were the first of a prediction.';
+comment on column keyframe_private.project_costs.held_micros is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.project_costs.settled_micros is 'What they have cost.';
+comment on column keyframe_private.project_costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
+create index project_costs_owner_id_day_idx on keyframe_private.project_costs (owner_id, day, project_id);
+create index project_costs_day_idx on keyframe_private.project_costs (day);
+alter table keyframe_private.project_costs enable row level security;
+
+-- Everybody's sums have only merged rows, so the others are added here.
+create view keyframe_private.costs with (security_invoker = true) as
+select c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+from keyframe_private.daily_costs c
+union all
+select null, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+from keyframe_private.daily_costs c where not c.is_merged;
+comment on view keyframe_private.costs is 'What all submits cost, by owner, day, step and model: any number of rows, to be added up. Those without an owner have what everybody''s cost.';
+comment on column keyframe_private.costs.owner_id is 'The owner; null: everybody together.';
+comment on column keyframe_private.costs.day is 'The day (UTC) on which they were added.';
+comment on column keyframe_private.costs.step is 'What they make.';
+comment on column keyframe_private.costs.model is 'Which model makes it.';
+comment on column keyframe_private.costs.predictions is 'How many of them were the first of a prediction.';
+comment on column keyframe_private.costs.held_micros is 'Upper bound for submits that have not ended.';
+comment on column keyframe_private.costs.settled_micros is 'What the others have cost.';
+comment on column keyframe_private.costs.unknown_micros is 'Upper bound for submits whose cost is unknown.';
+comment on column keyframe_private.costs.unknown_submits is 'How many these are.';
+
+-- Leaves out merged rows that others have locked: then there are several for a while.
+create function keyframe_private.merge_cost_rows(rows tid[])
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  with added as (
+    delete from keyframe_private.daily_costs c where c.ctid = any (rows) returning c.*
+  ), counted as (
+    select a.owner_id, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits from added a
+    union all
+    select null, a.day, a.step, a.model, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros, a.unknown_submits
+    from added a
+  ), before as (
+    delete from keyframe_private.daily_costs c where c.id = any (array(
+      select o.id from (select distinct c.owner_id, c.day, c.step, c.model from added c) k
+      join keyframe_private.daily_costs o using (owner_id, day, step, model)
+      where o.is_merged for update of o skip locked) || array(
+      select o.id from (select distinct c.day, c.step, c.model from added c) k
+      join keyframe_private.daily_costs o using (day, step, model)
+      where o.owner_id is null and o.is_merged for update of o skip locked))
+    returning c.owner_id, c.day, c.step, c.model, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros, c.unknown_submits
+  ), projects_before as (
+    delete from keyframe_private.project_costs c where c.id = any (array(
+      select o.id from (select distinct a.owner_id, a.day, a.project_id from added a) k
+      join keyframe_private.project_costs o using (owner_id, day, project_id)
+      for update of o skip locked))
+    returning c.owner_id, c.day, c.project_id, c.predictions, c.held_micros, c.settled_micros, c.unknown_micros
+  ), merged as (
+    insert into keyframe_private.daily_costs (
+      owner_id, day, step, model, predictions, held_micros, settled_micros, unknown_micros, unknown_submits, is_merged)
+    select c.owner_id, c.day, c.step, c.model, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros),
+      sum(c.unknown_submits), true
+    from (table counted union all table before) c
+    group by c.owner_id, c.day, c.step, c.model
+  )
+  insert into keyframe_private.project_costs (owner_id, day, project_id, predictions, held_micros, settled_micros, unknown_micros)
+  select c.owner_id, c.day, c.project_id, sum(c.predictions), sum(c.held_micros), sum(c.settled_micros), sum(c.unknown_micros)
+  from (
+    select a.owner_id, a.day, a.project_id, a.predictions, a.held_micros, a.settled_micros, a.unknown_micros from added a
+    where a.project_id is not null
+    union all
+    table projects_before
+  ) c
+  group by c.owner_id, c.day, c.project_id;
+end $$;
+comment on function keyframe_private.merge_cost_rows is 'Merges the new rows of an owner''s day, step and model into one, and adds them to everybody''s and to their projects''.';
+
+create function keyframe_private.add_cost(s keyframe_private.provider_submits, times integer)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  insert into keyframe_private.daily_costs (
+    owner_id, day, step, model, project_id, predictions, held_micros, settled_micros, unknown_micros, unknown_submits)
+  values (
+    s.owner_id, (s.created_at at time zone 'UTC')::date, s.step, s.model, s.project_id, times * s.is_first::integer,
+    case when s.cost_state = 'held' then times * coalesce(s.most_micros, 0) else 0 end, times * coalesce(s.cost_micros, 0),
+    case when s.cost_state = 'unknown' then times * coalesce(s.most_micros, 0) else 0 end, times * (s.cost_state = 'unknown')::integer);
+end $$;
+comment on function keyframe_private.add_cost is 'Adds what a submit costs to the sums of its day, or takes it back with -1.';
+
+-- Keeps the sums: whatever changes what a submit costs or whose it is, a worker or an administrator.
+create function keyframe_private.count_cost()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_op = 'UPDATE'
+    and (old.owner_id, old.project_id, old.created_at, old.step, old.model, old.is_first, old.most_micros, old.cost_micros, old.cost_state)
+    is not distinct from
+    (new.owner_id, new.project_id, new.created_at, new.step, new.model, new.is_first, new.most_micros, new.cost_micros, new.cost_state) then
+    return null;
+  end if;
+  if tg_op <> 'INSERT' then
+    perform keyframe_private.add_cost(old, -1);
+  end if;
+  if tg_op <> 'DELETE' then
+    perform keyframe_private.add_cost(new, 1);
+  end if;
+  return null;
+end $$;
+
+-- state: held while one has not ended, then unknown if one is, then settled if one was billed, otherwise released. atMostMicros is null
+-- when nobody knows it. Null for another user's.
+create function keyframe_private.cost_json(prediction uuid)
+returns json language plpgsql stable security definer set search_path = '' as $$
+begin
+  return (
+    select json_build_object(
+      'amountMicros', case when bool_and(s.cost_state in ('settled', 'released')) then keyframe_private.exact_sum(sum(s.cost_micros)) end,
+      'atMostMicros', case when bool_and(s.cost_state in ('settled', 'released') or s.most_micros is not null)
+        then keyframe_private.exact_sum(sum(case s.cost_state when 'settled' then s.cost_micros when 'released' then 0 else s.most_micros end)) end,
+      'currency', 'USD',
+      'state', case when bool_or(s.cost_state = 'held') then 'held' when bool_or(s.cost_state = 'unknown') then 'unknown'
+        when bool_or(s.cost_state = 'settled') then 'settled' else 'released' end)
+    from keyframe_private.provider_submits s
+    where s.prediction_id = cost_json.prediction and s.owner_id = coalesce((select auth.uid()), s.owner_id)
+    having count(*) > 0);
+end $$;
+comment on function keyframe_private.cost_json is 'What a prediction costs, all its submits together, as in the API.';
+
+create function keyframe_private.merge_costs(max_rows integer default 20000)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.prune_rows(
+    'keyframe_private.daily_costs', 'o.id', 'not o.is_merged order by o.id', max_rows, 'merge', 'select keyframe_private.merge_cost_rows($1)');
+end $$;
+comment on function keyframe_private.merge_costs is 'Merges the rows that submits have added since the last time.';

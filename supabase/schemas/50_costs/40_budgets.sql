@@ -1,0 +1,145 @@
+-- Budgets: a start is refused when the most that it can cost does not fit.
+
+create table keyframe_private.owner_budgets (
+  owner_id uuid primary key,
+  day_micros bigint check (day_micros between 0 and 9007199254740991),
+  month_micros bigint check (month_micros between 0 and 9007199254740991),
+  note text
+);
+comment on table keyframe_private.owner_budgets is 'Budgets of single owners, instead of those in settings. Null: unlimited.';
+comment on column keyframe_private.owner_budgets.owner_id is 'The user, by the id in auth.users.';
+comment on column keyframe_private.owner_budgets.day_micros is 'For a day (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.month_micros is 'For a calendar month (UTC), in millionths of a dollar; null: unlimited.';
+comment on column keyframe_private.owner_budgets.note is 'For administrators.';
+alter table keyframe_private.owner_budgets enable row level security;
+
+create function keyframe_private.budgets_of(owner uuid, at timestamptz)
+returns table (
+  scope text, period text, limit_micros bigint, settled_micros bigint, held_micros bigint, available_micros bigint, resets_at timestamptz)
+language plpgsql stable set search_path = '' as $$
+#variable_conflict use_column
+declare
+  today constant date := (budgets_of.at at time zone 'UTC')::date;
+  month constant date := date_trunc('month', today)::date;
+  next_month constant date := (month + interval '1 month')::date;
+begin
+  return query
+  select w.scope, b.period, b.limit_micros, b.settled, b.held, greatest(0, b.limit_micros - b.settled - b.held), b.ends::timestamp at time zone 'UTC'
+  from keyframe_private.settings s
+  left join keyframe_private.owner_budgets o on o.owner_id = owner
+  cross join lateral (values
+    ('owner', owner, case when o.owner_id is null then s.owner_day_micros else o.day_micros end,
+      case when o.owner_id is null then s.owner_month_micros else o.month_micros end),
+    ('service', null, s.service_day_micros, s.service_month_micros)
+  ) w (scope, owner_id, day_micros, month_micros)
+  cross join lateral ( -- one reading for both
+    select keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros)) as month_settled,
+      keyframe_private.exact_sum(sum(c.held_micros)) as month_held,
+      keyframe_private.exact_sum(sum(c.settled_micros + c.unknown_micros) filter (where c.day = today)) as day_settled,
+      keyframe_private.exact_sum(sum(c.held_micros) filter (where c.day = today)) as day_held
+    from (
+      select o.* from keyframe_private.costs o where o.owner_id = w.owner_id
+      union all
+      select e.* from keyframe_private.costs e where e.owner_id is null and w.scope = 'service') c
+    where c.day >= month and c.day < next_month and coalesce(w.day_micros, w.month_micros) is not null) u
+  cross join lateral (values
+    ('day', w.day_micros, u.day_settled, u.day_held, today + 1),
+    ('month', w.month_micros, u.month_settled, u.month_held, next_month)
+  ) b (period, limit_micros, settled, held, ends)
+  where b.limit_micros is not null;
+end $$;
+comment on function keyframe_private.budgets_of is 'The budgets that a start of this owner must fit into, with what is used of each.';
+
+-- Valid while the owner's slots are locked: the owner's budget is exact. The sums of everybody lack what open transactions hold, so that
+-- nobody waits for another owner.
+create function keyframe_private.require_budget(owner uuid, most_micros bigint, at timestamptz)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  if not exists (select from keyframe_private.settings) then
+    perform keyframe_private.raise_error('spending_stopped', 'The row of keyframe_private.settings is missing, and with it the budgets. The administrator inserts it again, sets the budgets and sets spending_stopped to false.');
+  end if;
+  for budget in select b.* from keyframe_private.budgets_of(owner, at) b order by b.available_micros loop
+    if most_micros is null then
+      perform keyframe_private.raise_error('price_unknown', 'Nobody knows what this model costs, and there is a budget. Choose another model, or ask the administrator for its price.');
+    elsif most_micros > budget.available_micros then
+      perform keyframe_private.raise_error('budget_exceeded',
+        format('This generation can cost more than is left of %s budget for this %s. Wait until it begins anew, or choose a cheaper model, resolution or length.',
+          case budget.scope when 'owner' then 'your' else 'the service''s' end, budget.period),
+        -- What others have spent is not the caller's to know.
+        (jsonb_build_object('scope', budget.scope, 'period', budget.period, 'estimateMicros', most_micros, 'resetsAt', keyframe_private.wire_time(budget.resets_at))
+          || case when budget.scope = 'owner' then jsonb_build_object(
+            'limitMicros', budget.limit_micros, 'settledMicros', budget.settled_micros, 'heldMicros', budget.held_micros,
+            'availableMicros', budget.available_micros) else '{}' end)::text);
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.require_budget is 'Admits the cost of one submit, or raises budget_exceeded or price_unknown.';
+
+create table keyframe_private.exhausted_budgets (
+  id bigint generated always as identity primary key,
+  owner_id uuid,
+  period text not null,
+  resets_at timestamptz not null,
+  limit_micros bigint not null,
+  refused_at timestamptz not null default now(),
+  constraint once_in_a_period unique nulls not distinct (owner_id, period, resets_at)
+);
+comment on table keyframe_private.exhausted_budgets is 'The budgets that have refused a start in their present period, each once. Without an owner: that of all owners together.';
+comment on column keyframe_private.exhausted_budgets.id is 'Names the row alone.';
+comment on column keyframe_private.exhausted_budgets.owner_id is 'Whose budget it is.';
+comment on column keyframe_private.exhausted_budgets.period is 'day or month.';
+comment on column keyframe_private.exhausted_budgets.resets_at is 'When its period ends.';
+comment on column keyframe_private.exhausted_budgets.limit_micros is 'The budget then, in millionths of a dollar.';
+comment on column keyframe_private.exhausted_budgets.refused_at is 'When it first refused a start.';
+alter table keyframe_private.exhausted_budgets enable row level security;
+
+-- Waits for nobody: if two race, one insert is enough.
+create function keyframe_private.note_exhausted(owner uuid, most_micros bigint)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  budget record;
+begin
+  for budget in
+    select b.*, case b.scope when 'owner' then owner end as owner_id
+    from keyframe_private.budgets_of(owner, now()) b where b.available_micros < most_micros
+  loop
+    if keyframe_private.take_lock('exhausted ' || budget.period, budget.owner_id, waits => false) then
+      insert into keyframe_private.exhausted_budgets (owner_id, period, resets_at, limit_micros)
+      values (budget.owner_id, budget.period, budget.resets_at, budget.limit_micros)
+      on conflict do nothing;
+    end if;
+  end loop;
+end $$;
+comment on function keyframe_private.note_exhausted is 'Notes that these budgets have refused a start.';
+
+-- A submit in the place of another that was released counts on the day of that one, and needs budget only if it can cost more. Where a
+-- price counts the megapixels of the input, they are kept: its images may be deleted before it ends.
+create function keyframe_private.add_submit(
+  p keyframe.predictions, next_attempt integer, released keyframe_private.provider_submits default null)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  added_at constant timestamptz := coalesce(released.created_at, clock_timestamp());
+  cost record := keyframe_private.most_cost(p.model, p.input, clock_timestamp());
+begin
+  if (cost.most_micros <= released.most_micros) is not true then
+    perform keyframe_private.require_budget(p.owner_id, cost.most_micros, added_at);
+  end if;
+  insert into keyframe_private.provider_submits (owner_id, project_id, prediction_id, attempt, is_first, step, model, created_at, price_ids, most_micros, metrics)
+  values (p.owner_id, p.project_id, p.id, next_attempt, next_attempt = 1, p.step, p.model, added_at, cost.price_ids, cost.most_micros,
+    (select jsonb_build_object('image_input_megapixel_count', keyframe_private.input_megapixels(p.input))
+     where exists (select from keyframe_private.model_prices r where r.id = any (cost.price_ids) and r.metric = 'input_megapixel')));
+end $$;
+comment on function keyframe_private.add_submit is 'Adds the next submit of a prediction, which holds the most that it can cost at the prices of now.';
+
+-- The first submit of a new prediction. The lock of _130_admit makes the budget exact.
+create function keyframe_private.add_first_submit()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if (select s.spending_stopped from keyframe_private.settings s) then
+    perform keyframe_private.raise_error('spending_stopped', 'The administrator has stopped new generations for now. Try again later.');
+  end if;
+  perform keyframe_private.add_submit(new, new.attempt + 1);
+  return null;
+end $$;

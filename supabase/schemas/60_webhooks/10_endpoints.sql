@@ -1,0 +1,113 @@
+-- Webhook endpoints. With owner_id an endpoint gets that user's events; without it, it is service-wide (a CRM) and gets all
+-- events.
+
+-- shared/contract/webhooks.ts has the same list for the API; test/db/shared-rules.test.ts compares both.
+create function keyframe_private.event_types()
+returns text[] language plpgsql immutable set search_path = '' as $$
+begin
+  return array['project.created', 'generation.succeeded', 'generation.failed', 'budget.exhausted', 'webhook.test'];
+end $$;
+comment on function keyframe_private.event_types is 'Every type of event.';
+
+create table keyframe.webhook_endpoints (
+  id uuid primary key default gen_random_uuid(),
+  owner_id uuid references auth.users on delete cascade,
+  url text not null,
+  description text not null default '',
+  event_types text[] not null default '{}',
+  enabled boolean not null default true,
+  max_in_flight integer not null default 8,
+  disabled_at timestamptz,
+  disabled_reason text,
+  failing_since timestamptz,
+  created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now(),
+  constraint url_is_https_or_local_http check (url ~ '^https?://[^\s#@]+$' and char_length(url) <= 2048),
+  constraint description_has_at_most_500_characters check (char_length(description) <= 500),
+  constraint description_is_one_line check (keyframe_private.is_one_line(description)),
+  constraint event_types_are_known check (event_types <@ keyframe_private.event_types()),
+  constraint event_types_are_a_list_of_at_most_5 check (coalesce(array_ndims(event_types), 1) = 1 and cardinality(event_types) <= 5),
+  constraint disabled_reason_is_known check (disabled_reason in ('by_owner', 'gone', 'failing')),
+  constraint max_in_flight_is_1_to_100 check (max_in_flight between 1 and 100),
+  constraint times_are_in_years_of_four_digits check (
+    least(disabled_at, failing_since, created_at, updated_at) >= '1970-01-01 00:00Z' and greatest(disabled_at, failing_since, created_at, updated_at) < '9999-01-01 00:00Z'),
+  constraint disabled_if_and_only_if_not_enabled check (enabled = (disabled_at is null) and (disabled_at is null) = (disabled_reason is null))
+);
+comment on table keyframe.webhook_endpoints is 'Receivers of events. A row inserted by hand works too: a trigger creates its secret (select keyframe_private.webhook_secret(id) shows it).';
+comment on column keyframe.webhook_endpoints.id is 'Named by webhookId in the API.';
+comment on column keyframe.webhook_endpoints.url is 'Where events are sent: https, or http on a local stack.';
+comment on column keyframe.webhook_endpoints.description is 'One line, for people.';
+comment on column keyframe.webhook_endpoints.enabled is 'Whether events are sent to it.';
+comment on column keyframe.webhook_endpoints.disabled_at is 'Since when it gets none; null while enabled.';
+comment on column keyframe.webhook_endpoints.created_at is 'When it was registered.';
+comment on column keyframe.webhook_endpoints.updated_at is 'When it last changed.';
+comment on column keyframe.webhook_endpoints.owner_id is 'Whose events it gets; null: everyone''s.';
+comment on column keyframe.webhook_endpoints.event_types is 'Which events it gets; empty: all.';
+comment on column keyframe.webhook_endpoints.max_in_flight is 'How many requests to it may be open at once; one while it does nothing but fail.';
+comment on column keyframe.webhook_endpoints.disabled_reason is 'Why it gets no events: by_owner, gone (it answered 410), failing (nothing but failures for webhook_disable_after).';
+comment on column keyframe.webhook_endpoints.failing_since is 'Since when every attempt failed, or since it was enabled again after the service had disabled it; null after a success.';
+create index webhook_endpoints_owner_id_idx on keyframe.webhook_endpoints (owner_id, created_at desc);
+-- Endpoints by lane. Not only the enabled ones: the planner does not use the statistics of a partial index on an expression.
+create index webhook_endpoints_lane_idx on keyframe.webhook_endpoints ((coalesce(owner_id, id)));
+-- The few endpoints that fail or that the service has disabled.
+create index webhook_endpoints_failing_idx on keyframe.webhook_endpoints (failing_since) where failing_since is not null and enabled;
+create index webhook_endpoints_switched_off_idx on keyframe.webhook_endpoints (disabled_at) where disabled_reason in ('gone', 'failing');
+alter table keyframe.webhook_endpoints enable row level security;
+
+-- An endpoint's deliveries, possibly millions, and its test events have no foreign key to it: they are neither sent nor visible, and are
+-- deleted in batches (docs/decisions/0022-deleted-endpoints-leave-deliveries.md).
+create table keyframe_private.deleted_endpoints (
+  endpoint_id uuid primary key,
+  deleted_at timestamptz not null default now()
+);
+comment on table keyframe_private.deleted_endpoints is 'Deleted endpoints that may still have deliveries. The job keyframe-prune deletes those first, then the row.';
+comment on column keyframe_private.deleted_endpoints.endpoint_id is 'Its former id in webhook_endpoints.';
+comment on column keyframe_private.deleted_endpoints.deleted_at is 'When it was deleted.';
+alter table keyframe_private.deleted_endpoints enable row level security;
+
+-- Runs for every deletion: by the owner, by an administrator, or with the account.
+create function keyframe_private.record_deleted_endpoint()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  insert into keyframe_private.deleted_endpoints (endpoint_id) values (old.id) on conflict do nothing;
+  return null;
+end $$;
+
+-- Limits an owner to 20 endpoints.
+create function keyframe_private.limit_endpoints()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_lock('endpoints', new.owner_id);
+  if (select count(*) from keyframe.webhook_endpoints e where e.owner_id = new.owner_id) >= 20 then
+    perform keyframe_private.raise_error('invalid_request', 'You have 20 webhook endpoints already. Delete one first.');
+  end if;
+  return new;
+end $$;
+
+-- Its deliveries belong to its owner and wait in his lane, which a worker may be sending.
+create function keyframe_private.refuse_changed_owner()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.raise_error('invalid_request', 'The owner of a webhook endpoint cannot be changed. Delete the endpoint, and add one for the other owner.');
+  return null;
+end $$;
+
+-- Keeps enabled, disabled_at and disabled_reason consistent, so that one tick in Studio is enough. Switching an endpoint off and
+-- on keeps failing_since: otherwise its owner could evade the limit of one request at a time and the disabling. An endpoint that
+-- the service disabled gets webhook_disable_after once more, with one request at a time until its first success.
+create function keyframe_private.record_endpoint_switch()
+returns trigger language plpgsql volatile set search_path = '' as $$
+begin
+  if new.enabled then
+    new.disabled_at := null;
+    new.disabled_reason := null;
+    if tg_op = 'UPDATE' and old.disabled_reason in ('gone', 'failing') then
+      new.failing_since := now();
+    end if;
+  else
+    new.disabled_at := coalesce(new.disabled_at, now());
+    new.disabled_reason := coalesce(new.disabled_reason, 'by_owner');
+  end if;
+  new.updated_at := now();
+  return new;
+end $$;

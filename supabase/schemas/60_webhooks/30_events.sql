@@ -1,0 +1,199 @@
+-- Events, written in the transaction that causes them, with one delivery for each endpoint that gets them.
+
+create table keyframe.webhook_events (
+  id uuid primary key default keyframe_private.uuid_v7(),
+  type text not null,
+  owner_id uuid,
+  project_id uuid,
+  prediction_id uuid,
+  endpoint_id uuid,
+  payload json not null,
+  created_at timestamptz not null default now(),
+  constraint type_is_known check (type = any (keyframe_private.event_types())),
+  constraint payload_has_at_most_20_kB check (octet_length(payload::text) <= 20000)
+-- Pruned every minute: vacuum makes the space of a day reusable. At the default of 20 % it would run after six days.
+) with (autovacuum_vacuum_scale_factor = 0.05);
+comment on table keyframe.webhook_events is 'Events, kept for webhook_retention. The id is the webhook-id of every delivery; payload::text is the signed body.';
+comment on column keyframe.webhook_events.id is 'The webhook-id of every delivery.';
+comment on column keyframe.webhook_events.type is 'project.created, generation.succeeded, generation.failed, budget.exhausted or webhook.test.';
+comment on column keyframe.webhook_events.owner_id is 'The user whom it concerns; null: all, or an endpoint without an owner.';
+comment on column keyframe.webhook_events.project_id is 'The project that it is about. No foreign key: it outlives the project.';
+comment on column keyframe.webhook_events.prediction_id is 'The prediction that it is about. No foreign key: it outlives the prediction.';
+comment on column keyframe.webhook_events.payload is 'The body that is sent, byte for byte.';
+comment on column keyframe.webhook_events.created_at is 'When it happened.';
+comment on column keyframe.webhook_events.endpoint_id is 'Only for webhook.test: the endpoint under test. No foreign key: prune_webhooks deletes what a deleted endpoint leaves.';
+-- Exactly one of each, even under concurrency.
+create unique index webhook_events_one_terminal_event_per_prediction on keyframe.webhook_events (prediction_id)
+  where type in ('generation.succeeded', 'generation.failed');
+create unique index webhook_events_one_creation_per_project on keyframe.webhook_events (project_id) where type = 'project.created';
+create index webhook_events_created_at_idx on keyframe.webhook_events (created_at);
+create index webhook_events_endpoint_id_idx on keyframe.webhook_events (endpoint_id) where endpoint_id is not null;
+create index webhook_events_owner_id_idx on keyframe.webhook_events (owner_id, created_at desc);
+alter table keyframe.webhook_events enable row level security;
+
+create type keyframe.delivery_status as enum ('pending', 'delivered', 'exhausted');
+comment on type keyframe.delivery_status is 'pending: to be sent or retried; delivered: answered 2xx; exhausted: every attempt failed.';
+
+create table keyframe.webhook_deliveries (
+  id uuid primary key default keyframe_private.uuid_v7(),
+  event_id uuid not null references keyframe.webhook_events on delete cascade,
+  endpoint_id uuid not null,
+  owner_id uuid,
+  event_type text not null,
+  status keyframe.delivery_status not null default 'pending',
+  attempts integer not null default 0,
+  retries_from integer not null default 0,
+  next_attempt_at timestamptz not null default clock_timestamp(),
+  last_attempt_at timestamptz,
+  last_status_code integer,
+  last_error text,
+  created_at timestamptz not null default now(),
+  completed_at timestamptz,
+  constraint webhook_deliveries_event_id_endpoint_id_key unique (event_id, endpoint_id),
+  constraint attempts_are_at_most_a_million check (attempts between 0 and 1000000), -- a larger number would overflow in everybody's claim
+  constraint times_are_in_years_of_four_digits check (
+    least(next_attempt_at, last_attempt_at, created_at, completed_at) >= '1970-01-01 00:00Z' and greatest(next_attempt_at, last_attempt_at, created_at, completed_at) < '9999-01-01 00:00Z'),
+  constraint completed_at_if_and_only_if_not_pending check ((completed_at is null) = (status = 'pending'))
+-- Most rows are updated once, and not HOT: a delivered row leaves the index of due deliveries. Leases are in lanes.
+-- Vacuum must keep up, because every claim skips the dead entries of that small index: by default it would run after 600,000 of
+-- them in three million rows. Plans depend on statistics of how few rows are pending.
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+comment on table keyframe.webhook_deliveries is 'One event for one endpoint.';
+comment on column keyframe.webhook_deliveries.id is 'In the order of their inserts.';
+comment on column keyframe.webhook_deliveries.event_id is 'The event that is delivered.';
+comment on column keyframe.webhook_deliveries.event_type is 'Type of that event.';
+comment on column keyframe.webhook_deliveries.status is 'pending, delivered or exhausted.';
+comment on column keyframe.webhook_deliveries.created_at is 'When it was inserted.';
+comment on column keyframe.webhook_deliveries.completed_at is 'When it was delivered or exhausted; null while pending.';
+comment on column keyframe.webhook_deliveries.last_attempt_at is 'When the last request began.';
+comment on column keyframe.webhook_deliveries.last_status_code is 'HTTP status of the last answer; null without one.';
+comment on column keyframe.webhook_deliveries.endpoint_id is 'No foreign key: prune_webhooks deletes what a deleted endpoint leaves; until then it is invisible.';
+comment on column keyframe.webhook_deliveries.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_deliveries.attempts is 'How many requests were made.';
+comment on column keyframe.webhook_deliveries.retries_from is 'The attempt at which the retry schedule began: 0, or where it was sent again on request.';
+comment on column keyframe.webhook_deliveries.next_attempt_at is 'When it is due. By default the moment of its insert: that is the order in which it is sent.';
+comment on column keyframe.webhook_deliveries.last_error is 'Why the last attempt failed: http_status, timeout, connection, dns, tls, address, redirect, too_large, not_signed (its secret cannot be read).';
+-- Pending deliveries by endpoint, in the order in which the claim takes a few of each: many can be due at one moment. Small, however many
+-- were delivered. No deduplication: entries of events written together would share one tuple, which is marked dead only when all of them
+-- are, and claims would look up the dead ones each time.
+create index webhook_deliveries_due_idx on keyframe.webhook_deliveries (endpoint_id, next_attempt_at, id) with (deduplicate_items = off)
+  where status = 'pending';
+-- For the pages of an endpoint's list, of one status and event type or several merged. Ascending and read backwards: inserts in ascending
+-- order leave full pages, in descending order half-empty ones.
+create index webhook_deliveries_endpoint_id_status_idx on keyframe.webhook_deliveries (endpoint_id, status, event_type, created_at, id);
+create index webhook_deliveries_owner_id_idx on keyframe.webhook_deliveries (owner_id) where owner_id is not null;
+alter table keyframe.webhook_deliveries enable row level security;
+
+create table keyframe.webhook_attempts (
+  id bigint generated always as identity primary key,
+  delivery_id uuid not null references keyframe.webhook_deliveries on delete cascade,
+  owner_id uuid,
+  attempt integer not null,
+  started_at timestamptz not null,
+  duration_ms integer not null,
+  status_code integer,
+  error text,
+  response_excerpt text,
+  constraint error_or_status check (status_code is not null or error is not null),
+  constraint times_are_in_years_of_four_digits check (started_at >= '1970-01-01 00:00Z' and started_at < '9999-01-01 00:00Z'),
+  constraint response_excerpt_has_at_most_1_KiB check (octet_length(response_excerpt) <= 1024)
+) with (autovacuum_vacuum_scale_factor = 0.05); -- pruned with the events
+comment on table keyframe.webhook_attempts is 'One request of a delivery.';
+comment on column keyframe.webhook_attempts.id is 'In the order of their recording.';
+comment on column keyframe.webhook_attempts.delivery_id is 'The delivery that was tried.';
+comment on column keyframe.webhook_attempts.owner_id is 'The endpoint''s owner, who may read it.';
+comment on column keyframe.webhook_attempts.attempt is '1 for the first request of the delivery.';
+comment on column keyframe.webhook_attempts.started_at is 'When the request began.';
+comment on column keyframe.webhook_attempts.duration_ms is 'Until the answer, or the failure.';
+comment on column keyframe.webhook_attempts.status_code is 'HTTP status of the answer; null without one.';
+comment on column keyframe.webhook_attempts.error is 'Why it failed; null after a 2xx.';
+comment on column keyframe.webhook_attempts.response_excerpt is 'The first 1 KiB of the response.';
+create unique index webhook_attempts_delivery_id_attempt_idx on keyframe.webhook_attempts (delivery_id, attempt);
+create index webhook_attempts_owner_id_idx on keyframe.webhook_attempts (owner_id) where owner_id is not null;
+alter table keyframe.webhook_attempts enable row level security;
+
+-- False: the event exists already.
+create function keyframe_private.emit_event(
+  event_type text, owner uuid, project uuid, prediction uuid, happened_at timestamptz, data jsonb, error jsonb default null)
+returns boolean language plpgsql volatile security definer set search_path = '' as $$
+declare
+  event uuid;
+begin
+  insert into keyframe.webhook_events (type, owner_id, project_id, prediction_id, payload)
+  values (event_type, owner, project, prediction, jsonb_strip_nulls(jsonb_build_object('error', error))
+    || jsonb_build_object('type', event_type, 'timestamp', keyframe_private.wire_time(happened_at), 'data', data))
+  on conflict do nothing
+  returning id into event;
+  if event is null then
+    return false;
+  end if;
+  insert into keyframe.webhook_deliveries (event_id, endpoint_id, owner_id, event_type)
+  select event, e.id, e.owner_id, emit_event.event_type
+  from keyframe.webhook_endpoints e
+  where e.enabled and (e.owner_id = owner or e.owner_id is null)
+    -- Without a lock: a deletion that is not committed yet would hold up everybody. Deliveries of a deleted endpoint are pruned.
+    and (e.event_types = '{}' or emit_event.event_type = any (e.event_types));
+  return true;
+end $$;
+comment on function keyframe_private.emit_event is 'Writes an event and its deliveries.';
+
+-- project.created. A project near the size limits would exceed 20 kB: its texts are shortened, and truncated is set.
+create function keyframe_private.emit_project_created()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  data jsonb := jsonb_build_object(
+    'projectId', new.id, 'ownerId', new.owner_id, 'title', new.title, 'textPrompt', new.text_prompt,
+    'description', new.description, 'createdAt', keyframe_private.wire_time(new.created_at))
+    || jsonb_strip_nulls(jsonb_build_object('filmId', new.film_id));
+  characters integer := 4000;
+begin
+  while octet_length(data::text) > 19000 loop
+    characters := characters / 2;
+    data := data || jsonb_build_object(
+      'textPrompt', left(new.text_prompt, characters), 'description', left(new.description, characters), 'truncated', true);
+  end loop;
+  if not keyframe_private.emit_event('project.created', new.owner_id, new.id, null, new.created_at, data) then
+    perform keyframe_private.raise_error('invalid_request', 'An event of an earlier project with this identifier is kept. Leave the identifier out, or take another one.');
+  end if;
+  return null;
+end $$;
+
+-- generation.succeeded and generation.failed.
+create function keyframe_private.emit_generation_ended()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  data jsonb := jsonb_build_object(
+    'predictionId', new.id, 'projectId', new.project_id, 'ownerId', new.owner_id, 'step', new.step, 'model', new.model,
+    'createdAt', keyframe_private.wire_time(new.created_at), 'completedAt', keyframe_private.wire_time(new.completed_at))
+    || jsonb_strip_nulls(jsonb_build_object(
+      'requestedModel', nullif(new.requested_model, new.model), 'filmId', (select p.film_id from keyframe.projects p where p.id = new.project_id)));
+  cost constant json := keyframe_private.cost_json(new.id);
+begin
+  if cost is not null then
+    data := data || jsonb_build_object('cost', cost);
+  end if;
+  if new.status = 'succeeded' then
+    perform keyframe_private.emit_event('generation.succeeded', new.owner_id, new.project_id, new.id, new.completed_at,
+      data || jsonb_build_object('output', jsonb_strip_nulls(jsonb_build_object(
+        'path', new.output_path, 'contentType', new.output_content_type, 'bytes', new.output_bytes, 'sha256', new.output_sha256,
+        'width', new.output_width, 'height', new.output_height, 'durationSeconds', new.output_duration_seconds,
+        'hasAudio', new.output_has_audio))));
+  else
+    perform keyframe_private.emit_event('generation.failed', new.owner_id, new.project_id, new.id, new.completed_at, data,
+      jsonb_build_object('code', new.error_code, 'message', new.error_message, 'retryable', new.error_retryable,
+        'stage', new.error_stage)); -- emit_event leaves out nulls
+  end if;
+  return null;
+end $$;
+
+-- budget.exhausted.
+create function keyframe_private.emit_budget_exhausted()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  whose constant uuid := new.owner_id;
+begin
+  perform keyframe_private.emit_event('budget.exhausted', whose, null, null, now(), jsonb_strip_nulls(jsonb_build_object(
+    'ownerId', whose, 'scope', case when whose is null then 'service' else 'owner' end, 'period', new.period,
+    'limitMicros', case when whose is not null then new.limit_micros end, 'resetsAt', keyframe_private.wire_time(new.resets_at))));
+  return null;
+end $$;

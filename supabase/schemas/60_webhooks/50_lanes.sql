@@ -1,0 +1,208 @@
+-- Lanes: the queue of an owner's deliveries, leased as a whole by one worker. A service-wide endpoint has a lane of its own. Only workers
+-- write lanes, in short transactions; others insert arrivals, and an insert never waits. Time is an argument, so tests can span years.
+
+create table keyframe_private.lanes (
+  id uuid primary key,
+  due_at timestamptz not null,
+  served_at timestamptz not null default '-infinity',
+  token uuid
+-- Each turn of a lane updates it twice, so vacuum must not wait for a fifth of the table.
+) with (fillfactor = 60, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+comment on table keyframe_private.lanes is 'The queues of deliveries (lanes): one for each owner, one for each service-wide endpoint. A worker leases a lane as a whole.';
+comment on column keyframe_private.lanes.id is 'The owner''s id, or the id of a service-wide endpoint.';
+comment on column keyframe_private.lanes.due_at is 'When a worker may take it, in this order: while it is leased, when the lease ends; infinity when it has nothing to send.';
+comment on column keyframe_private.lanes.served_at is 'When a worker last took it. The lane that has waited longest comes first.';
+comment on column keyframe_private.lanes.token is 'Names the lease; null when the lane is free.';
+create index lanes_due_at_idx on keyframe_private.lanes (due_at);
+alter table keyframe_private.lanes enable row level security;
+
+-- Marks a lane with pending deliveries. Insert-only, because the writer's transaction may stay open: it holds no row that another
+-- writer or a worker needs.
+create table keyframe_private.lane_arrivals (
+  id bigint generated always as identity primary key,
+  lane_id uuid not null
+) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+comment on table keyframe_private.lane_arrivals is 'Lanes with new deliveries, until the next claim reads them.';
+comment on column keyframe_private.lane_arrivals.id is 'In the order of their arrival.';
+comment on column keyframe_private.lane_arrivals.lane_id is 'The lane, named by its owner or its service-wide endpoint.';
+alter table keyframe_private.lane_arrivals enable row level security;
+
+-- Deliveries come, somebody makes some pending again, or an endpoint is enabled. The owner of a delivery is that of its endpoint.
+create function keyframe_private.record_arrivals()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  if tg_table_name = 'webhook_endpoints' then
+    insert into keyframe_private.lane_arrivals (lane_id) values (coalesce(new.owner_id, new.id));
+  elsif tg_op = 'INSERT' then
+    insert into keyframe_private.lane_arrivals (lane_id)
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n where n.status = 'pending';
+  else -- a recorded attempt is no arrival: its lane is leased
+    insert into keyframe_private.lane_arrivals (lane_id)
+    select distinct coalesce(n.owner_id, n.endpoint_id) from changed_to n join changed_from o using (id) where n.status = 'pending' and n.attempts <= o.attempts;
+  end if;
+  if found then
+    perform keyframe_private.kick_unless_running('deliver');
+  end if;
+  return null;
+end $$;
+
+-- Reads one entry of two small indexes: ordered, because a plan for any time would read all lanes. Passes over arrivals that somebody
+-- holds: a call that waits would come back without end while they are held.
+create function keyframe_private.has_due_delivery(at timestamptz)
+returns boolean language sql volatile set search_path = '' as $$
+  select coalesce(
+    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
+    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
+$$;
+comment on function keyframe_private.has_due_delivery is 'Whether a claim might get a lane.';
+
+-- A lane comes in the order of its last turn. A leased lane needs nothing: its holder looks for deliveries before it releases the lane,
+-- under this lock.
+create function keyframe_private.read_arrivals(at timestamptz)
+returns boolean language plpgsql volatile set search_path = '' as $$
+declare
+  most constant integer := 5000;
+  arrived bigint[];
+  arrived_for uuid[];
+begin
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
+  -- lanes wait for each other, and do not deadlock.
+  insert into keyframe_private.lanes (id, due_at)
+  select a.lane_id, 'infinity' from (select distinct lane_id from keyframe_private.lane_arrivals) a
+  where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by 1 limit most
+  on conflict do nothing;
+  -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
+  select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
+    select a.id, a.lane_id from keyframe_private.lane_arrivals a
+    cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
+    order by a.id limit most for update of a skip locked) r;
+  delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
+  -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
+  arrived_for := arrived_for || array(
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    cross join lateral (
+      select l.id from keyframe_private.lanes l
+      where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
+  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
+  where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
+  return coalesce(cardinality(arrived) = most, false);
+end $$;
+comment on function keyframe_private.read_arrivals is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
+
+-- The endpoints of a lane take turns. `lanes` has the form of claim_deliveries' `held`; one without room was just taken. The bodies have at
+-- most max_bytes: the first one of each lane comes first.
+-- plan_cache_mode: a session would keep a plan that was made while the tables were small.
+create function keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamptz)
+returns table (lane_id uuid, endpoint json) language plpgsql volatile set search_path = '' set plan_cache_mode = force_custom_plan as $$
+begin
+  lanes := (select jsonb_agg(l) from jsonb_array_elements(lanes) l where (l ->> 'most')::integer > 0);
+  if lanes is null then
+    return; -- planning takes longer than most calls
+  end if;
+  return query
+  with lane as (
+    select l.* from jsonb_to_recordset(lanes) as l (lane_id uuid, token uuid, sending uuid[], room jsonb, most integer)
+  ), endpoint as (
+    select l.*, e.* from lane l
+    cross join lateral (
+      select w.id as endpoint_id, w.url, case when w.failing_since is null then w.max_in_flight else 1 end as max_open
+      from keyframe.webhook_endpoints w where coalesce(w.owner_id, w.id) = l.lane_id and w.enabled
+      offset 0) e -- looked up lane by lane: a join may read the endpoints of everybody
+  ), due as (
+    select e.*, d.*,
+      row_number() over (partition by e.lane_id order by d.turn, d.next_attempt_at, d.id) as nth, count(*) over (partition by e.lane_id) as of_lane
+    from endpoint e
+    cross join lateral (
+      select p.id, p.attempts, p.event_id, p.next_attempt_at,
+        -- "rows": without it Postgres 15 reads every delivery that is due at the same moment as these
+        row_number() over (order by p.next_attempt_at, p.id rows unbounded preceding) as turn
+      from keyframe.webhook_deliveries p
+      where p.status = 'pending' and p.endpoint_id = e.endpoint_id and p.next_attempt_at <= at and p.id <> all (e.sending)
+      order by p.next_attempt_at, p.id
+      limit least(e.most + 1, 2 * e.max_open, (e.room ->> e.endpoint_id::text)::integer)) d
+  ), chosen as (
+    select d.*, v.body, sum(octet_length(v.body)) over (order by d.nth, d.room is not null, d.token, d.id rows unbounded preceding) as bytes
+    from due d
+    cross join lateral (select e.payload::text as body from keyframe.webhook_events e where e.id = d.event_id) v
+    where d.nth <= case when d.room is null and d.of_lane > d.most then 2 else d.most end
+  )
+  select c.lane_id, json_build_object(
+    'lane_id', c.lane_id, 'token', c.token, 'endpoint_id', c.endpoint_id, 'max_open', c.max_open, 'url', c.url,
+    'secrets', keyframe_private.webhook_secrets_of(c.endpoint_id, at),
+    'deliveries', json_agg(json_build_object('id', c.id, 'attempt', c.attempts + 1, 'event_id', c.event_id, 'body', c.body) order by c.nth))
+  from chosen c
+  where c.bytes <= max_bytes or c.bytes = octet_length(c.body) -- one in any case
+  group by c.lane_id, c.token, c.endpoint_id, c.max_open, c.url;
+end $$;
+comment on function keyframe_private.fill_lanes is 'What lanes send next: a row for each endpoint that has something due.';
+
+-- `held` has the lanes that the worker holds, [{lane_id, token, sending: [delivery_id], room: {endpoint_id: count}, most, pause_ms}]: the
+-- deliveries that it has, how many more it takes of an endpoint and of the lane, and how long the lane rests if it is given back. A lane
+-- brings all that is due if that is at most small_lane, otherwise two: turns are short. What others have locked is left to the next call.
+create function keyframe_private.claim_deliveries(
+  held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamptz)
+returns json language plpgsql volatile set search_path = '' as $$
+declare
+  -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
+  held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
+  own jsonb; -- lanes that are the worker's, in the form of held
+  taken jsonb := '[]';
+  others_wait boolean := false;
+  endpoints json;
+  kept uuid[]; -- own lanes of which the worker has something: deliveries to send, or that it is sending
+begin
+  -- 1. Locks the held lanes that are still the worker's. Before any query that looks for deliveries: that sees everything whose arrival
+  -- another worker has read.
+  own := (
+    select coalesce(jsonb_agg(m.lane), '[]') from (
+      select h.lane from keyframe_private.lanes l
+      join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
+      where l.id = any (held_ids) for update of l skip locked) m);
+
+  -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
+  if max_lanes > 0 then
+    others_wait := keyframe_private.read_arrivals(at);
+    with free as (
+      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = at + lease, served_at = at
+      where l.id = any (array(
+        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (held_ids)
+        order by d.due_at limit max_lanes for update skip locked))
+      returning l.id as lane_id, l.token, '[]'::jsonb as sending, small_lane as most
+    )
+    select coalesce(jsonb_agg(f), '[]') into taken from free f;
+    others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
+  end if;
+
+  -- 3. Fills the taken lanes, and those it held unless others wait.
+  select coalesce(json_agg(f.endpoint), '[]'), array_agg(f.lane_id) into endpoints, kept
+  from keyframe_private.fill_lanes(taken || case when others_wait then '[]' else own end, max_bytes, at) f;
+  own := own || taken;
+  kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
+
+  -- 4. Renews the leases of the kept lanes.
+  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
+
+  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
+  update keyframe_private.lanes l
+  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
+    select min(d.next_attempt_at) from keyframe.webhook_endpoints e
+    cross join lateral (
+      select p.next_attempt_at from keyframe.webhook_deliveries p
+      where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
+    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
+  from (
+    select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
+    from jsonb_array_elements(own) o) r
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+
+  return json_build_object(
+    'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'lost', (
+      select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
+      where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
+    'max_open', (
+      select coalesce(json_object_agg(e.id, case when e.failing_since is null then e.max_in_flight else 1 end), '{}')
+      from keyframe.webhook_endpoints e
+      where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
+end $$;
+comment on function keyframe_private.claim_deliveries is 'Claims deliveries for one worker.';

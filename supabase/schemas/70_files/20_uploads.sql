@@ -1,0 +1,54 @@
+-- Uploads of reference images.
+
+-- Null for a file that was sent to Storage directly, unless its sender wrote a size: that distorts the sender's own video, and what
+-- megapixels of input count.
+create function keyframe_private.upload_size(path text, out width integer, out height integer)
+language plpgsql stable set search_path = '' as $$
+begin
+  select (o.user_metadata ->> 'width')::integer, (o.user_metadata ->> 'height')::integer into width, height
+  from storage.objects o
+  where o.bucket_id = 'projects' and o.name = substr(path, 10)
+    and o.user_metadata ->> 'width' ~ '^[1-9][0-9]{0,4}$' and o.user_metadata ->> 'height' ~ '^[1-9][0-9]{0,4}$';
+end $$;
+comment on function keyframe_private.upload_size is 'The pixels of an uploaded image as it is shown, which the upload read from its bytes.';
+
+-- Called before the body is read, and with an Idempotency-Key again with the hash of the body. The same key returns the same file, but each
+-- sending takes a token, also one that is then refused for its content. Definer, because users may not write keys.
+create function keyframe.admit_upload(idempotency_key text default null, request_hash text default null)
+returns jsonb language plpgsql volatile security definer set search_path = '' as $$
+declare
+  file uuid;
+  replayed boolean := false;
+  refused keyframe_private.refusal;
+begin
+  perform keyframe_private.require_client_may('generate');
+  if request_hash is not null then
+    -- None when no reservation is open: the key is new, or an equal request has set the hash already.
+    update keyframe_private.idempotency_keys k set request_hash = admit_upload.request_hash
+    where k.owner_id = auth.uid() and k.key = idempotency_key and k.request_hash is null
+    returning k.resource_id into file;
+  end if;
+  if file is null then
+    select r.resource_id, r.replayed into file, replayed from keyframe_private.reserve_idempotency_key(idempotency_key, admit_upload.request_hash) r;
+    if request_hash is null or not replayed then
+      perform keyframe_private.take_token('upload');
+    end if;
+  end if;
+  return jsonb_build_object('file_id', file, 'replayed', replayed, 'rate', keyframe_private.rate_state('upload'));
+exception when sqlstate 'KEYFR' then
+  get stacked diagnostics refused.code = message_text, refused.sentence = pg_exception_detail, refused.hint = pg_exception_hint;
+  return keyframe_private.refuse(refused, 'upload');
+end $$;
+comment on function keyframe.admit_upload is 'Counts an upload of the caller and names its file.';
+
+-- Storage takes the owner of a file from the caller's token, and the secret key names nobody. An upload without an owner becomes the user's.
+create function keyframe.assign_upload(user_id uuid, file_name text)
+returns void language plpgsql volatile security invoker set search_path = '' as $$
+begin
+  update storage.objects o set owner_id = user_id::text
+  where o.bucket_id = 'projects' and o.name = file_name and (o.owner_id is null or o.owner_id = user_id::text);
+  if not found then
+    perform keyframe_private.raise_error('not_found', 'The uploaded image is gone. Upload it again.');
+  end if;
+end $$;
+comment on function keyframe.assign_upload is 'Gives an image that a server has uploaded to the user for whom it acts.';

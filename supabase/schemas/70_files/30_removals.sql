@@ -1,0 +1,217 @@
+-- Files that no row names are removed by `generate`, through Storage.
+
+-- Recorded in the transaction that makes the file unused, because Storage deletes only through its own API, outside any transaction. Every
+-- row is updated and deleted, never in place, and each claim must skip the dead entries until vacuum runs.
+create table keyframe_private.file_removals (
+  bucket text not null,
+  name text not null,
+  due_at timestamptz not null default now(),
+  lease_token uuid,
+  failures integer not null default 0,
+  primary key (bucket, name)
+) with (autovacuum_vacuum_scale_factor = 0.02);
+comment on table keyframe_private.file_removals is 'Files to remove from Storage, retried until it works: Storage may be down for a day.';
+comment on column keyframe_private.file_removals.bucket is 'projects or keyframe-outputs.';
+comment on column keyframe_private.file_removals.name is 'The path of the file in its bucket.';
+comment on column keyframe_private.file_removals.due_at is 'When to remove it next, or when the lease of the removal expires.';
+comment on column keyframe_private.file_removals.lease_token is 'The lease of the removal; while it is set, the file may be gone already.';
+comment on column keyframe_private.file_removals.failures is 'How often the removal failed.';
+create index file_removals_due_at_idx on keyframe_private.file_removals (due_at);
+create index file_removals_lease_token_idx on keyframe_private.file_removals (lease_token, due_at) where lease_token is not null;
+alter table keyframe_private.file_removals enable row level security;
+
+create function keyframe_private.output_names(prediction keyframe.predictions)
+returns setof text language sql stable set search_path = '' as $$
+  select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
+  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+$$;
+comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
+
+create function keyframe_private.is_reference_used(path text)
+returns boolean language plpgsql stable set search_path = '' as $$
+begin
+  return exists (select from keyframe_private.prediction_images i where i.path = is_reference_used.path)
+    or exists (select from keyframe.projects p where p.reference_image_path = is_reference_used.path);
+end $$;
+comment on function keyframe_private.is_reference_used is 'Whether a prediction or a project uses a reference image.';
+
+create function keyframe_private.queue_partial_output(prediction keyframe.predictions)
+returns void language sql volatile set search_path = '' as $$
+  insert into keyframe_private.file_removals (bucket, name, due_at)
+  select 'keyframe-outputs', name, case when prediction.lease_token is null then now() else greatest(now(), prediction.next_attempt_at) end
+  from keyframe_private.output_names(prediction) as name
+  on conflict do nothing
+$$;
+comment on function keyframe_private.queue_partial_output is 'Queues the removal of what a worker has written, or may write until its lease expires, for a prediction that does not get its output.';
+
+-- A prediction ends while its output is being copied.
+create function keyframe_private.remove_partial_output()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.queue_partial_output(old);
+  return null;
+end $$;
+
+-- Removes their outputs, and the reference images that no other prediction and no project uses.
+create function keyframe_private.remove_deleted_files()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+declare
+  owner uuid;
+begin
+  perform keyframe_private.queue_partial_output(d) from deleted d where d.status = 'storing';
+  insert into keyframe_private.file_removals (bucket, name)
+  select 'keyframe-outputs', d.output_path from deleted d where d.output_path is not null
+  on conflict do nothing;
+
+  for owner in
+    select distinct d.owner_id from deleted d, keyframe_private.images_of(d.input) image where image.path is not null order by 1
+  loop
+    perform keyframe_private.take_lock('references', owner); -- serialises first uses and the checks that an image is unused
+  end loop;
+  -- Under the lock: a new prediction with the same image is either visible here, or finds the removal recorded.
+  insert into keyframe_private.file_removals (bucket, name)
+  select distinct 'projects', substr(image.path, 10)
+  from deleted d
+  cross join lateral keyframe_private.images_of(d.input) as image
+  where image.path is not null and not keyframe_private.is_reference_used(image.path)
+  on conflict do nothing;
+
+  if exists (select from keyframe_private.file_removals r where r.due_at <= now()) then
+    perform keyframe_private.kick_unless_running('generate');
+  end if;
+  return null;
+end $$;
+
+-- A project is deleted: removes its reference image, unless a prediction or another project uses it.
+create function keyframe_private.remove_deleted_reference()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.take_lock('references', old.owner_id);
+  insert into keyframe_private.file_removals (bucket, name)
+  select 'projects', substr(old.reference_image_path, 10)
+  where not keyframe_private.is_reference_used(old.reference_image_path)
+  on conflict do nothing;
+  return null;
+end $$;
+
+-- An image whose removal is under way is lost. Raises unless the image is in the bucket projects and belongs to the owner.
+create function keyframe_private.keep_reference(path text, owner uuid)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.require_upload(path, owner);
+  perform keyframe_private.take_lock('references', owner);
+  delete from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10) and r.lease_token is null;
+  if exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = substr(path, 10)) then
+    perform keyframe_private.raise_error('not_found', 'This image is being removed because no prediction used it. Upload it again.');
+  end if;
+  perform keyframe_private.require_upload(path, owner); -- it may have gone meanwhile
+end $$;
+comment on function keyframe_private.keep_reference is 'Keeps an image that a new prediction or a project uses although its removal was queued.';
+
+create function keyframe_private.keep_reference_of_project()
+returns trigger language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.keep_reference(new.reference_image_path, new.owner_id);
+  return new;
+end $$;
+
+-- One task at a time is fast enough, and keeps a long list from crowding out predictions while Storage is down.
+create function keyframe_private.choose_removals(at timestamptz)
+returns text[] language plpgsql volatile set search_path = '' as $$
+begin
+  if exists (select from keyframe_private.file_removals r where r.lease_token is not null and r.due_at > at) then
+    return '{}';
+  end if;
+  return array(
+    select r.bucket || '/' || r.name from keyframe_private.file_removals r
+    where r.due_at <= at and not keyframe_private.is_set_aside('remove', r.bucket || '/' || r.name, at)
+    order by r.due_at limit 100 for update skip locked);
+end $$;
+comment on function keyframe_private.choose_removals is 'Locks up to 100 files to remove and returns them as <bucket>/<name>; none while a removal is leased.';
+
+-- Files that are used again are kept.
+create function keyframe_private.lease_removals(files text[], lease_seconds integer, lease uuid)
+returns jsonb[] language plpgsql volatile set search_path = '' as $$
+declare
+  leased jsonb;
+begin
+  with due as (
+    select r.bucket, r.name, r.bucket = 'projects' and keyframe_private.is_reference_used('projects/' || r.name) as is_needed
+    from unnest(files) f (path)
+    join keyframe_private.file_removals r on r.bucket = split_part(f.path, '/', 1) and r.name = substr(f.path, strpos(f.path, '/') + 1)
+  ), kept as (
+    delete from keyframe_private.file_removals r using due where due.is_needed and r.bucket = due.bucket and r.name = due.name
+  ), leased as (
+    update keyframe_private.file_removals r
+    set lease_token = lease, due_at = now() + make_interval(secs => lease_seconds)
+    from due
+    where not due.is_needed and r.bucket = due.bucket and r.name = due.name
+    returning r.bucket, r.name
+  )
+  select jsonb_agg(jsonb_build_object('bucket', l.bucket, 'name', l.name) order by l.bucket, l.name) into leased from leased l;
+  return case when leased is not null then
+    array[jsonb_build_object('task', 'remove', 'resource', 'remove', 'id', lease, 'lease_token', lease, 'files', leased)] end;
+end $$;
+comment on function keyframe_private.lease_removals is 'Leases files that this transaction has locked, as one task.';
+
+-- `refused`: a list of {bucket, name}.
+create function keyframe_worker.record_files_removed(lease_token uuid, refused jsonb default '[]')
+returns integer language plpgsql volatile security definer set search_path = '' set lock_timeout = '100ms' as $$
+declare
+  counted integer;
+begin
+  update keyframe_private.file_removals r
+  set lease_token = null, failures = r.failures + 1,
+      due_at = now() + (select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
+  from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
+  where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
+
+  delete from keyframe_private.file_removals r where r.lease_token = record_files_removed.lease_token;
+  get diagnostics counted = row_count;
+  return counted;
+end $$;
+comment on function keyframe_worker.record_files_removed is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
+
+-- Reads the whole list of images, because Storage's table cannot have an index of ours: call it rarely.
+create function keyframe_private.queue_unused_references(max_images integer default 1000)
+returns integer language plpgsql volatile security definer set search_path = '' as $$
+declare
+  owner uuid;
+  names text[];
+  added integer;
+  queued integer := 0;
+begin
+  for owner, names in
+    with images as (
+      -- owner_id is text in Storage. A file without a user's id is an administrator's and is kept, unless a server uploaded it for a user
+      -- and stopped before assign_upload.
+      select case when o.id ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then o.id::uuid end as owner_id, b.name, b.created_at
+      from storage.objects b
+      cross join lateral (select coalesce(b.owner_id, b.user_metadata ->> 'uploadedFor') as id) o
+      where b.bucket_id = 'projects'
+    ), unused as (
+      select i.owner_id, i.name from images i
+      where i.owner_id is not null
+        and (
+          i.created_at < now() - (select s.unused_references_after from keyframe_private.settings s)
+          or not exists (select from auth.users u where u.id = i.owner_id))
+        and not keyframe_private.is_reference_used('projects/' || i.name)
+        and not exists (select from keyframe_private.file_removals r where r.bucket = 'projects' and r.name = i.name)
+      order by row_number() over (partition by i.owner_id order by i.created_at) -- in turn: an owner with thousands does not delay the others
+      limit max_images
+    )
+    select u.owner_id, array_agg(u.name) from unused u group by u.owner_id order by u.owner_id
+  loop
+    -- Under the lock: a prediction that has begun to use an image meanwhile is either visible here, or finds the removal
+    -- recorded. An owner's open transaction leaves them to the next run.
+    continue when not keyframe_private.take_lock('references', owner, waits => false);
+    insert into keyframe_private.file_removals (bucket, name)
+    select 'projects', image.name from unnest(names) as image (name)
+    where not keyframe_private.is_reference_used('projects/' || image.name)
+    on conflict do nothing;
+    get diagnostics added = row_count;
+    queued := queued + added;
+  end loop;
+  return queued;
+end $$;
+comment on function keyframe_private.queue_unused_references is 'Queues the removal of reference images that no prediction and no project uses: unused_references_after their upload, or when the owner''s account is deleted.';

@@ -1,0 +1,138 @@
+-- Deletes what is kept for a limited time. A row that cannot be deleted, because an app's trigger or foreign key raises, stops no other.
+
+-- The row that fails is set aside, unless somebody has only locked what it needs: then the next run takes it. Work that fails takes two
+-- seconds at most.
+create function keyframe_private.work_in_parts(part text, candidates text, work text)
+returns void language plpgsql volatile set search_path = '' set lock_timeout = '10ms' as $$
+declare
+  ends constant timestamptz := clock_timestamp() + interval '2 seconds';
+  rows tid[];
+  subjects text[];
+  first integer := 1;
+  size integer;
+begin
+  execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
+  size := cardinality(rows);
+  while first <= cardinality(rows) loop
+    begin
+      execute work using rows[first : first + size - 1];
+      if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
+        perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
+      end if;
+      first := first + size;
+      size := size * 2;
+    exception when others then
+      if size > 1 then
+        size := size / 2;
+      else
+        if sqlstate not in ('55P03', '40001', '40P01') then
+          perform keyframe_private.set_aside('prune', subjects[first], sqlstate, sqlerrm);
+        end if;
+        first := first + 1;
+      end if;
+      exit when clock_timestamp() > ends;
+    end;
+  end loop;
+  perform keyframe_private.forget_aside('{prune}', array[part]);
+exception when others then
+  perform keyframe_private.set_aside('prune', part, sqlstate, sqlerrm);
+end $$;
+comment on function keyframe_private.work_in_parts is 'Does the work on the rows that `candidates` selects (ctid, subject): on all at once, after an error on fewer, down to the one that fails.';
+
+-- By default it deletes them. `key` is an expression.
+create function keyframe_private.prune_rows(
+  name text, key text, condition text, max_rows integer, verb text default 'delete',
+  work text default 'delete from %s o where o.ctid = any ($1)')
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  part constant text := verb || ' ' || name;
+  subject constant text := format('concat_ws('' '', %L, %s)', part, key);
+begin
+  perform keyframe_private.work_in_parts(
+    part,
+    format(
+      'select o.ctid, %s as subject from %s o where not keyframe_private.is_set_aside(''prune'', %s, now()) and %s limit %s for update of o skip locked',
+      subject, name, subject, condition, max_rows),
+    -- A subquery, because the planner reads whole small tables when it sees how many rows there are.
+    replace(format(work, name), '$1', 'array(select unnest($1))'));
+end $$;
+comment on function keyframe_private.prune_rows is 'Works in parts on the rows of a table (alias o) that fulfil the condition, without those that others hold or that are set aside.';
+
+-- Deliveries with their attempts first, then as many test events that have no delivery any more: a locked delivery would hold up the
+-- deletion of its event.
+create function keyframe_private.prune_deleted_endpoints(max_rows integer default 10000)
+returns void language plpgsql volatile set search_path = '' as $$
+declare
+  -- Literals, because the planner has to see how few they are.
+  gone constant uuid[] := array(select g.endpoint_id from keyframe_private.deleted_endpoints g order by g.deleted_at limit 1000);
+  is_left constant text := format('o.endpoint_id = any (%L::uuid[])', gone);
+begin
+  if gone = '{}' then
+    return;
+  end if;
+  -- From the index alone: an endpoint may have left a million.
+  perform keyframe_private.prune_rows('keyframe.webhook_deliveries', 'o.id',
+    format('o.id = any (array(select d.id from keyframe.webhook_deliveries d where d.endpoint_id = any (%L::uuid[]) limit %s))', gone, max_rows), max_rows);
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.event_id = o.id)', max_rows, 'delete tests in');
+  perform keyframe_private.prune_rows('keyframe_private.deleted_endpoints', 'o.endpoint_id',
+    is_left || ' and not exists (select from keyframe.webhook_deliveries d where d.endpoint_id = o.endpoint_id)
+      and not exists (select from keyframe.webhook_events v where v.endpoint_id = o.endpoint_id)', max_rows);
+end $$;
+comment on function keyframe_private.prune_deleted_endpoints is 'Deletes a batch of what deleted endpoints left.';
+
+-- With what deleted endpoints left, counted hours after two days (an endpoint's last hour with its events), lanes unused for a day, and
+-- expired secrets.
+create function keyframe_private.prune_webhooks(max_rows integer default 2000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+begin
+  perform keyframe_private.prune_rows('keyframe_private.webhook_secrets', 'o.id', 'o.expires_at <= now() order by o.expires_at', max_rows);
+  -- An endpoint's last hour shows its latest attempt. Scalar subqueries, because joins would read all hours.
+  perform keyframe_private.prune_rows('keyframe_private.webhook_hours', 'o.endpoint_id, o.hour', $w$
+    o.hour < now() - interval '2 days' and (
+      o.hour < now() - (select s.webhook_retention from keyframe_private.settings s)
+      or (select true from keyframe_private.webhook_hours n where n.endpoint_id = o.endpoint_id and n.hour > o.hour limit 1))
+    order by o.hour$w$, max_rows * 5);
+  perform keyframe_private.prune_deleted_endpoints();
+  perform keyframe_private.prune_rows('keyframe.webhook_events', 'o.id',
+    'o.created_at < now() - (select s.webhook_retention from keyframe_private.settings s) order by o.created_at', max_rows);
+  -- Last: a claim leaves a locked lane alone until this transaction ends.
+  perform keyframe_private.prune_rows('keyframe_private.lanes', 'o.id', $w$o.due_at = 'infinity' and o.served_at < now() - interval '1 day'$w$, max_rows);
+end $$;
+comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
+
+-- Leaves out what others hold, and what fails (set_aside).
+create function keyframe_private.prune(max_rows integer default 5000)
+returns void language plpgsql volatile security definer set search_path = '' as $$
+declare
+  submits constant text := 'keyframe_private.provider_submits';
+  costs constant text := 'keyframe_private.daily_costs';
+begin
+  perform keyframe_private.prune_rows('keyframe_private.idempotency_keys', 'o.resource_id', $w$o.created_at < now() - interval '24 hours' order by o.created_at$w$, max_rows);
+  -- No run takes longer than a day.
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.search_due_at <= now() and o.submitted_at < now() - interval '1 day' order by o.search_due_at$w$,
+    least(max_rows, 500), 'end', $w$select keyframe_private.end_submit(o.id, 'lost') from %s o where o.ctid = any ($1)$w$);
+  -- is_only_submit_of_its_text reads up to two hours back.
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.text_hash is not null and o.submitted_at < now() - interval '3 hours' order by o.submitted_at$w$,
+    max_rows, 'forget the texts of', 'update %s o set text_hash = null where o.ctid = any ($1)');
+  perform keyframe_private.prune_rows(submits, 'o.id', $w$o.created_at < now() - interval '13 months' and o.ended_at is not null order by o.created_at$w$, max_rows);
+  perform keyframe_private.prune_rows(costs, 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.project_costs', 'o.id', $w$o.day < (now() at time zone 'UTC')::date - interval '13 months' order by o.day$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.exhausted_budgets', 'o.id', $w$o.resets_at < now() - interval '13 months'$w$, max_rows);
+  perform keyframe_private.prune_rows('keyframe_private.kicks', 'o.id', $w$o.made_at < now() - interval '1 hour' order by o.id$w$, max_rows);
+  -- A row that is still due is tried again within minutes: these have ended, or are gone.
+  perform keyframe_private.prune_rows('keyframe_private.set_aside', 'o.kind, o.subject', $w$o.next_try_at < now() - interval '1 hour' order by o.next_try_at$w$, max_rows);
+  perform keyframe_private.prune_webhooks();
+end $$;
+comment on function keyframe_private.prune is 'Deletes what is kept for a limited time, in small batches.';
+
+-- Reads all rows, one per active owner and class; an index on refilled_at would end HOT updates.
+create function keyframe_private.prune_rate_buckets(max_rows integer default 50000)
+returns void language plpgsql volatile set search_path = '' as $$
+begin
+  perform keyframe_private.prune_rows('keyframe_private.rate_buckets', 'o.owner_id, o.route_class', $w$
+    o.refilled_at < now() - interval '1 day' and (
+      select o.tokens + l.per_second * extract(epoch from now() - o.refilled_at) < l.capacity
+      from keyframe_private.rate_limits l where l.route_class = o.route_class) is not true$w$, max_rows);
+end $$;
+comment on function keyframe_private.prune_rate_buckets is 'Deletes full buckets unused for a day: a missing bucket is a full one.';

@@ -1,0 +1,232 @@
+-- All triggers of each table, in the order in which they fire: those before the change, then those after it.
+
+-- keyframe_private.settings
+create trigger _100_keep_truncated before truncate on keyframe_private.settings
+  for each statement execute function keyframe_private.keep_settings();
+comment on trigger _100_keep_truncated on keyframe_private.settings is 'Refuses to truncate the table.';
+create trigger _110_keep_deleted before delete on keyframe_private.settings for each row execute function keyframe_private.keep_settings();
+comment on trigger _110_keep_deleted on keyframe_private.settings is 'Refuses to delete the row.';
+
+-- keyframe.films
+create trigger _100_limit_changes before update or delete on keyframe.films
+  for each statement execute function keyframe_private.limit_changes();
+comment on trigger _100_limit_changes on keyframe.films is 'Counts an update or delete by a user against the rate limit.';
+create trigger _110_limit before insert on keyframe.films for each row execute function keyframe_private.limit_creations();
+comment on trigger _110_limit on keyframe.films is 'Counts an insert by a user against the rate limit.';
+create trigger _120_complete_owner before insert on keyframe.films
+  for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
+comment on trigger _120_complete_owner on keyframe.films is 'Fills in the only user, where an administrator leaves the owner out.';
+create trigger _130_stamp before update on keyframe.films
+  for each row when (old is distinct from new) execute function keyframe_private.stamp_film();
+comment on trigger _130_stamp on keyframe.films is 'Moves the film''s version.';
+
+-- keyframe.projects
+create trigger _100_limit_changes before update or delete on keyframe.projects
+  for each statement execute function keyframe_private.limit_changes();
+comment on trigger _100_limit_changes on keyframe.projects is 'Counts an update or delete by a user against the rate limit.';
+create trigger _110_limit before insert on keyframe.projects for each row execute function keyframe_private.limit_creations();
+comment on trigger _110_limit on keyframe.projects is 'Counts an insert by a user against the rate limit.';
+create trigger _120_complete_owner before insert on keyframe.projects
+  for each row when (new.owner_id is null) execute function keyframe_private.complete_owner();
+comment on trigger _120_complete_owner on keyframe.projects is 'Fills in the only user, where an administrator leaves the owner out.';
+create trigger _130_guard_deletion before delete on keyframe.projects
+  for each row execute function keyframe_private.guard_project_deletion();
+comment on trigger _130_guard_deletion on keyframe.projects is 'Refuses a deletion by a user while a prediction runs.';
+create trigger _140_stamp before update on keyframe.projects for each row execute function keyframe_private.stamp_project();
+comment on trigger _140_stamp on keyframe.projects is 'Moves the project''s version.';
+create trigger _150_change_film before update of film_id on keyframe.projects
+  for each row when (new.film_id is distinct from old.film_id and new.film_position is not distinct from old.film_position)
+  execute function keyframe_private.enter_film();
+comment on trigger _150_change_film on keyframe.projects is 'Makes a project that enters a film its last shot.';
+-- Not where update_film has set the position.
+create trigger _160_enter_film before insert on keyframe.projects
+  for each row when (new.film_id is not null and new.film_position is null) execute function keyframe_private.enter_film();
+comment on trigger _160_enter_film on keyframe.projects is 'Makes a new project the last shot of its film.';
+create trigger _170_delete_in_parts before delete on keyframe.projects for each row execute function keyframe_private.delete_in_parts();
+comment on trigger _170_delete_in_parts on keyframe.projects is 'Hides a project with many predictions, which is then deleted in parts.';
+create trigger _180_require_selected_takes
+  before insert or update of selected_first_frame_id, selected_last_frame_id, selected_video_id on keyframe.projects
+  for each row execute function keyframe_private.require_selected_takes();
+comment on trigger _180_require_selected_takes on keyframe.projects is 'Refuses to select what is not a take of this project and step.';
+create trigger _190_keep_reference before update on keyframe.projects
+  for each row when (new.reference_image_path is distinct from old.reference_image_path and new.reference_image_path is not null)
+  execute function keyframe_private.keep_reference_of_project();
+comment on trigger _190_keep_reference on keyframe.projects is 'Checks the reference image and keeps it from removal.';
+create trigger _500_stamp_film after delete on keyframe.projects
+  for each row when (old.film_id is not null) execute function keyframe_private.stamp_film_of_deleted_shot();
+comment on trigger _500_stamp_film on keyframe.projects is 'Moves the version of the film that has lost a shot.';
+create trigger _510_remove_deleted_reference after delete on keyframe.projects
+  for each row when (old.reference_image_path is not null) execute function keyframe_private.remove_deleted_reference();
+comment on trigger _510_remove_deleted_reference on keyframe.projects is 'Lists the reference image for removal, unless something else uses it.';
+create trigger _520_emit_created after insert on keyframe.projects for each row execute function keyframe_private.emit_project_created();
+comment on trigger _520_emit_created on keyframe.projects is 'Writes the event project.created and its deliveries.';
+
+-- keyframe.models
+create trigger _100_require_well_formed before insert or update on keyframe.models
+  for each row execute function keyframe_private.require_well_formed_model();
+comment on trigger _100_require_well_formed on keyframe.models is 'Refuses a row with a mistake, with its path.';
+create trigger _110_keep_used before delete on keyframe.models for each row execute function keyframe_private.keep_used_model();
+comment on trigger _110_keep_used on keyframe.models is 'Refuses to delete a model that has made predictions.';
+create trigger _120_refuse_disabled_default before update of enabled on keyframe.models
+  for each row when (old.enabled and not new.enabled) execute function keyframe_private.refuse_disabled_default();
+comment on trigger _120_refuse_disabled_default on keyframe.models is 'Refuses to disable the default of a step.';
+create trigger _130_clear_refusal before update on keyframe.models
+  for each row when (old.refused_at is not null and new.refused_at = old.refused_at) execute function keyframe_private.clear_refusal();
+comment on trigger _130_clear_refusal on keyframe.models is 'Makes a model that the provider refused available again.';
+create trigger _500_rename_prices after update of model on keyframe.models
+  for each row when (new.model <> old.model) execute function keyframe_private.rename_prices();
+comment on trigger _500_rename_prices on keyframe.models is 'Gives the model''s new name to its prices.';
+create constraint trigger _510_rename_predictions after update of step, model on keyframe.models deferrable initially deferred
+  for each row when ((old.step, old.model) <> (new.step, new.model)) execute function keyframe_private.rename_model();
+comment on trigger _510_rename_predictions on keyframe.models is 'Predictions follow the new name of their model.';
+
+-- keyframe.step_defaults
+create trigger _100_keep_deleted before delete on keyframe.step_defaults for each row execute function keyframe_private.keep_default();
+comment on trigger _100_keep_deleted on keyframe.step_defaults is 'Refuses to delete the default of a step.';
+-- Not `update of step`: a model that gets another name updates both columns.
+create trigger _110_keep_moved before update on keyframe.step_defaults
+  for each row when (old.step <> new.step) execute function keyframe_private.keep_default();
+comment on trigger _110_keep_moved on keyframe.step_defaults is 'Refuses to give a default to another step.';
+create trigger _120_require_enabled before insert or update on keyframe.step_defaults
+  for each row execute function keyframe_private.require_enabled_default();
+comment on trigger _120_require_enabled on keyframe.step_defaults is 'Refuses a model that is not enabled.';
+
+-- keyframe_private.model_prices
+create trigger _100_require_well_formed before insert or update on keyframe_private.model_prices
+  for each row execute function keyframe_private.require_well_formed_price();
+comment on trigger _100_require_well_formed on keyframe_private.model_prices is 'Refuses a row with a mistake, with its path.';
+create trigger _110_keep_changed before update on keyframe_private.model_prices
+  for each row when (old.valid_from <= now()
+    and (old.id, old.applies_to, old.metric, old.price_usd, old.valid_from) is distinct from (new.id, new.applies_to, new.metric, new.price_usd, new.valid_from))
+  execute function keyframe_private.keep_price();
+comment on trigger _110_keep_changed on keyframe_private.model_prices is 'Refuses to change a price that has been in force.';
+create trigger _120_keep_deleted before delete on keyframe_private.model_prices
+  for each row when (old.valid_from <= now()) execute function keyframe_private.keep_price();
+comment on trigger _120_keep_deleted on keyframe_private.model_prices is 'Refuses to delete a price that has been in force.';
+
+-- keyframe.predictions
+create trigger _100_guard_move before update of status on keyframe.predictions
+  for each row when (old.status is distinct from new.status) execute function keyframe_private.guard_prediction_move();
+comment on trigger _100_guard_move on keyframe.predictions is 'Refuses a move that prediction_moves does not hold.';
+create trigger _110_keep_history before update on keyframe.predictions
+  for each row when (old.completed_at is not null or old.input <> new.input) execute function keyframe_private.keep_history();
+comment on trigger _110_keep_history on keyframe.predictions is 'Refuses to edit what a prediction was made with, and what it made.';
+create trigger _120_resolve before insert on keyframe.predictions for each row execute function keyframe_private.resolve_prediction();
+comment on trigger _120_resolve on keyframe.predictions is 'Counts it against the rate limit, chooses the model, checks and completes the input.';
+create trigger _130_admit before insert on keyframe.predictions for each row execute function keyframe_private.admit_or_queue();
+comment on trigger _130_admit on keyframe.predictions is 'Gives it a slot or lets it wait.';
+create trigger _500_refuse_used_id after insert on keyframe.predictions for each row execute function keyframe_private.refuse_used_id();
+comment on trigger _500_refuse_used_id on keyframe.predictions is 'Refuses an id that left an event, a submit or a file.';
+create trigger _510_write_images after insert on keyframe.predictions
+  for each row execute function keyframe_private.write_prediction_images();
+comment on trigger _510_write_images on keyframe.predictions is 'Writes prediction_images and keeps the images from removal.';
+create trigger _520_add_first_submit after insert on keyframe.predictions for each row execute function keyframe_private.add_first_submit();
+comment on trigger _520_add_first_submit on keyframe.predictions is 'Adds its first submit to the ledger; refuses it over a budget.';
+create trigger _530_settle_by_file after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and new.completed_at is not null) execute function keyframe_private.settle_by_file();
+comment on trigger _530_settle_by_file on keyframe.predictions is 'Settles a run without figures of the provider by its file.';
+create trigger _540_settle_deleted after delete on keyframe.predictions
+  for each row when (old.completed_at is null) execute function keyframe_private.settle_by_file();
+comment on trigger _540_settle_deleted on keyframe.predictions is 'Settles a run without figures of the provider.';
+create trigger _550_abandon_deleted_submits after delete on keyframe.predictions
+  for each row when (old.completed_at is null) execute function keyframe_private.abandon_submits();
+comment on trigger _550_abandon_deleted_submits on keyframe.predictions is 'Marks provider runs of a deleted prediction for cancelling, and unanswered submits for a search.';
+create trigger _560_abandon_submits after update of status on keyframe.predictions
+  for each row when (old.completed_at is null and (new.status in ('failed', 'canceled') or (old.status = 'queued' and new.status <> 'queued')))
+  execute function keyframe_private.abandon_submits();
+comment on trigger _560_abandon_submits on keyframe.predictions is 'Marks provider runs that nobody wants for cancelling, and unanswered submits for a search.';
+create trigger _570_unselect_deleted_take after delete on keyframe.predictions
+  for each row when (old.status = 'succeeded') execute function keyframe_private.unselect_deleted_take();
+comment on trigger _570_unselect_deleted_take on keyframe.predictions is 'Makes its project no longer select it.';
+create trigger _580_remove_partial_output after update of status on keyframe.predictions
+  for each row when (old.status = 'storing' and new.status in ('failed', 'canceled'))
+  execute function keyframe_private.remove_partial_output();
+comment on trigger _580_remove_partial_output on keyframe.predictions is 'Lists half-written files for removal.';
+create trigger _590_admit_next after update of status on keyframe.predictions
+  for each row
+  when (old.completed_at is null and new.completed_at is not null and old.admitted_at is not null)
+  execute function keyframe_private.admit_next();
+comment on trigger _590_admit_next on keyframe.predictions is 'Gives the slot to the owner''s next waiting prediction.';
+create trigger _600_emit_ended after update of status on keyframe.predictions
+  for each row when (old.status is distinct from new.status and new.status in ('succeeded', 'failed'))
+  execute function keyframe_private.emit_generation_ended();
+comment on trigger _600_emit_ended on keyframe.predictions is 'Writes the event generation.succeeded or generation.failed and its deliveries.';
+create trigger _610_kick_admitted after update of admitted_at on keyframe.predictions
+  for each row when (old.admitted_at is null and new.admitted_at is not null and new.status = 'queued')
+  execute function keyframe_private.kick_generate();
+comment on trigger _610_kick_admitted on keyframe.predictions is 'Kicks the worker generate.';
+create trigger _620_kick_inserted after insert on keyframe.predictions
+  for each row when (new.admitted_at is not null) execute function keyframe_private.kick_generate();
+comment on trigger _620_kick_inserted on keyframe.predictions is 'Kicks the worker generate.';
+create trigger _630_kick_storing after update of status on keyframe.predictions
+  for each row when (old.status <> 'storing' and new.status = 'storing') execute function keyframe_private.kick_generate();
+comment on trigger _630_kick_storing on keyframe.predictions is 'Kicks the worker generate.';
+create trigger _640_remove_deleted_files after delete on keyframe.predictions
+  referencing old table as deleted
+  for each statement execute function keyframe_private.remove_deleted_files();
+comment on trigger _640_remove_deleted_files on keyframe.predictions is 'Lists outputs and unused images for removal.';
+
+-- keyframe_private.provider_submits
+create trigger _100_settle before update of outcome on keyframe_private.provider_submits
+  for each row when (old.outcome is distinct from new.outcome) execute function keyframe_private.settle_ended();
+comment on trigger _100_settle on keyframe_private.provider_submits is 'Settles, releases or leaves unknown what the ended submit costs.';
+create trigger _500_count_added after insert on keyframe_private.provider_submits
+  for each row execute function keyframe_private.count_cost();
+comment on trigger _500_count_added on keyframe_private.provider_submits is 'Adds its cost to the sums of its day.';
+-- outcome: _200_settle writes the cost of an end.
+create trigger _510_count_changed
+  after update of owner_id, project_id, created_at, step, model, is_first, outcome, most_micros, cost_micros, cost_state
+  on keyframe_private.provider_submits
+  for each row execute function keyframe_private.count_cost();
+comment on trigger _510_count_changed on keyframe_private.provider_submits is 'Corrects the sums of its day.';
+-- Its sums are deleted with it when both are 13 months old.
+create trigger _520_count_removed after delete on keyframe_private.provider_submits
+  for each row when (old.created_at >= now() - interval '13 months') execute function keyframe_private.count_cost();
+comment on trigger _520_count_removed on keyframe_private.provider_submits is 'Takes its cost from the sums of its day.';
+create trigger _530_kick_cancel after update of cancel_due_at on keyframe_private.provider_submits
+  for each row when (old.cancel_due_at is null and new.cancel_due_at is not null) execute function keyframe_private.kick_generate();
+comment on trigger _530_kick_cancel on keyframe_private.provider_submits is 'Kicks the worker generate.';
+
+-- keyframe_private.exhausted_budgets
+create trigger _500_emit_exhausted after insert on keyframe_private.exhausted_budgets
+  for each row execute function keyframe_private.emit_budget_exhausted();
+comment on trigger _500_emit_exhausted on keyframe_private.exhausted_budgets is 'Writes the event budget.exhausted and its deliveries.';
+
+-- keyframe.webhook_endpoints
+create trigger _100_limit before insert on keyframe.webhook_endpoints
+  for each row when (new.owner_id is not null) execute function keyframe_private.limit_endpoints();
+comment on trigger _100_limit on keyframe.webhook_endpoints is 'Refuses more than 20 endpoints of an owner.';
+create trigger _110_refuse_changed_owner before update of owner_id on keyframe.webhook_endpoints
+  for each row when (new.owner_id is distinct from old.owner_id) execute function keyframe_private.refuse_changed_owner();
+comment on trigger _110_refuse_changed_owner on keyframe.webhook_endpoints is 'Refuses another owner: its deliveries belong to this one.';
+create trigger _120_switch before insert or update of enabled, url, description, event_types, max_in_flight on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.record_endpoint_switch();
+comment on trigger _120_switch on keyframe.webhook_endpoints is 'Keeps enabled, disabled_at and disabled_reason consistent.';
+create trigger _500_create_secret after insert on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.create_endpoint_secret();
+comment on trigger _500_create_secret on keyframe.webhook_endpoints is 'Creates its signing secret; refuses an id whose deliveries are still being deleted.';
+create trigger _510_record_deleted after delete on keyframe.webhook_endpoints
+  for each row execute function keyframe_private.record_deleted_endpoint();
+comment on trigger _510_record_deleted on keyframe.webhook_endpoints is 'Lists it, so that its deliveries are deleted.';
+create trigger _520_record_enabled after update of enabled on keyframe.webhook_endpoints
+  for each row when (new.enabled and not old.enabled) execute function keyframe_private.record_arrivals();
+comment on trigger _520_record_enabled on keyframe.webhook_endpoints is 'Notes that its lane has something to send.';
+
+-- keyframe_private.webhook_secrets
+create trigger _500_delete_vault_secret after delete on keyframe_private.webhook_secrets
+  for each row execute function keyframe_private.delete_vault_secret();
+comment on trigger _500_delete_vault_secret on keyframe_private.webhook_secrets is 'Deletes the secret from the Vault.';
+
+-- keyframe.webhook_deliveries
+create trigger _500_count_changed after update on keyframe.webhook_deliveries
+  referencing old table as changed_from new table as changed_to
+  for each statement execute function keyframe_private.count_deliveries();
+comment on trigger _500_count_changed on keyframe.webhook_deliveries is 'Counts the outcomes in webhook_hours.';
+create trigger _510_record_changed after update on keyframe.webhook_deliveries
+  referencing old table as changed_from new table as changed_to
+  for each statement execute function keyframe_private.record_arrivals();
+comment on trigger _510_record_changed on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';
+create trigger _520_record_inserted after insert on keyframe.webhook_deliveries
+  referencing new table as changed_to
+  for each statement execute function keyframe_private.record_arrivals();
+comment on trigger _520_record_inserted on keyframe.webhook_deliveries is 'Notes that the lanes have something to send.';

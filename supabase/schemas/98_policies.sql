@@ -1,0 +1,112 @@
+-- Who sees and changes which rows. At the end, because hosted each policy locks all tables of Storage and Auth until commit.
+-- Restrictive policies hold back OAuth clients, also where a policy of the app's opens all rows.
+
+-- keyframe.films
+create policy films_all_client on keyframe.films as restrictive to authenticated using ((select keyframe_private.client_may('read')));
+comment on policy films_all_client on keyframe.films is 'Hides the rows from OAuth clients that may not see them.';
+create policy films_select_owner on keyframe.films for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy films_select_owner on keyframe.films is 'Users see their own rows.';
+create policy films_insert_owner on keyframe.films for insert to authenticated with check (owner_id = (select auth.uid()));
+comment on policy films_insert_owner on keyframe.films is 'Users insert rows of their own.';
+create policy films_update_owner on keyframe.films for update to authenticated
+  using (owner_id = (select auth.uid())) with check (owner_id = (select auth.uid()));
+comment on policy films_update_owner on keyframe.films is 'Users change their own rows, which stay theirs.';
+create policy films_delete_owner on keyframe.films for delete to authenticated using (owner_id = (select auth.uid()));
+comment on policy films_delete_owner on keyframe.films is 'Users delete their own rows.';
+
+-- keyframe.projects
+create policy projects_all_client on keyframe.projects as restrictive to authenticated using ((select keyframe_private.client_may('read')));
+comment on policy projects_all_client on keyframe.projects is 'Hides the rows from OAuth clients that may not see them.';
+create policy projects_select_owner on keyframe.projects for select to authenticated
+  using (owner_id = (select auth.uid()) and deleted_at is null and (select keyframe_private.may_read()));
+comment on policy projects_select_owner on keyframe.projects is 'Users see their own rows.';
+create policy projects_insert_owner on keyframe.projects for insert to authenticated with check (owner_id = (select auth.uid()));
+comment on policy projects_insert_owner on keyframe.projects is 'Users insert rows of their own.';
+create policy projects_update_owner on keyframe.projects for update to authenticated
+  using (owner_id = (select auth.uid()) and deleted_at is null) with check (owner_id = (select auth.uid()));
+comment on policy projects_update_owner on keyframe.projects is 'Users change their own rows, which stay theirs.';
+create policy projects_delete_owner on keyframe.projects for delete to authenticated
+  using (owner_id = (select auth.uid()) and deleted_at is null);
+comment on policy projects_delete_owner on keyframe.projects is 'Users delete their own rows.';
+
+-- keyframe.models
+create policy models_all_client on keyframe.models as restrictive to authenticated using ((select keyframe_private.client_may('read')));
+comment on policy models_all_client on keyframe.models is 'Hides the rows from OAuth clients that may not see them.';
+create policy models_select_everyone on keyframe.models for select to authenticated using (true);
+comment on policy models_select_everyone on keyframe.models is 'Every signed-in user sees all rows.';
+
+-- keyframe.step_defaults
+create policy step_defaults_all_client on keyframe.step_defaults as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
+comment on policy step_defaults_all_client on keyframe.step_defaults is 'Hides the rows from OAuth clients that may not see them.';
+create policy step_defaults_select_everyone on keyframe.step_defaults for select to authenticated using (true);
+comment on policy step_defaults_select_everyone on keyframe.step_defaults is 'Every signed-in user sees all rows.';
+
+-- keyframe.predictions
+create policy predictions_all_client on keyframe.predictions as restrictive to authenticated
+  using ((select keyframe_private.client_may('read')));
+comment on policy predictions_all_client on keyframe.predictions is 'Hides the rows from OAuth clients that may not see them.';
+create policy predictions_select_owner on keyframe.predictions for select to authenticated
+  using (owner_id = (select auth.uid()) and project_id <> all ((select keyframe_private.deleted_projects())::uuid[])
+    and (select keyframe_private.may_read()));
+comment on policy predictions_select_owner on keyframe.predictions is 'Users see their own rows.';
+-- A run that has not begun, even if a grant lets users name more columns.
+create policy predictions_insert_owner on keyframe.predictions for insert to authenticated
+  with check (owner_id = (select auth.uid()) and status = 'queued' and attempt = 0 and lease_token is null and provider_output_url is null);
+comment on policy predictions_insert_owner on keyframe.predictions is 'Users insert predictions of their own that have not begun.';
+
+-- keyframe.webhook_endpoints
+create policy webhook_endpoints_all_client on keyframe.webhook_endpoints as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_endpoints_all_client on keyframe.webhook_endpoints is 'Hides the rows from OAuth clients that may not see them.';
+create policy webhook_endpoints_select_owner on keyframe.webhook_endpoints for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()));
+comment on policy webhook_endpoints_select_owner on keyframe.webhook_endpoints is 'Users see their own rows.';
+
+-- keyframe.webhook_events
+create policy webhook_events_all_client on keyframe.webhook_events as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_events_all_client on keyframe.webhook_events is 'Hides the rows from OAuth clients that may not see them.';
+create policy webhook_events_select_owner on keyframe.webhook_events for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and (endpoint_id is null or endpoint_id in (select e.id from keyframe.webhook_endpoints e)));
+comment on policy webhook_events_select_owner on keyframe.webhook_events is 'Users see their own rows.';
+
+-- keyframe.webhook_deliveries
+create policy webhook_deliveries_all_client on keyframe.webhook_deliveries as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_deliveries_all_client on keyframe.webhook_deliveries is 'Hides the rows from OAuth clients that may not see them.';
+-- Hides the deliveries of deleted endpoints. The subquery runs once per statement.
+create policy webhook_deliveries_select_owner on keyframe.webhook_deliveries for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and endpoint_id in (select e.id from keyframe.webhook_endpoints e));
+comment on policy webhook_deliveries_select_owner on keyframe.webhook_deliveries is 'Users see their own rows.';
+
+-- keyframe.webhook_attempts
+create policy webhook_attempts_all_client on keyframe.webhook_attempts as restrictive to authenticated
+  using ((select keyframe_private.client_may('manage')));
+comment on policy webhook_attempts_all_client on keyframe.webhook_attempts is 'Hides the rows from OAuth clients that may not see them.';
+create policy webhook_attempts_select_owner on keyframe.webhook_attempts for select to authenticated
+  using (owner_id = (select auth.uid()) and (select keyframe_private.may_read()) and exists (select from keyframe.webhook_deliveries d where d.id = delivery_id));
+comment on policy webhook_attempts_select_owner on keyframe.webhook_attempts is 'Users see their own rows.';
+
+-- storage.objects
+create policy keyframe_references_select_owner on storage.objects for select to authenticated
+  using (bucket_id = 'projects' and owner_id = (select auth.uid()::text));
+create policy keyframe_references_insert_owner on storage.objects for insert to authenticated
+  with check (
+    bucket_id = 'projects'
+    and owner_id = (select auth.uid()::text)
+    and name ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(png|jpg|webp)$'
+  );
+-- Names in keyframe-outputs are <owner_id>/<project_id>/<prediction_id>.<extension>; only the functions write there.
+create policy keyframe_outputs_select_owner on storage.objects for select to authenticated
+  using (bucket_id = 'keyframe-outputs' and (storage.foldername(name))[1] = (select auth.uid()::text));
+-- Restrictive, because a policy of the app's may open all buckets.
+create policy keyframe_files_all_client on storage.objects as restrictive to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('read')));
+create policy keyframe_files_insert_client on storage.objects as restrictive for insert to authenticated
+  with check (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));
+create policy keyframe_files_update_client on storage.objects as restrictive for update to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('generate')));
+create policy keyframe_files_delete_client on storage.objects as restrictive for delete to authenticated
+  using (bucket_id not in ('projects', 'keyframe-outputs') or (select keyframe_private.client_may('manage')));

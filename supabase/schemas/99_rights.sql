@@ -1,0 +1,85 @@
+-- All rights, on everything. Each version's migration ends with the files 99_*: an app's default privileges may have opened what it
+-- created (docs/decisions/0028-rights-are-made-last.md).
+
+select keyframe_private.revoke_all_rights();
+
+grant usage on schema keyframe to anon, authenticated, service_role;
+grant usage on schema keyframe_private to authenticated, service_role;
+grant usage on schema keyframe_worker to service_role;
+
+-- Tables. Not id: an identifier that was used before would get no event (docs/decisions/0023-postgres-makes-ids.md).
+grant select on
+  keyframe.films, keyframe.models, keyframe.predictions, keyframe.projects, keyframe.step_defaults, keyframe.webhook_attempts,
+  keyframe.webhook_deliveries, keyframe.webhook_endpoints, keyframe.webhook_events
+to service_role;
+grant select on
+  keyframe.models, keyframe.step_defaults, keyframe.webhook_attempts, keyframe.webhook_deliveries, keyframe.webhook_endpoints,
+  keyframe.webhook_events
+to authenticated;
+grant select, insert (title, description), update (title, description), delete on keyframe.films to authenticated;
+grant select, insert (project_id, step, input, model) on keyframe.predictions to authenticated;
+grant
+  select,
+  insert (title, text_prompt, description, aspect_ratio, film_id),
+  update (
+    title, text_prompt, description, reference_image_path, aspect_ratio, selected_first_frame_id, selected_last_frame_id, selected_video_id,
+    film_id),
+  delete
+on keyframe.projects to authenticated;
+
+-- The API. Without a session health alone is open.
+grant execute on function keyframe.health to anon, authenticated, service_role;
+
+-- With the token of a user.
+grant execute on function
+  keyframe.create_project, keyframe.delete_project, keyframe.list_projects, keyframe.read_project, keyframe.update_project,
+  keyframe.create_film, keyframe.delete_film, keyframe.list_films, keyframe.read_film, keyframe.update_film,
+  keyframe.list_models,
+  keyframe.cancel_prediction, keyframe.delete_prediction, keyframe.estimate_prediction, keyframe.list_predictions, keyframe.read_prediction,
+  keyframe.start_prediction, keyframe.update_prediction,
+  keyframe.read_usage,
+  keyframe.webhook_health,
+  keyframe.admit_upload
+to authenticated;
+
+-- With the token of a user, or with the secret key for service-wide endpoints.
+grant execute on function
+  keyframe.rotate_webhook_secret, keyframe.create_webhook_endpoint, keyframe.delete_webhook_endpoint, keyframe.list_webhook_endpoints,
+  keyframe.read_webhook_endpoint, keyframe.reveal_webhook_secret, keyframe.update_webhook_endpoint, keyframe.list_webhook_deliveries,
+  keyframe.read_webhook_delivery, keyframe.recover_webhook_endpoint, keyframe.redeliver_webhook, keyframe.test_webhook_endpoint
+to authenticated, service_role;
+
+-- With the secret key alone.
+grant execute on function
+  keyframe.assign_upload,
+  keyframe.service_figures
+to service_role;
+
+-- Workers.
+grant execute on function
+  keyframe_worker.record_search_ended, keyframe_worker.complete_prediction, keyframe_worker.fail_prediction,
+  keyframe_worker.poll_prediction_later, keyframe_worker.retry_prediction_later, keyframe_worker.record_model_refused,
+  keyframe_worker.record_provider_state, keyframe_worker.record_run_not_canceled,
+  keyframe_worker.claim_predictions,
+  keyframe_worker.exchange_deliveries,
+  keyframe_worker.record_files_removed,
+  keyframe_worker.act_as
+to service_role;
+
+-- Internals that run with the rights of their caller: policies and functions that are no definers.
+grant execute on function
+  keyframe_private.client_may, keyframe_private.may_read, keyframe_private.rate_state, keyframe_private.take_token,
+  keyframe_private.deleted_projects, keyframe_private.projects_per_token, keyframe_private.refuse_changed, keyframe_private.film_json,
+  keyframe_private.shots_of,
+  keyframe_private.step_predictions
+to authenticated;
+
+-- Checks and indexes run with the rights of the role that writes the row.
+grant execute on function
+  keyframe_private.raise_error, keyframe_private.refuse, keyframe_private.has_visible_character, keyframe_private.is_one_line,
+  keyframe_private.is_plain_text,
+  keyframe_private.is_reference_path,
+  keyframe_private.resource_of, keyframe_private.queue_position, keyframe_private.prediction_json,
+  keyframe_private.cost_json
+to authenticated, service_role;
+grant execute on function keyframe_private.claims_for_server to service_role;
