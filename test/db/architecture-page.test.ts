@@ -26,10 +26,10 @@ test("the table of triggers in docs/architecture.md → every trigger of keyfram
   expect(rows.toSorted()).toEqual(triggers.map(({ row }) => row).toSorted());
 });
 
-test("the state diagram in docs/architecture.md → the moves of keyframe_private.prediction_moves, and no other", async () => {
+test("the state diagram in docs/architecture.md → the moves of keyframe_private.prediction_moves, each with its cause", async () => {
   const moves = await db.sql<{ move: string }[]>`
     select from_status || ' ' || to_status as move from keyframe_private.prediction_moves`;
-  const arrows = [...section("States of a prediction").matchAll(/^ {2}(\w+) --> (\w+)$/gm)].map(
+  const arrows = [...section("States of a prediction").matchAll(/^ {2}(\w+) --> (\w+): \w.*$/gm)].map(
     ([, from, to]) => `${from} ${to}`,
   );
   expect(arrows.toSorted()).toEqual(moves.map(({ move }) => move).toSorted());
