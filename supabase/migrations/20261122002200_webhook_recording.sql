@@ -21,10 +21,11 @@ volatile
 set search_path = ''
 as $$
   select at + greatest(
-    s.webhook_retry_schedule[attempts] * (0.8 + random() * 0.4),
+    s.schedule[attempts] * (0.8 + random() * 0.4),
     case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
-  from keyframe_private.settings s
-  where attempts <= cardinality(s.webhook_retry_schedule)
+  -- Without settings no attempt is the last one.
+  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o), array_fill(interval '5 minutes', array[attempts])) as schedule) s
+  where attempts <= cardinality(s.schedule)
 $$;
 comment on function keyframe_private.next_delivery_attempt is 'When a failed delivery is retried; null when its attempts are used up.';
 

@@ -30,10 +30,10 @@ comment on function keyframe_private.wait_for_due is 'Waits until work of a work
 
 -- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
 -- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
--- wait for a task, at most wait_ms. room: as choose_due describes it.
+-- wait for a task, at most wait_ms. room: as choose_due describes it. one_by_one: after a claim that ran out of time.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
-  room jsonb default '{}'
+  room jsonb default '{}', one_by_one boolean default false
 )
 returns setof jsonb
 language plpgsql
@@ -56,11 +56,12 @@ begin
   end if;
   perform keyframe_private.add_submits_after_lost_leases(at);
   for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
-    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+    exit when keyframe_private.is_out_of_time();
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at, one_by_one);
   end loop;
   files := keyframe_private.choose_removals(at);
-  if files <> '{}' then
-    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  if files <> '{}' and not keyframe_private.is_out_of_time() then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at, one_by_one);
   end if;
 end
 $$;
@@ -170,4 +171,4 @@ $$;
 comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
 grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer, integer) to service_role;
-grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb, jsonb) to service_role;
+grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb, jsonb, boolean) to service_role;
