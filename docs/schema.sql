@@ -2125,7 +2125,8 @@ declare
 begin
   update keyframe_private.file_removals r
   set lease_token = null, failures = r.failures + 1,
-      due_at = now() + keyframe_private.retry_delay(r.failures + 1)
+      due_at = now() + coalesce((
+        select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s), interval '1 minute')
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 
@@ -2170,11 +2171,12 @@ $function$;
 comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb,boolean) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
 grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb,boolean) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8, max_bytes integer DEFAULT 2000000)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8, max_bytes integer DEFAULT 2000000, one_by_one boolean DEFAULT false)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '4s'
 AS $function$
 declare
   recorded integer := 0;
@@ -2188,30 +2190,36 @@ begin
     perform keyframe_private.wait_for_due('deliver', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at, one_by_one) r;
     -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
       select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
   end if;
   begin
+    if keyframe_private.is_out_of_time() then
+      raise query_canceled;
+    end if;
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at, one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
-  exception when others then
+  exception when others or query_canceled or assert_failure then
+    if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+      raise; -- canceled by hand
+    end if;
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer,boolean) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.act_as(user_id uuid, function_name text, args jsonb DEFAULT '{}'::jsonb)
  RETURNS json
@@ -7307,12 +7315,76 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with t
  SET search_path TO ''
 AS $function$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
+    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at) order by a.id limit 1 for update skip locked),
+    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at) order by l.due_at limit 1), false)
 $function$;
 comment on function keyframe_private.has_due_delivery(timestamp with time zone) is 'Whether a claim might get a lane.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.put_lanes(wanted keyframe_private.lanes[], adds boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  ids constant uuid[] := array(select w.id from unnest(wanted) w);
+begin
+  if adds then
+    -- In order: two claims that insert the same lanes wait for each other, and do not deadlock.
+    insert into keyframe_private.lanes (id, due_at, served_at, token)
+    select w.id, w.due_at, w.served_at, w.token from unnest(wanted) w order by w.id on conflict do nothing;
+  else
+    update keyframe_private.lanes l set due_at = w.due_at, served_at = w.served_at, token = w.token
+    from unnest(wanted) w where l.id = w.id and l.id = any (ids); -- looked up one by one
+  end if;
+end
+$function$;
+comment on function keyframe_private.put_lanes(keyframe_private.lanes[],boolean) is 'Inserts or updates lanes.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.write_lanes(wanted keyframe_private.lanes[], one_by_one boolean, adds boolean DEFAULT false)
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '500ms'
+AS $function$
+declare
+  lane keyframe_private.lanes;
+  written uuid[] := '{}';
+begin
+  if cardinality(wanted) = 0 then
+    return written;
+  end if;
+  if not one_by_one then
+    begin
+      perform keyframe_private.put_lanes(wanted, adds);
+      written := array(select w.id from unnest(wanted) w);
+    exception when others or assert_failure then
+      one_by_one := true;
+    end;
+  end if;
+  if one_by_one then
+    perform set_config('lock_timeout', '20ms', true);
+    foreach lane in array wanted loop
+      exit when keyframe_private.is_out_of_time();
+      begin
+        perform keyframe_private.put_lanes(array[lane], adds);
+        written := written || lane.id;
+      exception when others or query_canceled or assert_failure then
+        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+          raise;
+        end if;
+        perform keyframe_private.set_aside('lane', lane.id::text, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end if;
+  if exists (select from keyframe_private.set_aside a where a.kind = 'lane') then
+    perform keyframe_private.forget_aside('{lane}', written::text[]);
+  end if;
+  return written;
+end
+$function$;
+comment on function keyframe_private.write_lanes(keyframe_private.lanes[],boolean,boolean) is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone, aside uuid[], one_by_one boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7321,31 +7393,34 @@ declare
   most constant integer := 5000;
   arrived bigint[];
   arrived_for uuid[];
+  wanted keyframe_private.lanes[];
+  written uuid[];
 begin
-  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
-  -- lanes wait for each other, and do not deadlock.
-  insert into keyframe_private.lanes (id, due_at)
-  select a.lane_id, 'infinity' from (select distinct lane_id from keyframe_private.lane_arrivals) a
-  where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by 1 limit most
-  on conflict do nothing;
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
+  perform keyframe_private.write_lanes(array(
+    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes from (select distinct lane_id from keyframe_private.lane_arrivals) a
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    order by a.id limit most for update of a skip locked) r;
+    where a.lane_id <> all (aside) order by a.id limit most for update of a skip locked) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
   -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
   arrived_for := arrived_for || array(
-    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a where a.lane_id <> all (aside) limit most) a
     cross join lateral (
       select l.id from keyframe_private.lanes l
       where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
-  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
-  where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
+  wanted := array(
+    select row(l.id, least(l.due_at, l.served_at, at), l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute')); -- leased before the clock was set back
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  insert into keyframe_private.lane_arrivals (lane_id) select w.id from unnest(wanted) w where w.id <> all (written); -- they arrive again
   return coalesce(cardinality(arrived) = most, false);
 end
 $function$;
-comment on function keyframe_private.read_arrivals(timestamp with time zone) is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
+comment on function keyframe_private.read_arrivals(timestamp with time zone,uuid[],boolean) is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
@@ -7396,7 +7471,7 @@ end
 $function$;
 comment on function keyframe_private.fill_lanes(jsonb,integer,timestamp with time zone) is 'What lanes send next: a row for each endpoint that has something due.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamp with time zone, one_by_one boolean)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7404,6 +7479,10 @@ AS $function$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
+  -- They are left as they are: the worker neither keeps nor loses one that it holds.
+  aside constant uuid[] := array(select a.subject::uuid from keyframe_private.set_aside a where a.kind = 'lane' and a.next_try_at > at);
+  wanted keyframe_private.lanes[];
+  written uuid[];
   own jsonb; -- lanes that are the worker's, in the form of held
   taken jsonb := '[]';
   others_wait boolean := false;
@@ -7416,20 +7495,20 @@ begin
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
       join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
-      where l.id = any (held_ids) for update of l skip locked) m);
+      where l.id = any (held_ids) and l.id <> all (aside) for update of l skip locked) m);
 
   -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    others_wait := keyframe_private.read_arrivals(at);
-    with free as (
-      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = at + lease, served_at = at
-      where l.id = any (array(
-        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (held_ids)
-        order by d.due_at limit max_lanes for update skip locked))
-      returning l.id as lane_id, l.token, '[]'::jsonb as sending, small_lane as most
-    )
-    select coalesce(jsonb_agg(f), '[]') into taken from free f;
-    others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
+    others_wait := keyframe_private.read_arrivals(at, aside, one_by_one);
+    wanted := array(
+      select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
+      where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)
+      order by d.due_at limit max_lanes for update skip locked);
+    written := keyframe_private.write_lanes(wanted, one_by_one);
+    taken := (
+      select coalesce(jsonb_agg(jsonb_build_object('lane_id', w.id, 'token', w.token, 'sending', '[]'::jsonb, 'most', small_lane)), '[]')
+      from unnest(wanted) w where w.id = any (written));
+    others_wait := others_wait or cardinality(wanted) = max_lanes;
   end if;
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
@@ -7438,21 +7517,24 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Renews the leases of the kept lanes.
-  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
-
-  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
-  update keyframe_private.lanes l
-  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
+  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
+  perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
-    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  from (
+    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity')), l.served_at, null)::keyframe_private.lanes
+  from keyframe_private.lanes l, (
     select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
     from jsonb_array_elements(own) o) r
-  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)), one_by_one);
+
+  -- 5. Renews the leases of the kept lanes.
+  wanted := array(
+    select row(l.id, at + lease, l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (kept) and l.due_at < at + lease * 2 / 3);
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  kept := array(select k.id from unnest(kept) k (id) where k.id = any (written) or k.id <> all (array(select w.id from unnest(wanted) w)));
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
@@ -7465,7 +7547,7 @@ begin
       where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
 end
 $function$;
-comment on function keyframe_private.claim_deliveries(jsonb,integer,integer,integer,interval,timestamp with time zone) is 'Claims deliveries for one worker.';
+comment on function keyframe_private.claim_deliveries(jsonb,integer,integer,integer,interval,timestamp with time zone,boolean) is 'Claims deliveries for one worker.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.next_delivery_attempt(attempts integer, status_code integer, retry_after_seconds double precision, at timestamp with time zone)
  RETURNS timestamp with time zone
@@ -7539,36 +7621,57 @@ end
 $function$;
 comment on function keyframe_private.record_results(jsonb,timestamp with time zone) is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone, OUT recorded integer, OUT unrecorded jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone, one_by_one boolean, OUT recorded integer, OUT unrecorded jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
  SET lock_timeout TO '20ms'
 AS $function$
 declare
+  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'delivery');
   failed jsonb := '{}';
   part jsonb;
+  parts jsonb[];
 begin
   recorded := 0;
-  begin
-    recorded := keyframe_private.record_results(results, at);
-  exception when others then
-    perform set_config('lock_timeout', '2ms', true);
-    for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
-      begin
-        recorded := recorded + keyframe_private.record_results(part, at);
-      exception when others then
-        failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
-      end;
-    end loop;
-  end;
-  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+  part := results;
+  if any_aside then
+    part := (
+      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
+  end if;
+  parts := case when one_by_one then array(select jsonb_build_array(r) from jsonb_array_elements(part) r) else array[part] end;
+  while cardinality(parts) > 0 and not keyframe_private.is_out_of_time() loop
+    part := parts[1];
+    parts := parts[2:];
+    begin
+      recorded := recorded + keyframe_private.record_results(part, at);
+      if any_aside then
+        perform keyframe_private.forget_aside('{delivery}', array(select r ->> 'id' from jsonb_array_elements(part) r));
+      end if;
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and (not keyframe_private.is_out_of_time() or jsonb_array_length(part) > 1) then
+        raise; -- the worker gives them again, one by one
+      end if;
+      perform set_config('lock_timeout', '2ms', true);
+      if (select count(distinct r ->> 'endpoint_id') > 1 from jsonb_array_elements(part) r) then
+        parts := parts || array(select jsonb_agg(r) from jsonb_array_elements(part) r group by r -> 'endpoint_id');
+      elsif jsonb_array_length(part) > 1 and not keyframe_private.is_lock_wait(sqlstate) then
+        parts := parts || array(select jsonb_build_array(r) from jsonb_array_elements(part) r);
+      else
+        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
+        if not keyframe_private.is_lock_wait(sqlstate) then
+          perform keyframe_private.set_aside('delivery', part #>> '{0,id}', sqlstate, sqlerrm);
+        end if;
+      end if;
+    end;
+  end loop;
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
   into unrecorded
   from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $function$;
-comment on function keyframe_private.record_attempts(jsonb,timestamp with time zone) is 'Records the results of a worker; those of each endpoint apart when recording fails.';
+comment on function keyframe_private.record_attempts(jsonb,timestamp with time zone,boolean) is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wait_ms integer)
  RETURNS void

@@ -24,6 +24,8 @@ export type ExchangeArguments = {
   wait_ms: number;
   /** How much the bodies it claims may have in all. One delivery comes in any case. */
   max_bytes: number;
+  /** After a call that failed: what takes all its time is found, and set aside. */
+  one_by_one: boolean;
   /** For GET /api/health?deep=1. */
   report: { callMs: number; openRequests: number; slowRequests: number; places: PlacesReport };
 };

@@ -73,6 +73,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       results: given,
       held: describeHeld(lanes.all(), results.deliveriesByLane(), most),
       lease_seconds: LEASE_SECONDS,
+      one_by_one: size.hasFailed(),
       report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow, places: places.report() },
     });
     settle(unrecorded);
