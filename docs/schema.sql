@@ -2218,7 +2218,7 @@ begin
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer,boolean) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer,boolean) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';
 grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.act_as(user_id uuid, function_name text, args jsonb DEFAULT '{}'::jsonb)
@@ -7538,6 +7538,9 @@ begin
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'set_aside', (
+      select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
+      from keyframe_private.set_aside s where s.kind = 'lane' and s.next_try_at > at and s.subject <> all (aside::text[])),
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),

@@ -314,6 +314,9 @@ begin
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'set_aside', (
+      select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
+      from keyframe_private.set_aside s where s.kind = 'lane' and s.next_try_at > at and s.subject <> all (aside::text[])),
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),

@@ -87,6 +87,8 @@ const exchanged = z.object({
       max_open: z.record(z.string(), z.int()),
       /** Probably more lanes wait than were taken. */
       others_wait: z.boolean(),
+      /** Lanes that could not be written. The message stays in the database, because it may contain data. */
+      set_aside: z.array(z.object({ kind: z.string(), id: z.string(), code: z.string(), failures: z.int() })),
     })
     .nullable(),
   /** The SQLSTATE. */

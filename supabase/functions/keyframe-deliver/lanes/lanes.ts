@@ -78,6 +78,7 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
     });
     settle(unrecorded);
     if (claim === null) throw new Error(`The database could not claim deliveries, code ${claim_error}`);
+    for (const aside of claim.set_aside) log.error("row_set_aside", aside);
     accept(claim, calledAt + START_WITHIN_MS);
     return claim.others_wait;
   }
