@@ -1936,7 +1936,7 @@ begin
     return 'too_late';
   end if;
   counted := row_now.failures + case when code = 'provider_rate_limited' then 0 else 1 end;
-  if row_now.status = 'queued' and counted >= (select s.max_failures from keyframe_private.settings s) then
+  if row_now.status = 'queued' and counted >= keyframe_private.max_failures() then
     perform keyframe_private.mark_failed(row_now.id, code, message, true);
     return 'failed';
   end if;
@@ -1964,7 +1964,7 @@ AS $function$
 begin
   update keyframe.predictions p
   set lease_token = null, failures = 0, retry_reason = null, updated_at = now(), next_attempt_at = now() + coalesce(
-    make_interval(secs => after_seconds), (select s.poll_interval from keyframe_private.settings s))
+    make_interval(secs => after_seconds), keyframe_private.poll_interval())
   where p.id = poll_prediction_later.prediction_id and p.lease_token = poll_prediction_later.lease_token;
   return found;
 end
@@ -2040,7 +2040,7 @@ begin
     return case when row_now.completed_at is null then 'stale' else 'ended' end;
   end if;
   return case when keyframe_private.apply_provider_state(row_now, run, provider_status, output_url, progress, error_message,
-    coalesce(make_interval(secs => poll_after_seconds), (select s.poll_interval from keyframe_private.settings s)), failure, stage, output_files)
+    coalesce(make_interval(secs => poll_after_seconds), keyframe_private.poll_interval()), failure, stage, output_files)
     then 'recorded' else 'unchanged' end;
 end
 $function$;
@@ -2125,7 +2125,8 @@ declare
 begin
   update keyframe_private.file_removals r
   set lease_token = null, failures = r.failures + 1,
-      due_at = now() + (select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s)
+      due_at = now() + coalesce((
+        select least(s.retry_max, s.retry_base * power(2, least(20, r.failures))) from keyframe_private.settings s), interval '1 minute')
   from jsonb_to_recordset(record_files_removed.refused) as f (bucket text, name text)
   where r.lease_token = record_files_removed.lease_token and r.bucket = f.bucket and r.name = f.name;
 
@@ -2137,7 +2138,7 @@ $function$;
 comment on function keyframe_worker.record_files_removed(uuid,jsonb) is 'Records a task that removes files: refused ones are retried later. Returns how many are done.';
 grant execute on function keyframe_worker.record_files_removed(uuid,jsonb) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, room jsonb DEFAULT '{}'::jsonb)
+CREATE OR REPLACE FUNCTION keyframe_worker.claim_predictions(max_rows integer, lease_seconds integer, heartbeat_ms integer DEFAULT 0, wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, room jsonb DEFAULT '{}'::jsonb, one_by_one boolean DEFAULT false)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2158,22 +2159,24 @@ begin
   end if;
   perform keyframe_private.add_submits_after_lost_leases(at);
   for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
-    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+    exit when keyframe_private.is_out_of_time();
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at, one_by_one);
   end loop;
   files := keyframe_private.choose_removals(at);
-  if files <> '{}' then
-    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  if files <> '{}' and not keyframe_private.is_out_of_time() then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at, one_by_one);
   end if;
 end
 $function$;
-comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
-grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb) to service_role;
+comment on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb,boolean) is 'Leases due tasks for lease_seconds: one JSON object per task (submit, poll, store, cancel, search, remove). set_aside: a row that could not be leased.';
+grant execute on function keyframe_worker.claim_predictions(integer,integer,integer,integer,jsonb,jsonb,boolean) to service_role;
 
-CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8, max_bytes integer DEFAULT 2000000)
+CREATE OR REPLACE FUNCTION keyframe_worker.exchange_deliveries(results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer DEFAULT NULL::integer, at timestamp with time zone DEFAULT now(), wait_ms integer DEFAULT 0, report jsonb DEFAULT '{}'::jsonb, small_lane integer DEFAULT 8, max_bytes integer DEFAULT 2000000, one_by_one boolean DEFAULT false)
  RETURNS json
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO ''
+ SET statement_timeout TO '4s'
 AS $function$
 declare
   recorded integer := 0;
@@ -2187,30 +2190,36 @@ begin
     perform keyframe_private.wait_for_due('deliver', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at, one_by_one) r;
     -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
       select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
   end if;
   begin
+    if keyframe_private.is_out_of_time() then
+      raise query_canceled;
+    end if;
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at, one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
-  exception when others then
+  exception when others or query_canceled or assert_failure then
+    if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+      raise; -- canceled by hand
+    end if;
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $function$;
-comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
-grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer) to service_role;
+comment on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer,boolean) is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';
+grant execute on function keyframe_worker.exchange_deliveries(jsonb,jsonb,integer,integer,integer,timestamp with time zone,integer,jsonb,integer,integer,boolean) to service_role;
 
 CREATE OR REPLACE FUNCTION keyframe_worker.act_as(user_id uuid, function_name text, args jsonb DEFAULT '{}'::jsonb)
  RETURNS json
@@ -2710,17 +2719,19 @@ create table keyframe_private.set_aside (
   code text not null,
   reason text not null,
   failures integer not null default 1,
+  lock_waits integer not null default 0,
   since timestamp with time zone not null default now(),
   next_try_at timestamp with time zone not null,
   constraint set_aside_pkey PRIMARY KEY (kind, subject),
-  constraint kind_is_known CHECK ((kind = ANY (ARRAY['claim'::text, 'cancel'::text, 'search'::text, 'remove'::text, 'resubmit'::text, 'fail'::text, 'admit'::text, 'prune'::text])))
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['claim'::text, 'cancel'::text, 'search'::text, 'remove'::text, 'resubmit'::text, 'fail'::text, 'admit'::text, 'prune'::text, 'lane'::text, 'delivery'::text])))
 );
 comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
-comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
-comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows), take or give back a lane, record the attempt of a delivery.';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits, of the owner, of the lane or of the delivery; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
 comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
 comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
-comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures without lock_waits the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.since is 'When it first raised.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 CREATE INDEX set_aside_next_try_at_idx ON keyframe_private.set_aside USING btree (next_try_at);
@@ -3102,6 +3113,31 @@ end
 $function$;
 comment on function keyframe_private.take_lock(text,uuid,boolean) is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
 
+CREATE OR REPLACE FUNCTION keyframe_private.is_out_of_time()
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  most constant interval := current_setting('statement_timeout')::interval;
+begin
+  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
+end
+$function$;
+comment on function keyframe_private.is_out_of_time() is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.is_lock_wait(code text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return code in ('55P03', '40001', '40P01');
+end
+$function$;
+comment on function keyframe_private.is_lock_wait(text) is 'Whether an SQLSTATE says that only somebody else''s lock was in the way.';
+
 CREATE OR REPLACE FUNCTION keyframe_private.wire_time(at timestamp with time zone)
  RETURNS text
  LANGUAGE plpgsql
@@ -3155,6 +3191,30 @@ $function$;
 comment on function keyframe_private.is_one_line(text) is 'Refuses control characters, line breaks, and bidirectional overrides, which change the direction of the text that follows.';
 grant execute on function keyframe_private.is_one_line(text) to authenticated;
 grant execute on function keyframe_private.is_one_line(text) to service_role;
+
+CREATE OR REPLACE FUNCTION keyframe_private.max_failures()
+ RETURNS integer
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return coalesce((select s.max_failures from keyframe_private.settings s), 8);
+end
+$function$;
+comment on function keyframe_private.max_failures() is 'settings.max_failures, also without the row.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.poll_interval()
+ RETURNS interval
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO ''
+AS $function$
+begin
+  return coalesce((select s.poll_interval from keyframe_private.settings s), interval '30 seconds');
+end
+$function$;
+comment on function keyframe_private.poll_interval() is 'settings.poll_interval, also without the row.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.keep_settings()
  RETURNS trigger
@@ -4257,9 +4317,9 @@ AS $function$
 begin
   perform keyframe_private.admit_waiting(new.owner_id);
   return null;
-exception when others then
-  if sqlstate in ('55P03', '40001', '40P01') then
-    raise; -- somebody else is admitting: the caller tries again
+exception when others or query_canceled or assert_failure then
+  if keyframe_private.is_lock_wait(sqlstate) or sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise; -- somebody else is admitting, or has canceled the call: the caller tries again
   end if;
   perform keyframe_private.set_aside('admit', new.owner_id::text, sqlstate, sqlerrm);
   return null;
@@ -5527,12 +5587,12 @@ CREATE OR REPLACE FUNCTION keyframe_private.retry_delay(failures integer)
  SET search_path TO ''
 AS $function$
 begin
-  return (
+  return coalesce((
     select least(s.retry_max, s.retry_base * power(2, least(20, greatest(0, failures - 1))) * (0.8 + random() * 0.4))
-    from keyframe_private.settings s);
+    from keyframe_private.settings s), interval '1 minute');
 end
 $function$;
-comment on function keyframe_private.retry_delay(integer) is 'The back-off after so many failures.';
+comment on function keyframe_private.retry_delay(integer) is 'The back-off after so many failures; a minute without settings.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.add_next_submit(prediction keyframe.predictions)
  RETURNS void
@@ -5610,7 +5670,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.try_mark_failed(prediction keyframe.
  SET lock_timeout TO '100ms'
 AS $function$
 begin
-  if not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
+  if keyframe_private.is_out_of_time() or not keyframe_private.take_lock('slots', prediction.owner_id, waits => false) then
     return false;
   end if;
   begin
@@ -5623,7 +5683,10 @@ begin
   end if;
   perform keyframe_private.forget_aside('{claim,resubmit,fail}', array[prediction.id::text]);
   return true;
-exception when others then
+exception when others or query_canceled or assert_failure then
+  if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+    raise;
+  end if;
   perform keyframe_private.set_aside('fail', prediction.id::text, sqlstate, sqlerrm);
   return false;
 end
@@ -5730,7 +5793,7 @@ begin
         return keyframe_private.mark_failed(row_now.id, 'content_rejected',
           coalesce(nullif(error_message, ''), 'The provider rejected the content of the input. Change the prompt or the images.'), false, stage => apply_provider_state.stage);
       elsif failure = 'input_unreachable' then
-        if keyframe_private.mark_queued_again(row_now.id, failure, (select s.max_failures from keyframe_private.settings s)) then
+        if keyframe_private.mark_queued_again(row_now.id, failure, keyframe_private.max_failures()) then
           return true;
         end if;
         return keyframe_private.mark_failed(row_now.id, 'input_unreachable', 'The provider could not read the images of this step. Run the step again.', true);
@@ -6120,18 +6183,18 @@ CREATE OR REPLACE FUNCTION keyframe_private.set_aside(kind text, subject text, c
 AS $function$
 declare
   counted integer;
-  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
+  waited constant integer := case when keyframe_private.is_lock_wait(code) then 1 else 0 end;
 begin
   raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
   update keyframe_private.set_aside a
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
+      lock_waits = least(a.lock_waits + waited, 1000000), next_try_at = clock_timestamp() + keyframe_private.retry_delay(a.failures + 1)
   where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
-    insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
+    insert into keyframe_private.set_aside (kind, subject, code, reason, lock_waits, next_try_at)
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), waited, clock_timestamp() + keyframe_private.retry_delay(1))
     on conflict do nothing;
     counted := 1;
   end if;
@@ -6234,8 +6297,7 @@ CREATE OR REPLACE FUNCTION keyframe_private.is_exhausted(prediction keyframe.pre
  SET search_path TO ''
 AS $function$
 begin
-  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
-      select s.max_failures from keyframe_private.settings s)
+  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end
 $function$;
@@ -6282,12 +6344,16 @@ begin
       and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
     for update skip locked
   loop
+    exit when keyframe_private.is_out_of_time();
     begin
       if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
         perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
-    exception when others then
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
       perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -6547,7 +6613,7 @@ end
 $function$;
 comment on function keyframe_private.lease_rows(text,text[],integer,timestamp with time zone,uuid) is 'Leases locked rows of a kind.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamp with time zone, one_by_one boolean)
  RETURNS SETOF jsonb
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -6556,22 +6622,31 @@ AS $function$
 declare
   lease constant uuid := gen_random_uuid();
   tasks jsonb[];
-  leased text[] := subjects;
+  leased text[] := '{}';
   one text;
 begin
-  begin
-    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
-  exception when others then
-    leased := '{}';
+  if not one_by_one then
+    begin
+      tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+      leased := subjects;
+    exception when others or assert_failure then
+      one_by_one := true;
+    end;
+  end if;
+  if one_by_one then
     foreach one in array subjects loop
+      exit when keyframe_private.is_out_of_time();
       begin
         tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
         leased := leased || one;
-      exception when others then
+      exception when others or query_canceled or assert_failure then
+        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+          raise; -- canceled by hand
+        end if;
         return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
       end;
     end loop;
-  end;
+  end if;
   if exists (select from keyframe_private.set_aside) then
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
@@ -6582,7 +6657,7 @@ begin
   end if;
 end
 $function$;
-comment on function keyframe_private.claim_rows(text,text[],integer,timestamp with time zone) is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise.';
+comment on function keyframe_private.claim_rows(text,text[],integer,timestamp with time zone,boolean) is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises or one_by_one, one by one, and sets aside those that raise or take all the time of the call.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.work_in_parts(part text, candidates text, work text)
  RETURNS void
@@ -6596,22 +6671,36 @@ declare
   subjects text[];
   first integer := 1;
   size integer;
+  one_by_one constant boolean := exists (
+    select from keyframe_private.set_aside a where a.kind = 'prune' and a.subject = part and a.code = '57014');
 begin
+  if keyframe_private.is_out_of_time() then
+    return; -- what was done before has used it up
+  end if;
   execute format('select array_agg(c.ctid), array_agg(c.subject) from (%s) c', candidates) into rows, subjects;
-  size := cardinality(rows);
+  size := case when one_by_one then 1 else cardinality(rows) end;
   while first <= cardinality(rows) loop
+    if keyframe_private.is_out_of_time() then
+      return;
+    end if;
     begin
       execute work using rows[first : first + size - 1];
       if exists (select from keyframe_private.set_aside a where a.kind = 'prune') then
         perform keyframe_private.forget_aside('{prune}', subjects[first : first + size - 1]);
       end if;
       first := first + size;
-      size := size * 2;
-    exception when others then
+      size := case when one_by_one then 1 else size * 2 end;
+    exception when query_canceled then
+      if not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
+      perform keyframe_private.set_aside('prune', case when size = 1 then subjects[first] else part end, sqlstate, sqlerrm);
+      return;
+    when others or assert_failure then
       if size > 1 then
         size := size / 2;
       else
-        if sqlstate not in ('55P03', '40001', '40P01') then
+        if not keyframe_private.is_lock_wait(sqlstate) then
           perform keyframe_private.set_aside('prune', subjects[first], sqlstate, sqlerrm);
         end if;
         first := first + 1;
@@ -7226,12 +7315,76 @@ CREATE OR REPLACE FUNCTION keyframe_private.has_due_delivery(at timestamp with t
  SET search_path TO ''
 AS $function$
   select coalesce(
-    (select true from keyframe_private.lane_arrivals a order by a.id limit 1 for update skip locked),
-    (select true from keyframe_private.lanes l where l.due_at <= at order by l.due_at limit 1), false)
+    (select true from keyframe_private.lane_arrivals a where not keyframe_private.is_set_aside('lane', a.lane_id::text, at) order by a.id limit 1 for update skip locked),
+    (select true from keyframe_private.lanes l where l.due_at <= at and not keyframe_private.is_set_aside('lane', l.id::text, at) order by l.due_at limit 1), false)
 $function$;
 comment on function keyframe_private.has_due_delivery(timestamp with time zone) is 'Whether a claim might get a lane.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.put_lanes(wanted keyframe_private.lanes[], adds boolean)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+declare
+  ids constant uuid[] := array(select w.id from unnest(wanted) w);
+begin
+  if adds then
+    -- In order: two claims that insert the same lanes wait for each other, and do not deadlock.
+    insert into keyframe_private.lanes (id, due_at, served_at, token)
+    select w.id, w.due_at, w.served_at, w.token from unnest(wanted) w order by w.id on conflict do nothing;
+  else
+    update keyframe_private.lanes l set due_at = w.due_at, served_at = w.served_at, token = w.token
+    from unnest(wanted) w where l.id = w.id and l.id = any (ids); -- looked up one by one
+  end if;
+end
+$function$;
+comment on function keyframe_private.put_lanes(keyframe_private.lanes[],boolean) is 'Inserts or updates lanes.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.write_lanes(wanted keyframe_private.lanes[], one_by_one boolean, adds boolean DEFAULT false)
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ SET search_path TO ''
+ SET lock_timeout TO '500ms'
+AS $function$
+declare
+  lane keyframe_private.lanes;
+  written uuid[] := '{}';
+begin
+  if cardinality(wanted) = 0 then
+    return written;
+  end if;
+  if not one_by_one then
+    begin
+      perform keyframe_private.put_lanes(wanted, adds);
+      written := array(select w.id from unnest(wanted) w);
+    exception when others or assert_failure then
+      one_by_one := true;
+    end;
+  end if;
+  if one_by_one then
+    perform set_config('lock_timeout', '20ms', true);
+    foreach lane in array wanted loop
+      exit when keyframe_private.is_out_of_time();
+      begin
+        perform keyframe_private.put_lanes(array[lane], adds);
+        written := written || lane.id;
+      exception when others or query_canceled or assert_failure then
+        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+          raise;
+        end if;
+        perform keyframe_private.set_aside('lane', lane.id::text, sqlstate, sqlerrm);
+      end;
+    end loop;
+  end if;
+  if exists (select from keyframe_private.set_aside a where a.kind = 'lane') then
+    perform keyframe_private.forget_aside('{lane}', written::text[]);
+  end if;
+  return written;
+end
+$function$;
+comment on function keyframe_private.write_lanes(keyframe_private.lanes[],boolean,boolean) is 'Writes lanes that are new or locked, all by one statement, or, when that raises or one_by_one, one by one; sets aside those that raise or take all the time of the call. Returns those that are written.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.read_arrivals(at timestamp with time zone, aside uuid[], one_by_one boolean)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7240,31 +7393,34 @@ declare
   most constant integer := 5000;
   arrived bigint[];
   arrived_for uuid[];
+  wanted keyframe_private.lanes[];
+  written uuid[];
 begin
-  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated. In order: two claims that insert the same
-  -- lanes wait for each other, and do not deadlock.
-  insert into keyframe_private.lanes (id, due_at)
-  select a.lane_id, 'infinity' from (select distinct lane_id from keyframe_private.lane_arrivals) a
-  where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null order by 1 limit most
-  on conflict do nothing;
+  -- Only the missing ones: on conflict do nothing would wait for a lane that is being updated.
+  perform keyframe_private.write_lanes(array(
+    select row(a.lane_id, 'infinity', '-infinity', null)::keyframe_private.lanes from (select distinct lane_id from keyframe_private.lane_arrivals) a
+    where (select l.id from keyframe_private.lanes l where l.id = a.lane_id) is null and a.lane_id <> all (aside) limit most), one_by_one, adds => true);
   -- Looked up one by one, so that those of a lane that somebody has locked are passed over, however many they are.
   select array_agg(r.id), array_agg(r.lane_id) into arrived, arrived_for from (
     select a.id, a.lane_id from keyframe_private.lane_arrivals a
     cross join lateral (select from keyframe_private.lanes l where l.id = a.lane_id for update skip locked) l
-    order by a.id limit most for update of a skip locked) r;
+    where a.lane_id <> all (aside) order by a.id limit most for update of a skip locked) r;
   delete from keyframe_private.lane_arrivals a where a.id = any (arrived);
   -- What somebody holds cannot be deleted and is read again. So its lanes are made due once a second at most.
   arrived_for := arrived_for || array(
-    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a limit most) a
+    select h.id from (select distinct a.lane_id from keyframe_private.lane_arrivals a where a.lane_id <> all (aside) limit most) a
     cross join lateral (
       select l.id from keyframe_private.lanes l
       where l.id = a.lane_id and l.token is null and l.served_at not between at - interval '1 second' and at for update skip locked) h);
-  update keyframe_private.lanes l set due_at = least(l.due_at, l.served_at, at)
-  where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute'); -- leased before the clock was set back
+  wanted := array(
+    select row(l.id, least(l.due_at, l.served_at, at), l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (arrived_for) and (l.token is null or l.served_at > at + interval '1 minute')); -- leased before the clock was set back
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  insert into keyframe_private.lane_arrivals (lane_id) select w.id from unnest(wanted) w where w.id <> all (written); -- they arrive again
   return coalesce(cardinality(arrived) = most, false);
 end
 $function$;
-comment on function keyframe_private.read_arrivals(timestamp with time zone) is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
+comment on function keyframe_private.read_arrivals(timestamp with time zone,uuid[],boolean) is 'Makes the lanes due for which something has arrived; returns whether there may be more.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.fill_lanes(lanes jsonb, max_bytes integer, at timestamp with time zone)
  RETURNS TABLE(lane_id uuid, endpoint json)
@@ -7315,7 +7471,7 @@ end
 $function$;
 comment on function keyframe_private.fill_lanes(jsonb,integer,timestamp with time zone) is 'What lanes send next: a row for each endpoint that has something due.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamp with time zone)
+CREATE OR REPLACE FUNCTION keyframe_private.claim_deliveries(held jsonb, max_lanes integer, small_lane integer, max_bytes integer, lease interval, at timestamp with time zone, one_by_one boolean)
  RETURNS json
  LANGUAGE plpgsql
  SET search_path TO ''
@@ -7323,6 +7479,10 @@ AS $function$
 declare
   -- With `= any`, Postgres looks each lane up; a join alone may read the lanes of everybody.
   held_ids constant uuid[] := array(select (h ->> 'lane_id')::uuid from jsonb_array_elements(held) h);
+  -- They are left as they are: the worker neither keeps nor loses one that it holds.
+  aside constant uuid[] := array(select a.subject::uuid from keyframe_private.set_aside a where a.kind = 'lane' and a.next_try_at > at);
+  wanted keyframe_private.lanes[];
+  written uuid[];
   own jsonb; -- lanes that are the worker's, in the form of held
   taken jsonb := '[]';
   others_wait boolean := false;
@@ -7335,20 +7495,20 @@ begin
     select coalesce(jsonb_agg(m.lane), '[]') from (
       select h.lane from keyframe_private.lanes l
       join jsonb_array_elements(held) h (lane) on (h.lane ->> 'lane_id')::uuid = l.id and (h.lane ->> 'token')::uuid = l.token
-      where l.id = any (held_ids) for update of l skip locked) m);
+      where l.id = any (held_ids) and l.id <> all (aside) for update of l skip locked) m);
 
   -- 2. Takes the free lanes that have waited longest. If that is as many as it may take, others wait for a turn.
   if max_lanes > 0 then
-    others_wait := keyframe_private.read_arrivals(at);
-    with free as (
-      update keyframe_private.lanes l set token = gen_random_uuid(), due_at = at + lease, served_at = at
-      where l.id = any (array(
-        select d.id from keyframe_private.lanes d where d.due_at <= at and d.id <> all (held_ids)
-        order by d.due_at limit max_lanes for update skip locked))
-      returning l.id as lane_id, l.token, '[]'::jsonb as sending, small_lane as most
-    )
-    select coalesce(jsonb_agg(f), '[]') into taken from free f;
-    others_wait := others_wait or jsonb_array_length(taken) = max_lanes;
+    others_wait := keyframe_private.read_arrivals(at, aside, one_by_one);
+    wanted := array(
+      select row(d.id, at + lease, at, gen_random_uuid())::keyframe_private.lanes from keyframe_private.lanes d
+      where d.due_at <= at and d.id <> all (held_ids) and not keyframe_private.is_set_aside('lane', d.id::text, at)
+      order by d.due_at limit max_lanes for update skip locked);
+    written := keyframe_private.write_lanes(wanted, one_by_one);
+    taken := (
+      select coalesce(jsonb_agg(jsonb_build_object('lane_id', w.id, 'token', w.token, 'sending', '[]'::jsonb, 'most', small_lane)), '[]')
+      from unnest(wanted) w where w.id = any (written));
+    others_wait := others_wait or cardinality(wanted) = max_lanes;
   end if;
 
   -- 3. Fills the taken lanes, and those it held unless others wait.
@@ -7357,24 +7517,30 @@ begin
   own := own || taken;
   kept := kept || array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o where o -> 'sending' <> '[]');
 
-  -- 4. Renews the leases of the kept lanes.
-  update keyframe_private.lanes l set due_at = at + lease where l.id = any (kept) and l.due_at < at + lease * 2 / 3;
-
-  -- 5. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
-  update keyframe_private.lanes l
-  set token = null, due_at = greatest(least(l.served_at, at), at + r.pause, coalesce((
+  -- 4. Releases the others: due when their next delivery is, behind the lanes that were served before them, and not before their pause ends.
+  perform keyframe_private.write_lanes(array(select row(l.id, greatest(least(l.served_at, at), at + r.pause, coalesce((
     select min(d.next_attempt_at) from keyframe.webhook_endpoints e
     cross join lateral (
       select p.next_attempt_at from keyframe.webhook_deliveries p
       where p.status = 'pending' and p.endpoint_id = e.id order by p.next_attempt_at limit 1) d
-    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity'))
-  from (
+    where coalesce(e.owner_id, e.id) = l.id and e.enabled), 'infinity')), l.served_at, null)::keyframe_private.lanes
+  from keyframe_private.lanes l, (
     select (o ->> 'lane_id')::uuid as id, nullif((o ->> 'pause_ms')::integer, 0) * interval '1 millisecond' as pause
     from jsonb_array_elements(own) o) r
-  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept);
+  where r.id = l.id and l.id = any (array(select (o ->> 'lane_id')::uuid from jsonb_array_elements(own) o)) and l.id <> all (kept)), one_by_one);
+
+  -- 5. Renews the leases of the kept lanes.
+  wanted := array(
+    select row(l.id, at + lease, l.served_at, l.token)::keyframe_private.lanes from keyframe_private.lanes l
+    where l.id = any (kept) and l.due_at < at + lease * 2 / 3);
+  written := keyframe_private.write_lanes(wanted, one_by_one);
+  kept := array(select k.id from unnest(kept) k (id) where k.id = any (written) or k.id <> all (array(select w.id from unnest(wanted) w)));
 
   return json_build_object(
     'endpoints', endpoints, 'kept', kept, 'others_wait', others_wait,
+    'set_aside', (
+      select coalesce(json_agg(json_build_object('kind', s.kind, 'id', s.subject, 'code', s.code, 'failures', s.failures)), '[]')
+      from keyframe_private.set_aside s where s.kind = 'lane' and s.next_try_at > at and s.subject <> all (aside::text[])),
     'lost', (
       select coalesce(json_agg(h.lane_id), '[]') from jsonb_to_recordset(held) as h (lane_id uuid, token uuid)
       where (select l.token = h.token from keyframe_private.lanes l where l.id = h.lane_id) is not true),
@@ -7384,7 +7550,7 @@ begin
       where e.enabled and e.id = any (array(select jsonb_object_keys(h -> 'room')::uuid from jsonb_array_elements(held) h))));
 end
 $function$;
-comment on function keyframe_private.claim_deliveries(jsonb,integer,integer,integer,interval,timestamp with time zone) is 'Claims deliveries for one worker.';
+comment on function keyframe_private.claim_deliveries(jsonb,integer,integer,integer,interval,timestamp with time zone,boolean) is 'Claims deliveries for one worker.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.next_delivery_attempt(attempts integer, status_code integer, retry_after_seconds double precision, at timestamp with time zone)
  RETURNS timestamp with time zone
@@ -7392,10 +7558,11 @@ CREATE OR REPLACE FUNCTION keyframe_private.next_delivery_attempt(attempts integ
  SET search_path TO ''
 AS $function$
   select at + greatest(
-    s.webhook_retry_schedule[attempts] * (0.8 + random() * 0.4),
+    s.schedule[attempts] * (0.8 + random() * 0.4),
     case when status_code in (429, 503) then make_interval(secs => least(coalesce(retry_after_seconds, 0), 86400)) end)
-  from keyframe_private.settings s
-  where attempts <= cardinality(s.webhook_retry_schedule)
+  -- Without settings no attempt is the last one.
+  from (select coalesce((select o.webhook_retry_schedule from keyframe_private.settings o), array_fill(interval '5 minutes', array[attempts])) as schedule) s
+  where attempts <= cardinality(s.schedule)
 $function$;
 comment on function keyframe_private.next_delivery_attempt(integer,integer,double precision,timestamp with time zone) is 'When a failed delivery is retried; null when its attempts are used up.';
 
@@ -7457,36 +7624,57 @@ end
 $function$;
 comment on function keyframe_private.record_results(jsonb,timestamp with time zone) is 'Records the results of deliveries that nobody else has locked; returns how many.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone, OUT recorded integer, OUT unrecorded jsonb)
+CREATE OR REPLACE FUNCTION keyframe_private.record_attempts(results jsonb, at timestamp with time zone, one_by_one boolean, OUT recorded integer, OUT unrecorded jsonb)
  RETURNS record
  LANGUAGE plpgsql
  SET search_path TO ''
  SET lock_timeout TO '20ms'
 AS $function$
 declare
+  any_aside constant boolean := exists (select from keyframe_private.set_aside a where a.kind = 'delivery');
   failed jsonb := '{}';
   part jsonb;
+  parts jsonb[];
 begin
   recorded := 0;
-  begin
-    recorded := keyframe_private.record_results(results, at);
-  exception when others then
-    perform set_config('lock_timeout', '2ms', true);
-    for part in select jsonb_agg(r) from jsonb_array_elements(results) r group by r -> 'endpoint_id' loop
-      begin
-        recorded := recorded + keyframe_private.record_results(part, at);
-      exception when others then
-        failed := failed || jsonb_build_object(part #>> '{0,endpoint_id}', sqlstate);
-      end;
-    end loop;
-  end;
-  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.endpoint_id, 'locked'))), '[]')
+  part := results;
+  if any_aside then
+    part := (
+      select coalesce(jsonb_agg(r), '[]') from jsonb_array_elements(results) r where not keyframe_private.is_set_aside('delivery', r ->> 'id', at));
+  end if;
+  parts := case when one_by_one then array(select jsonb_build_array(r) from jsonb_array_elements(part) r) else array[part] end;
+  while cardinality(parts) > 0 and not keyframe_private.is_out_of_time() loop
+    part := parts[1];
+    parts := parts[2:];
+    begin
+      recorded := recorded + keyframe_private.record_results(part, at);
+      if any_aside then
+        perform keyframe_private.forget_aside('{delivery}', array(select r ->> 'id' from jsonb_array_elements(part) r));
+      end if;
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and (not keyframe_private.is_out_of_time() or jsonb_array_length(part) > 1) then
+        raise; -- the worker gives them again, one by one
+      end if;
+      perform set_config('lock_timeout', '2ms', true);
+      if (select count(distinct r ->> 'endpoint_id') > 1 from jsonb_array_elements(part) r) then
+        parts := parts || array(select jsonb_agg(r) from jsonb_array_elements(part) r group by r -> 'endpoint_id');
+      elsif jsonb_array_length(part) > 1 and not keyframe_private.is_lock_wait(sqlstate) then
+        parts := parts || array(select jsonb_build_array(r) from jsonb_array_elements(part) r);
+      else
+        failed := failed || (select jsonb_object_agg(r ->> 'id', sqlstate) from jsonb_array_elements(part) r);
+        if not keyframe_private.is_lock_wait(sqlstate) then
+          perform keyframe_private.set_aside('delivery', part #>> '{0,id}', sqlstate, sqlerrm);
+        end if;
+      end if;
+    end;
+  end loop;
+  select coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'endpoint_id', d.endpoint_id, 'reason', coalesce(failed ->> r.id::text, 'locked'))), '[]')
   into unrecorded
   from jsonb_to_recordset(case when recorded < jsonb_array_length(results) then results else '[]' end) as r (id uuid, attempt integer, endpoint_id text)
   join keyframe.webhook_deliveries d on d.id = r.id and d.attempts = r.attempt - 1 and d.status = 'pending';
 end
 $function$;
-comment on function keyframe_private.record_attempts(jsonb,timestamp with time zone) is 'Records the results of a worker; those of each endpoint apart when recording fails.';
+comment on function keyframe_private.record_attempts(jsonb,timestamp with time zone,boolean) is 'Records the results of a worker; when that fails, those of each endpoint apart, and those of one that raises one by one.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.wait_for_due(function_name text, wait_ms integer)
  RETURNS void
@@ -7673,7 +7861,7 @@ begin
         select a.prediction, 'attempts_exhausted', 'It was tried too often without an end. Run the step again.' from (
           select p as prediction from keyframe_private.set_aside s
           join keyframe.predictions p on p.id = case when s.kind in ('claim', 'resubmit') then s.subject::uuid end
-          where s.failures >= (select x.max_failures from keyframe_private.settings x) and p.completed_at is null and p.deadline_at > now()
+          where s.failures - s.lock_waits >= keyframe_private.max_failures() and p.completed_at is null and p.deadline_at > now()
             and not keyframe_private.is_set_aside('fail', p.id::text, now())
           order by s.since limit max_rows for update of p skip locked) a
       ) d
@@ -7721,13 +7909,17 @@ begin
     select keyframe_private.owners_waiting('ffffffff-ffff-ffff-ffff-ffffffffffff', max_owners)
     limit max_owners
   loop
+    exit when keyframe_private.is_out_of_time();
     continue when keyframe_private.is_set_aside('admit', owner::text, now());
     begin
       if keyframe_private.take_lock('slots', owner, waits => false) then
         admitted := admitted + keyframe_private.admit_waiting(owner);
         perform keyframe_private.forget_aside('{admit}', array[owner::text]);
       end if;
-    exception when others then
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
       perform keyframe_private.set_aside('admit', owner::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -8306,11 +8498,11 @@ create policy keyframe_references_insert_owner on storage.objects for insert to 
 create policy keyframe_references_select_owner on storage.objects for select to authenticated
   using (((bucket_id = 'projects'::text) AND (owner_id = ( SELECT (auth.uid())::text AS uid))));
 
-select cron.schedule('keyframe-delete-parts', '5 seconds', 'select keyframe_private.delete_parts()');
+select cron.schedule('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()');
 
-select cron.schedule('keyframe-merge-costs', '5 seconds', 'select keyframe_private.merge_costs()');
+select cron.schedule('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()');
 
-select cron.schedule('keyframe-prune', '* * * * *', 'select keyframe_private.prune()');
+select cron.schedule('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()');
 
 select cron.schedule('keyframe-prune-cron', '17 * * * *', 'delete from cron.job_run_details d using cron.job j
     where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''');
@@ -8319,6 +8511,6 @@ select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_priv
 
 select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
 
-select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()');
+select cron.schedule('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()');
 
 alter publication supabase_realtime add table keyframe.predictions;

@@ -146,6 +146,35 @@ end
 $$;
 comment on function keyframe_private.take_lock is 'Holds the lock of this name, such as `slots` of an owner, until the transaction ends.';
 
+-- For work that stops early, and for handlers of query_canceled: once the timer has fired and was caught, nothing limits the statement any
+-- more. Four fifths, because statement_timestamp() may be later than the start of the timer. A cancel by hand comes earlier.
+create function keyframe_private.is_out_of_time()
+returns boolean
+language plpgsql
+volatile
+set search_path = ''
+as $$
+declare
+  most constant interval := current_setting('statement_timeout')::interval;
+begin
+  return most > interval '0' and clock_timestamp() - statement_timestamp() > most * 0.8;
+end
+$$;
+comment on function keyframe_private.is_out_of_time is 'Whether this statement has used up its statement_timeout, but for a fifth.';
+
+-- Whoever holds what was needed is the cause, not the row that waited: lock_not_available, serialization_failure, deadlock_detected.
+create function keyframe_private.is_lock_wait(code text)
+returns boolean
+language plpgsql
+immutable
+set search_path = ''
+as $$
+begin
+  return code in ('55P03', '40001', '40P01');
+end
+$$;
+comment on function keyframe_private.is_lock_wait is 'Whether an SQLSTATE says that only somebody else''s lock was in the way.';
+
 create function keyframe_private.wire_time(at timestamptz)
 returns text
 language plpgsql
@@ -233,6 +262,31 @@ comment on column keyframe_private.settings.retry_max is 'The longest back-off.'
 comment on column keyframe_private.settings.unused_references_after is 'How long after its upload an unused reference image is kept.';
 insert into keyframe_private.settings default values;
 alter table keyframe_private.settings enable row level security;
+
+-- What is paid for is recorded also while the row is missing, as after a restore: then these are the shipped values.
+create function keyframe_private.max_failures()
+returns integer
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return coalesce((select s.max_failures from keyframe_private.settings s), 8);
+end
+$$;
+comment on function keyframe_private.max_failures is 'settings.max_failures, also without the row.';
+
+create function keyframe_private.poll_interval()
+returns interval
+language plpgsql
+stable
+set search_path = ''
+as $$
+begin
+  return coalesce((select s.poll_interval from keyframe_private.settings s), interval '30 seconds');
+end
+$$;
+comment on function keyframe_private.poll_interval is 'settings.poll_interval, also without the row.';
 
 -- The row has the budgets. Without it, starts are refused (require_budget).
 create function keyframe_private.keep_settings()

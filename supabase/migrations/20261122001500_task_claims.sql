@@ -1,25 +1,28 @@
 -- Claiming tasks: the due rows that somebody may start now are locked without waiting, then leased by one statement for each kind. When that
 -- raises, they are leased one by one, and the one that raises is set aside, so that one bad row costs nobody else a claim.
 
--- Rows that raised when something was to be done with them: an app's trigger, a lock that it waits for, a value out of range.
+-- Rows that raised when something was to be done with them: an app's trigger, a lock that it waits for, a value out of range. Or that took
+-- the time of the whole call (57014).
 create table keyframe_private.set_aside (
   kind text not null,
   subject text not null,
   code text not null,
   reason text not null,
   failures integer not null default 1,
+  lock_waits integer not null default 0,
   since timestamptz not null default now(),
   next_try_at timestamptz not null,
   primary key (kind, subject),
-  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune'))
+  constraint kind_is_known check (kind in ('claim', 'cancel', 'search', 'remove', 'resubmit', 'fail', 'admit', 'prune', 'lane', 'delivery'))
 );
 comment on table keyframe_private.set_aside is 'Rows that are left out until next_try_at, because an error was raised when something was to be done with them. Empty in a healthy service.';
 comment on column keyframe_private.set_aside.since is 'When it first raised.';
-comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows).';
-comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits or of the owner; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
+comment on column keyframe_private.set_aside.kind is 'What was to be done: claim (submit, poll or store a prediction), cancel or search for a provider run, remove a file, resubmit or fail a prediction, admit an owner''s waiting predictions, prune (delete or merge old rows), take or give back a lane, record the attempt of a delivery.';
+comment on column keyframe_private.set_aside.subject is 'The id of the prediction, of the row of provider_submits, of the owner, of the lane or of the delivery; <bucket>/<name> of a file; for prune, what was to be done, the table and the row''s key.';
 comment on column keyframe_private.set_aside.code is 'The SQLSTATE of the last error.';
 comment on column keyframe_private.set_aside.reason is 'The message of the last error.';
-comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.failures is 'How often in a row. After settings.max_failures without lock_waits the prediction fails with attempts_exhausted.';
+comment on column keyframe_private.set_aside.lock_waits is 'How many of the failures only waited for somebody else''s lock. They fail no prediction: its deadline does.';
 comment on column keyframe_private.set_aside.next_try_at is 'When it is tried again.';
 create index set_aside_next_try_at_idx on keyframe_private.set_aside (next_try_at);
 alter table keyframe_private.set_aside enable row level security;
@@ -50,18 +53,18 @@ set lock_timeout = '10ms'
 as $$
 declare
   counted integer;
-  first_delay constant interval := coalesce(keyframe_private.retry_delay(1), interval '1 minute'); -- also without settings
+  waited constant integer := case when keyframe_private.is_lock_wait(code) then 1 else 0 end;
 begin
   raise warning 'Set aside (%) %: % (%)', kind, subject, reason, code;
   update keyframe_private.set_aside a
   set code = set_aside.code, reason = left(set_aside.reason, 300), failures = least(a.failures + 1, 1000000),
-      next_try_at = now() + coalesce(keyframe_private.retry_delay(a.failures + 1), first_delay)
+      lock_waits = least(a.lock_waits + waited, 1000000), next_try_at = clock_timestamp() + keyframe_private.retry_delay(a.failures + 1)
   where (a.kind, a.subject) in (
     select o.kind, o.subject from keyframe_private.set_aside o where o.kind = set_aside.kind and o.subject = set_aside.subject for update skip locked)
   returning a.failures into counted;
   if counted is null then
-    insert into keyframe_private.set_aside (kind, subject, code, reason, next_try_at)
-    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), now() + first_delay)
+    insert into keyframe_private.set_aside (kind, subject, code, reason, lock_waits, next_try_at)
+    values (set_aside.kind, set_aside.subject, set_aside.code, left(set_aside.reason, 300), waited, clock_timestamp() + keyframe_private.retry_delay(1))
     on conflict do nothing;
     counted := 1;
   end if;
@@ -176,8 +179,7 @@ stable
 set search_path = ''
 as $$
 begin
-  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= (
-      select s.max_failures from keyframe_private.settings s)
+  return prediction.lease_token is not null and keyframe_private.failures_with_expired_lease(prediction) >= keyframe_private.max_failures()
     or prediction.status = 'queued' and prediction.attempt >= 1000000;
 end
 $$;
@@ -227,12 +229,16 @@ begin
       and not keyframe_private.is_set_aside('resubmit', p.id::text, at)
     for update skip locked
   loop
+    exit when keyframe_private.is_out_of_time();
     begin
       if keyframe_private.take_lock('slots', lost.owner_id, waits => false) then
         perform keyframe_private.add_next_submit(lost);
         perform keyframe_private.forget_aside('{resubmit}', array[lost.id::text]);
       end if;
-    exception when others then
+    exception when others or query_canceled or assert_failure then
+      if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+        raise;
+      end if;
       perform keyframe_private.set_aside('resubmit', lost.id::text, sqlstate, sqlerrm);
     end;
   end loop;
@@ -506,8 +512,8 @@ end
 $$;
 comment on function keyframe_private.lease_rows is 'Leases locked rows of a kind.';
 
--- The triggers of these rows wait at most 100 ms for a lock.
-create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz)
+-- The triggers of these rows wait at most 100 ms for a lock. When the time of the call runs out, one row at a time shows which one takes it.
+create function keyframe_private.claim_rows(kind text, subjects text[], lease_seconds integer, at timestamptz, one_by_one boolean)
 returns setof jsonb
 language plpgsql
 volatile
@@ -517,22 +523,31 @@ as $$
 declare
   lease constant uuid := gen_random_uuid();
   tasks jsonb[];
-  leased text[] := subjects;
+  leased text[] := '{}';
   one text;
 begin
-  begin
-    tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
-  exception when others then
-    leased := '{}';
+  if not one_by_one then
+    begin
+      tasks := keyframe_private.lease_rows(kind, subjects, lease_seconds, at, lease);
+      leased := subjects;
+    exception when others or assert_failure then
+      one_by_one := true;
+    end;
+  end if;
+  if one_by_one then
     foreach one in array subjects loop
+      exit when keyframe_private.is_out_of_time();
       begin
         tasks := tasks || keyframe_private.lease_rows(kind, array[one], lease_seconds, at, lease);
         leased := leased || one;
-      exception when others then
+      exception when others or query_canceled or assert_failure then
+        if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+          raise; -- canceled by hand
+        end if;
         return next keyframe_private.set_aside(kind, one, sqlstate, sqlerrm);
       end;
     end loop;
-  end;
+  end if;
   if exists (select from keyframe_private.set_aside) then
     perform keyframe_private.forget_aside(array[kind], leased);
   end if;
@@ -543,4 +558,4 @@ begin
   end if;
 end
 $$;
-comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises, one by one, and sets aside those that raise.';
+comment on function keyframe_private.claim_rows is 'Leases locked rows of a kind, as tasks: all by one statement, or, when that raises or one_by_one, one by one, and sets aside those that raise or take all the time of the call.';

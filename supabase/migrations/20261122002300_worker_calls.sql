@@ -30,10 +30,10 @@ comment on function keyframe_private.wait_for_due is 'Waits until work of a work
 
 -- Leases due tasks: predictions to submit, poll or store, provider runs to search for and to cancel, files to remove. A lease
 -- expires at next_attempt_at and then the row is due again, so a worker that dies only delays a task. With nothing due it may
--- wait for a task, at most wait_ms. room: as choose_due describes it.
+-- wait for a task, at most wait_ms. room: as choose_due describes it. one_by_one: after a claim that ran out of time.
 create function keyframe_worker.claim_predictions(
   max_rows integer, lease_seconds integer, heartbeat_ms integer default 0, wait_ms integer default 0, report jsonb default '{}',
-  room jsonb default '{}'
+  room jsonb default '{}', one_by_one boolean default false
 )
 returns setof jsonb
 language plpgsql
@@ -56,11 +56,12 @@ begin
   end if;
   perform keyframe_private.add_submits_after_lost_leases(at);
   for chosen in select c.kind, c.subjects from keyframe_private.choose_due(at, max_rows, room) c loop
-    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at);
+    exit when keyframe_private.is_out_of_time();
+    return query select keyframe_private.claim_rows(chosen.kind, chosen.subjects, lease_seconds, at, one_by_one);
   end loop;
   files := keyframe_private.choose_removals(at);
-  if files <> '{}' then
-    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at);
+  if files <> '{}' and not keyframe_private.is_out_of_time() then
+    return query select keyframe_private.claim_rows('remove', files, lease_seconds, at, one_by_one);
   end if;
 end
 $$;
@@ -68,16 +69,18 @@ comment on function keyframe_worker.claim_predictions is 'Leases due tasks for l
 
 -- Records the results of the last requests and claims lanes, as record_attempts and claim_deliveries describe it. Without results it may
 -- wait for a due delivery. heartbeat_ms null: the worker does not claim. When the claim fails, what is recorded stays recorded.
+-- one_by_one: after a call that failed. The time limit is below the one after which the worker gives up: what it sets aside is committed.
 create function keyframe_worker.exchange_deliveries(
   results jsonb, held jsonb, max_lanes integer, lease_seconds integer, heartbeat_ms integer default null,
   at timestamptz default now(), wait_ms integer default 0, report jsonb default '{}', small_lane integer default 8,
-  max_bytes integer default 2000000
+  max_bytes integer default 2000000, one_by_one boolean default false
 )
 returns json
 language plpgsql
 volatile
 security definer
 set search_path = ''
+set statement_timeout = '4s'
 as $$
 declare
   recorded integer := 0;
@@ -91,29 +94,35 @@ begin
     perform keyframe_private.wait_for_due('deliver', wait_ms);
     at := at + (clock_timestamp() - now());
   else
-    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at) r;
+    select r.* into recorded, unrecorded from keyframe_private.record_attempts(results, at, one_by_one) r;
     -- What is recorded is no longer being sent.
     select coalesce(jsonb_agg(jsonb_set(h, '{sending}', (h -> 'sending') - done.ids)), '[]') into held
     from jsonb_array_elements(held) h, (select array(
       select r ->> 'id' from jsonb_array_elements(results) r except select u ->> 'id' from jsonb_array_elements(unrecorded) u) as ids) done;
   end if;
   begin
+    if keyframe_private.is_out_of_time() then
+      raise query_canceled;
+    end if;
     if heartbeat_ms is not null then
       perform keyframe_private.record_heartbeat('deliver', heartbeat_ms, report);
     end if;
-    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at);
+    claim := keyframe_private.claim_deliveries(held, max_lanes, small_lane, max_bytes, make_interval(secs => lease_seconds), at, one_by_one);
     -- A worker at the end of its run time leaves due deliveries: kick the next one now instead of waiting for the sweep.
     if coalesce(heartbeat_ms, 0) <= 0 and keyframe_private.has_due_delivery(at) then
       perform keyframe_private.kick_unless_running('deliver');
     end if;
-  exception when others then
+  exception when others or query_canceled or assert_failure then
+    if sqlstate = '57014' and not keyframe_private.is_out_of_time() then
+      raise; -- canceled by hand
+    end if;
     raise warning 'No deliveries could be claimed: %', sqlerrm;
     claim_error := sqlstate;
   end;
   return json_build_object('recorded', recorded, 'unrecorded', unrecorded, 'claim', claim, 'claim_error', claim_error);
 end
 $$;
-comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, max_open: { endpoint_id: count } } or null, claim_error }.';
+comment on function keyframe_worker.exchange_deliveries is 'Records the results of requests and claims due deliveries, lane by lane: { recorded, unrecorded: [{ id, endpoint_id, reason }], claim: { endpoints: [{ lane_id, token, endpoint_id, max_open, url, secrets, deliveries: [{ id, attempt, event_id, body }] }], kept: [lane_id], lost: [lane_id], others_wait, set_aside: [{ kind, id, code, failures }], max_open: { endpoint_id: count } } or null, claim_error }.';
 
 -- Deliveries with their attempts first, then as many test events that have no delivery any more: a locked delivery would hold up the
 -- deletion of its event.
@@ -169,5 +178,5 @@ end
 $$;
 comment on function keyframe_private.prune_webhooks is 'Deletes a batch of events, deliveries and attempts past their retention.';
 
-grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer, integer) to service_role;
-grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb, jsonb) to service_role;
+grant execute on function keyframe_worker.exchange_deliveries(jsonb, jsonb, integer, integer, integer, timestamptz, integer, jsonb, integer, integer, boolean) to service_role;
+grant execute on function keyframe_worker.claim_predictions(integer, integer, integer, integer, jsonb, jsonb, boolean) to service_role;

@@ -70,7 +70,7 @@ test("the migrations → every cron.schedule in them is found, and made only whe
   const jobs = scheduledJobs(texts);
   expect(jobs).toHaveLength(texts.join("").match(/^select cron\.schedule\(/gm)?.length ?? 0);
   expect(jobs).toContain(
-    "select cron.schedule('keyframe-sweep', '5 seconds', 'select keyframe_private.sweep()') where not exists (select from cron.job where jobname = 'keyframe-sweep');",
+    "select cron.schedule('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()') where not exists (select from cron.job where jobname = 'keyframe-sweep');",
   );
 });
 

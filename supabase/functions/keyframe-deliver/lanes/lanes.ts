@@ -81,10 +81,12 @@ export function createLanes({ exchange, attempt, log, clock }: LanesSettings) {
       results: given,
       held: describeHeld(lanes.all(), results.deliveriesByLane(), most),
       lease_seconds: LEASE_SECONDS,
+      one_by_one: size.hasFailed(),
       report: { callMs: Math.round(callMs), openRequests: open, slowRequests: slow, places: places.report() },
     });
     settle(unrecorded);
     if (claim === null) throw new Error(`The database could not claim deliveries, code ${claim_error}`);
+    for (const aside of claim.set_aside) log.error("row_set_aside", aside);
     accept(claim, calledAt + START_WITHIN_MS);
     return claim.others_wait;
   }
