@@ -80,7 +80,9 @@ test("an owner whose calls take connections for over two seconds together → na
   const held = [world.owner, world.owner, world.owner, other, other].map(hold);
   const readOwners = async () => (await read()).calls.owners;
   const named = await until("the owner is named", async () => (await readOwners()).length > 0 && readOwners()).finally(
-    () => ends.forEach((end) => end()),
+    () => {
+      for (const end of ends) end();
+    },
   );
   await Promise.all(held);
   expect(named).toEqual([{ ownerId: world.owner, calls: 3, called: "projects", seconds: expect.any(Number) }]);
