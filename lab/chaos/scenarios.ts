@@ -71,6 +71,7 @@ export const SCENARIOS: Record<string, Scenario> = {
   open_transactions: {
     sentence:
       "open transactions that have created a project, changed and deleted endpoints, deliveries, settings and an account",
+    lastsMs: 30_000, // health names who has held rows for twenty seconds
     health: /^A transaction of .* has been open for .*pg_terminate_backend/,
     run: async (world, over) => {
       const owners = await addOwners(world, 2, 2, "well");
