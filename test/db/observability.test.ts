@@ -68,7 +68,7 @@ test("nothing has happened yet → zeros, nothing oldest, and every name the con
   expect(named).toEqual({ ...settings, ...jobs, outcome: ["none", "none"], cheapestStartMicros: [FRAME_MICROS] });
 });
 
-test("an owner whose calls take connections for over two seconds together → named, with how many and which most of them are; two calls are not", async () => {
+test("an owner's three calls that take over two seconds together → named, with what most of them are; two are not", async () => {
   const ends: (() => void)[] = [];
   const hold = (owner: string) =>
     db.as({ role: "authenticated", sub: owner }, async (sql) => {
@@ -297,7 +297,7 @@ test.each<[what: string, seed: () => Promise<unknown>, figures: object]>([
     },
   ],
   [
-    "runs of jobs → of each its last one, its last good one, those that failed of late with the last error, and whether a success is overdue",
+    "runs of jobs → of each its last, its last good one, those that failed of late, the last error, and whether it is late",
     async () => {
       await ran("keyframe-sweep", "failed", 900, 900);
       await ran("keyframe-prune-rates", "failed", 800, 800, "ERROR:  it broke once\nCONTEXT:  there");
