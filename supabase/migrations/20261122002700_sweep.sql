@@ -1,5 +1,5 @@
 -- The sweep finds overdue work, so a lost kick only delays it. Pruning deletes what is kept for a limited time. pg_cron runs
--- both.
+-- both, and the other jobs.
 
 -- Fails predictions past their deadline, those whose leases expired too often, and those that raised too often when they were to be
 -- claimed: at most max_rows of each. The next sweep fails those that cannot be failed now; those that raise are set aside.
@@ -185,14 +185,41 @@ end
 $$;
 comment on function keyframe_private.sweep is 'Runs every five seconds by pg_cron.';
 
--- With a time limit, because an app's trigger may sleep: the row at fault is set aside then.
-select cron.schedule('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()');
-select cron.schedule('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()');
-select cron.schedule('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()');
--- Every minute: small batches then keep up with about 30 events a second.
-select cron.schedule('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()');
-select cron.schedule('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()');
-select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
-select cron.schedule('keyframe-prune-cron', '17 * * * *',
-  'delete from cron.job_run_details d using cron.job j
-    where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''');
+-- Every job: deployments schedule it, and health watches it (keyframe_private.job_figures). `late_after`: without a success for so long, it
+-- does not work. With a time limit, because an app's trigger may sleep: the row at fault is set aside then.
+create function keyframe_private.jobs()
+returns table (name text, schedule text, command text, late_after interval)
+language sql
+immutable
+set search_path = ''
+as $$
+  values
+    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
+    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
+    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
+    -- Every minute: small batches then keep up with about 30 events a second.
+    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
+    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
+    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
+    ('keyframe-prune-cron', '17 * * * *',
+      'delete from cron.job_run_details d using cron.job j
+        where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''', interval '3 hours')
+$$;
+comment on function keyframe_private.jobs is 'The jobs that pg_cron runs for Keyframe.';
+
+-- A schedule that an administrator has changed stays. cron.schedule leaves a job that is switched off switched off.
+create function keyframe_private.schedule_jobs()
+returns void
+language plpgsql
+volatile
+set search_path = ''
+as $$
+begin
+  perform cron.unschedule(c.jobid) from cron.job c where c.jobname in (select j.name from keyframe_private.jobs() j) and not c.active;
+  perform cron.schedule(j.name, j.schedule, j.command) from keyframe_private.jobs() j
+  where not exists (select from cron.job c where c.jobname = j.name);
+end
+$$;
+comment on function keyframe_private.schedule_jobs is 'Schedules the jobs that are missing or switched off.';
+
+select keyframe_private.schedule_jobs();
