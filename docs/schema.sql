@@ -279,11 +279,8 @@ END)),
   constraint negative_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'negativePrompt'::text))),
   constraint negative_prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'negativePrompt'::text))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
-  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded CHECK ((num_nonnulls(output_duration_seconds, output_has_audio) =
-CASE
-    WHEN ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)) THEN 2
-    ELSE 0
-END)),
+  constraint output_duration_only_of_a_video CHECK (((output_duration_seconds IS NULL) OR (output_has_audio IS NOT NULL))),
+  constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_if_and_only_if_succeeded CHECK ((num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) =
 CASE
     WHEN (status = 'succeeded'::keyframe.prediction_status) THEN 6
@@ -332,7 +329,7 @@ comment on column keyframe.predictions.output_bytes is 'Size of the stored file.
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 comment on column keyframe.predictions.output_width is 'In pixels.';
 comment on column keyframe.predictions.output_height is 'In pixels.';
-comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
@@ -5674,6 +5671,8 @@ AS $function$
 declare
   named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
   wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  -- Stored too, but beside one of those it is a preview.
+  unusual constant text := case step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
   found_in text[];
   url text;
 begin
@@ -5683,10 +5682,11 @@ begin
   end if;
   with all_files as (
     select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
-      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right,
+      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
     from jsonb_array_elements(files) with ordinality e (f, place)
   ), likely as (
-    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+    select a.* from all_files a where a.is_right or (not a.has_other_ending and not exists (select from all_files o where o.is_right))
   )
   select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
   return case when cardinality(found_in) = 1 then url end;
@@ -5867,7 +5867,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.output_names(prediction keyframe.pre
  SET search_path TO ''
 AS $function$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
-  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+  from unnest(case when prediction.step = 'video' then array['mp4', 'webm', 'mkv']
+    else array['png', 'jpg', 'webp', 'gif', 'avif', 'bmp'] end) as extension
 $function$;
 comment on function keyframe_private.output_names(keyframe.predictions) is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
@@ -8281,7 +8282,7 @@ grant execute on function keyframe_private.claims_for_server(uuid) to service_ro
 
 -- Outside our schemas
 
--- bucket keyframe-outputs: image/png, image/jpeg, image/webp, video/mp4, at most 209715200 bytes each
+-- bucket keyframe-outputs: image/png, image/jpeg, image/webp, image/gif, image/avif, image/bmp, video/mp4, video/webm, video/x-matroska, at most 209715200 bytes each
 
 -- bucket projects: image/png, image/jpeg, image/webp, at most 10485760 bytes each
 
