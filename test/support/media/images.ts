@@ -33,7 +33,7 @@ export function bmpOf(width: number, height: number): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(54 + 3 * width * Math.abs(height));
   const view = new DataView(bytes.buffer);
   bytes.set([0x42, 0x4d]);
-  [bytes.length, 0, 54, 40, width, height].forEach((value, at) => view.setInt32(2 + 4 * at, value, true));
+  for (const [at, value] of [bytes.length, 0, 54, 40, width, height].entries()) view.setInt32(2 + 4 * at, value, true);
   bytes.set([1, 0, 24, 0], 26);
   return bytes;
 }
