@@ -48,12 +48,15 @@ export const output = z
     path: z.string().meta({
       description: "<ownerId>/<projectId>/<predictionId>.<extension> in the private bucket keyframe-outputs.",
     }),
-    contentType: z.string(),
+    contentType: z.string().meta({
+      description:
+        "What the file is by its bytes: usually image/png, image/jpeg, image/webp or video/mp4; else image/gif, image/avif, image/bmp, video/webm or video/x-matroska.",
+    }),
     bytes: z.int(),
     sha256: z.string().meta({ description: "The SHA-256 of the file in lower-case hex." }),
     width: z.int().meta({ description: "Pixels, as the file is shown." }),
     height: z.int().meta({ description: "Pixels, as the file is shown." }),
-    durationSeconds: z.number().optional().meta({ description: "Only for a video." }),
+    durationSeconds: z.number().optional().meta({ description: "Only for a video whose file says it." }),
     hasAudio: z.boolean().optional().meta({ description: "Only for a video: whether its file has sound." }),
     expiresAt: time,
   })

@@ -70,8 +70,9 @@ create table keyframe.predictions (
       = case when status = 'succeeded' then 6 else 0 end),
   -- It is the input of a video and the file that its owner reads.
   constraint output_path_is_its_own check (starts_with(output_path, owner_id || '/' || project_id || '/' || id || '.')),
-  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded check (
-    num_nonnulls(output_duration_seconds, output_has_audio) = case when status = 'succeeded' and step = 'video' then 2 else 0 end),
+  constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded
+    check ((output_has_audio is not null) = (status = 'succeeded' and step = 'video')),
+  constraint output_duration_only_of_a_video check (output_duration_seconds is null or output_has_audio is not null),
   constraint output_is_exact_in_json check (output_bytes between 0 and 9007199254740991 and output_duration_seconds > '-infinity' and output_duration_seconds < 'infinity'),
   constraint times_are_in_years_of_four_digits check (
     least(created_at, started_at, completed_at) >= '1970-01-01 00:00Z' and greatest(created_at, started_at, completed_at) < '9999-01-01 00:00Z'),
@@ -97,7 +98,7 @@ comment on column keyframe.predictions.output_content_type is 'Media type of the
 comment on column keyframe.predictions.output_bytes is 'Size of the stored file.';
 comment on column keyframe.predictions.output_width is 'In pixels.';
 comment on column keyframe.predictions.output_height is 'In pixels.';
-comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.created_at is 'When it was inserted: its place in the line.';
 comment on column keyframe.predictions.started_at is 'When the provider first ran it.';
 comment on column keyframe.predictions.updated_at is 'When it last changed.';

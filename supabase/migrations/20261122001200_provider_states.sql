@@ -37,6 +37,8 @@ as $$
 declare
   named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
   wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  -- Stored too, but beside one of those it is a preview.
+  unusual constant text := case step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
   found_in text[];
   url text;
 begin
@@ -46,10 +48,11 @@ begin
   end if;
   with all_files as (
     select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
-      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right,
+      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
     from jsonb_array_elements(files) with ordinality e (f, place)
   ), likely as (
-    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+    select a.* from all_files a where a.is_right or (not a.has_other_ending and not exists (select from all_files o where o.is_right))
   )
   select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
   return case when cardinality(found_in) = 1 then url end;

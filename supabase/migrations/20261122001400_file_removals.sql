@@ -26,7 +26,8 @@ stable
 set search_path = ''
 as $$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
-  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+  from unnest(case when prediction.step = 'video' then array['mp4', 'webm', 'mkv']
+    else array['png', 'jpg', 'webp', 'gif', 'avif', 'bmp'] end) as extension
 $$;
 comment on function keyframe_private.output_names is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
