@@ -279,11 +279,8 @@ END)),
   constraint negative_prompt_has_a_visible_character CHECK (keyframe_private.has_visible_character((input ->> 'negativePrompt'::text))),
   constraint negative_prompt_is_plain_text CHECK (keyframe_private.is_plain_text((input ->> 'negativePrompt'::text))),
   constraint only_video_has_a_last_frame CHECK (((step = 'video'::keyframe.generation_step) OR (COALESCE((input ->> 'lastFramePredictionId'::text), (input ->> 'lastFrameImagePath'::text)) IS NULL))),
-  constraint output_duration_and_sound_if_and_only_if_a_video_succeeded CHECK ((num_nonnulls(output_duration_seconds, output_has_audio) =
-CASE
-    WHEN ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)) THEN 2
-    ELSE 0
-END)),
+  constraint output_duration_only_of_a_video CHECK (((output_duration_seconds IS NULL) OR (output_has_audio IS NOT NULL))),
+  constraint output_has_sound_or_not_if_and_only_if_a_video_succeeded CHECK (((output_has_audio IS NOT NULL) = ((status = 'succeeded'::keyframe.prediction_status) AND (step = 'video'::keyframe.generation_step)))),
   constraint output_if_and_only_if_succeeded CHECK ((num_nonnulls(output_path, output_content_type, output_bytes, output_sha256, output_width, output_height) =
 CASE
     WHEN (status = 'succeeded'::keyframe.prediction_status) THEN 6
@@ -332,7 +329,7 @@ comment on column keyframe.predictions.output_bytes is 'Size of the stored file.
 comment on column keyframe.predictions.output_sha256 is 'Hex SHA-256 of the stored file.';
 comment on column keyframe.predictions.output_width is 'In pixels.';
 comment on column keyframe.predictions.output_height is 'In pixels.';
-comment on column keyframe.predictions.output_duration_seconds is 'Length of a video.';
+comment on column keyframe.predictions.output_duration_seconds is 'Length of a video; null: its file does not say it, or says more than a day.';
 comment on column keyframe.predictions.output_has_audio is 'Whether the file of a video has a sound track, whatever was asked for.';
 comment on column keyframe.predictions.hidden is 'Its owner has rejected it: lists leave it out, and it stands for its step only when it is selected.';
 comment on column keyframe.predictions.started_by_server is 'Whether a server with the secret key started it for the owner (Keyframe-User).';
@@ -1798,7 +1795,7 @@ begin
     select * from (values
       ('settings', 'setting_figures()'), ('due', 'due_figures()'), ('setAside', 'aside_figures()'), ('calls', 'call_figures()'),
       ('workers', 'workers_figures()'), ('lastKicks', 'last_kicks_figures()'), ('kicks', 'kick_figures()'),
-      ('sweep', $c$cron_figures('keyframe-sweep')$c$), ('prune', $c$cron_figures('keyframe-prune')$c$),
+      ('jobs', 'job_figures()'),
       ('predictions', 'prediction_figures()'), ('deliveries', 'delivery_figures()'), ('events', 'event_figures()'),
       ('fileRemovals', 'file_removal_figures()'), ('unavailableModels', 'unavailable_models()'), ('costs', 'cost_figures()')
     ) p (name, call)
@@ -3282,6 +3279,7 @@ begin
   end if;
   if places is null or place <= places then
     perform set_config('keyframe.call_of', caller::text, true);
+    perform set_config('application_name', 'keyframe ' || caller, true); -- for pg_stat_activity, and the log of Postgres
     return true;
   end if;
   perform keyframe_private.raise_error(
@@ -5737,6 +5735,8 @@ AS $function$
 declare
   named constant text := (select m.output from keyframe.models m where m.step = find_output.step and m.model = find_output.model);
   wanted constant text := case step when 'video' then '\.(mp4|m4v|mov)$' else '\.(png|jpe?g|webp)$' end;
+  -- Stored too, but beside one of those it is a preview.
+  unusual constant text := case step when 'video' then '\.(webm|mkv)$' else '\.(gif|avif|bmp)$' end;
   found_in text[];
   url text;
 begin
@@ -5746,10 +5746,11 @@ begin
   end if;
   with all_files as (
     select f ->> 'url' as url, regexp_replace(f ->> 'at', '(\[\d+\])+$', '') as list, place,
-      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right, split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' as has_ending
+      coalesce(split_part(f ->> 'url', '?', 1) ~* wanted, false) as is_right,
+      split_part(f ->> 'url', '?', 1) ~ '\.[A-Za-z0-9]{2,5}$' and split_part(f ->> 'url', '?', 1) !~* unusual as has_other_ending
     from jsonb_array_elements(files) with ordinality e (f, place)
   ), likely as (
-    select a.* from all_files a where a.is_right or (not a.has_ending and not exists (select from all_files o where o.is_right))
+    select a.* from all_files a where a.is_right or (not a.has_other_ending and not exists (select from all_files o where o.is_right))
   )
   select array_agg(distinct l.list), (array_agg(l.url order by l.place))[1] into found_in, url from likely l;
   return case when cardinality(found_in) = 1 then url end;
@@ -5930,7 +5931,8 @@ CREATE OR REPLACE FUNCTION keyframe_private.output_names(prediction keyframe.pre
  SET search_path TO ''
 AS $function$
   select format('%s/%s/%s.%s', prediction.owner_id, prediction.project_id, prediction.id, extension)
-  from unnest(case when prediction.step = 'video' then array['mp4'] else array['png', 'jpg', 'webp'] end) as extension
+  from unnest(case when prediction.step = 'video' then array['mp4', 'webm', 'mkv']
+    else array['png', 'jpg', 'webp', 'gif', 'avif', 'bmp'] end) as extension
 $function$;
 comment on function keyframe_private.output_names(keyframe.predictions) is 'The possible names of a prediction''s output in the bucket keyframe-outputs, before a worker has reported which one it wrote.';
 
@@ -8003,6 +8005,39 @@ end
 $function$;
 comment on function keyframe_private.sweep() is 'Runs every five seconds by pg_cron.';
 
+CREATE OR REPLACE FUNCTION keyframe_private.jobs()
+ RETURNS TABLE(name text, schedule text, command text, late_after interval)
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO ''
+AS $function$
+  values
+    ('keyframe-sweep', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.sweep()', interval '1 minute'),
+    ('keyframe-delete-parts', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.delete_parts()', interval '1 minute'),
+    ('keyframe-merge-costs', '5 seconds', 'set statement_timeout = ''20s''; select keyframe_private.merge_costs()', interval '1 minute'),
+    -- Every minute: small batches then keep up with about 30 events a second.
+    ('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()', interval '10 minutes'),
+    ('keyframe-prune-references', '37 * * * *', 'select keyframe_private.queue_unused_references()', interval '3 hours'),
+    ('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()', interval '3 hours'),
+    ('keyframe-prune-cron', '17 * * * *',
+      'delete from cron.job_run_details d using cron.job j
+        where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''', interval '3 hours')
+$function$;
+comment on function keyframe_private.jobs() is 'The jobs that pg_cron runs for Keyframe.';
+
+CREATE OR REPLACE FUNCTION keyframe_private.schedule_jobs()
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO ''
+AS $function$
+begin
+  perform cron.unschedule(c.jobid) from cron.job c where c.jobname in (select j.name from keyframe_private.jobs() j) and not c.active;
+  perform cron.schedule(j.name, j.schedule, j.command) from keyframe_private.jobs() j
+  where not exists (select from cron.job c where c.jobname = j.name);
+end
+$function$;
+comment on function keyframe_private.schedule_jobs() is 'Schedules the jobs that are missing or switched off.';
+
 CREATE OR REPLACE FUNCTION keyframe_private.seconds_since(moment timestamp with time zone)
  RETURNS numeric
  LANGUAGE sql
@@ -8019,8 +8054,17 @@ CREATE OR REPLACE FUNCTION keyframe_private.prediction_figures()
  STABLE
  SET search_path TO ''
 AS $function$
+  with active as materialized (
+    select o.status, o.retry_reason, o.next_attempt_at, o.owner_id, o.model from keyframe.predictions o
+    where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000
+  )
   select to_jsonb(a) || to_jsonb(w) || jsonb_build_object(
-    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c))
+    'runsToCancel', (select count(*) from (select from keyframe_private.provider_submits s where s.cancel_due_at is not null limit 10000) c),
+    'largest', (
+      select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
+      from (
+        select d.owner_id as "ownerId", mode() within group (order by d.model) as subject, count(*) as count, sum(count(*)) over () as "of"
+        from active d where d.next_attempt_at <= now() group by d.owner_id order by count desc limit 3) l))
   from (
     select
       count(*) filter (where p.status = 'queued') as queued, count(*) filter (where p.status = 'starting') as starting,
@@ -8028,9 +8072,7 @@ AS $function$
       count(*) filter (where p.retry_reason is not null) as retrying,
       count(*) filter (where p.next_attempt_at <= now()) as due,
       keyframe_private.seconds_since(min(p.next_attempt_at) filter (where p.next_attempt_at <= now())) as "oldestDueSeconds"
-    from (
-      select o.status, o.retry_reason, o.next_attempt_at from keyframe.predictions o
-      where o.admitted_at is not null and o.completed_at is null order by o.next_attempt_at limit 10000) p
+    from active p
   ) a
   cross join (
     select count(*) as waiting, keyframe_private.seconds_since(min(p.created_at)) as "oldestWaitingSeconds"
@@ -8108,6 +8150,14 @@ CREATE OR REPLACE FUNCTION keyframe_private.delivery_figures()
  STABLE
  SET search_path TO ''
 AS $function$
+  with counted as materialized (
+    select e.id, e.owner_id, e.enabled, p.pending
+    from (
+      select d.endpoint_id, count(*) as pending
+      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
+      group by d.endpoint_id) p
+    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+  )
   select to_jsonb(c) || to_jsonb(o) || to_jsonb(f) || jsonb_build_object(
     'sending', (
       select coalesce(sum((w.report ->> 'openRequests')::integer), 0) from keyframe_private.worker_heartbeats w
@@ -8125,13 +8175,14 @@ AS $function$
       where (h.last_attempt).error = 'not_signed'
         and not exists (select from keyframe_private.webhook_hours n where n.endpoint_id = h.endpoint_id and n.hour > h.hour)))
   from (
-    select coalesce(sum(p.pending) filter (where e.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not e.enabled), 0) as held
-    from (
-      select d.endpoint_id, count(*) as pending
-      from (select o.endpoint_id from keyframe.webhook_deliveries o where o.status = 'pending' limit 10000) d
-      group by d.endpoint_id
-    ) p
-    join keyframe.webhook_endpoints e on e.id = p.endpoint_id
+    select coalesce(sum(p.pending) filter (where p.enabled), 0) as pending, coalesce(sum(p.pending) filter (where not p.enabled), 0) as held,
+      (
+        select coalesce(jsonb_agg(to_jsonb(l) order by l.count desc), '[]')
+        from (
+          select q.owner_id as "ownerId", (array_agg(q.id order by q.pending desc))[1] as subject, sum(q.pending) as count,
+            sum(sum(q.pending)) over () as "of"
+          from counted q where q.enabled group by q.owner_id order by count desc limit 3) l) as largest
+    from counted p
   ) c
   cross join (
     select count(*) as due, keyframe_private.seconds_since(min(d.next_attempt_at)) as "oldestDueSeconds"
@@ -8364,34 +8415,52 @@ CREATE OR REPLACE FUNCTION keyframe_private.call_figures()
  STABLE
  SET search_path TO ''
 AS $function$
-  select jsonb_build_object(
-    'slow', count(*), 'slowest', mode() within group (order by c.called), 'slowestSeconds', keyframe_private.seconds_since(min(c.query_start)))
-  from (
-    select a.query_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called
+  with open as materialized (
+    select a.state, a.query_start, a.xact_start, substring(a.query from 'keyframe(?:_worker)?"?\."?(\w+)') as called,
+      substring(a.application_name from '^keyframe ([0-9a-f-]{36})$') as owner
     from pg_catalog.pg_stat_activity a
-    where a.datname = current_database() and a.state = 'active' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
-      and a.query_start < now() - interval '2 seconds') c
-  where c.called is not null
+    where a.datname = current_database() and a.state <> 'idle' and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
+  )
+  select to_jsonb(s) || jsonb_build_object('owners', (
+    select coalesce(jsonb_agg(to_jsonb(o) order by o.seconds desc), '[]')
+    from (
+      select w.owner as "ownerId", count(*) as calls, mode() within group (order by w.called) as called,
+        round(sum(extract(epoch from clock_timestamp() - w.xact_start)), 3) as seconds
+      from open w where w.owner is not null group by w.owner
+      having count(*) >= 3 and sum(clock_timestamp() - w.xact_start) > interval '2 seconds'
+      order by seconds desc limit 3) o))
+  from (
+    select count(*) as slow, mode() within group (order by c.called) as slowest, keyframe_private.seconds_since(min(c.query_start)) as "slowestSeconds"
+    from open c where c.state = 'active' and c.query_start < now() - interval '2 seconds' and c.called is not null) s
 $function$;
-comment on function keyframe_private.call_figures() is 'Calls of our functions and tables that have run for over two seconds, and which of them most.';
+comment on function keyframe_private.call_figures() is 'Calls of our functions and tables that have run for over two seconds, which of them most, and the owners whose calls take most.';
 
-CREATE OR REPLACE FUNCTION keyframe_private.cron_figures(job_name text)
+CREATE OR REPLACE FUNCTION keyframe_private.job_figures()
  RETURNS jsonb
  LANGUAGE sql
  STABLE
  SET search_path TO ''
 AS $function$
-  select jsonb_build_object(
-    'scheduled', exists (select from cron.job j where j.jobname = job_name and j.active),
-    'lastRunSeconds', keyframe_private.seconds_since(max(r.start_time)),
-    'lastSuccessSeconds', keyframe_private.seconds_since(max(r.end_time) filter (where r.status = 'succeeded')),
-    'failures', count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes'))
-  from (
-    select d.jobid, d.status, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 1000
-  ) r
-  where r.jobid in (select j.jobid from cron.job j where j.jobname = job_name)
+  with runs as materialized (
+    select d.jobid, d.status, d.return_message, d.start_time, d.end_time from cron.job_run_details d order by d.runid desc limit 10000
+  ), ran as (
+    select j.jobname, max(r.start_time) as started_at, max(r.end_time) filter (where r.status = 'succeeded') as succeeded_at,
+      max(r.end_time) filter (where r.status = 'failed') as failed_at,
+      count(*) filter (where r.status = 'failed' and r.start_time > now() - interval '5 minutes') as failures,
+      (array_agg(r.return_message order by r.start_time desc) filter (where r.status = 'failed'))[1] as error
+    from runs r join cron.job j on j.jobid = r.jobid group by j.jobname
+  )
+  select jsonb_object_agg(substr(w.name, length('keyframe-') + 1), jsonb_build_object(
+    'scheduled', exists (select from cron.job j where j.jobname = w.name and j.active),
+    'lastRunSeconds', keyframe_private.seconds_since(r.started_at),
+    'lastSuccessSeconds', keyframe_private.seconds_since(r.succeeded_at),
+    'failures', coalesce(r.failures, 0),
+    'lastError', case when r.succeeded_at is null or r.failed_at > r.succeeded_at then left(split_part(r.error, E'\n', 1), 200) end,
+    'isLate', coalesce(r.succeeded_at < now() - w.late_after, true)
+      and coalesce((select min(l.start_time) from runs l) < now() - w.late_after, true)))
+  from keyframe_private.jobs() w left join ran r on r.jobname = w.name
 $function$;
-comment on function keyframe_private.cron_figures(text) is 'The recent runs of a pg_cron job, for health and metrics.';
+comment on function keyframe_private.job_figures() is 'The recent runs of each job (keyframe_private.jobs), for health and metrics.';
 
 CREATE OR REPLACE FUNCTION keyframe_private.cost_figures()
  RETURNS jsonb
@@ -8473,7 +8542,7 @@ grant execute on function keyframe_private.claims_for_server(uuid) to service_ro
 
 -- Outside our schemas
 
--- bucket keyframe-outputs: image/png, image/jpeg, image/webp, video/mp4, at most 209715200 bytes each
+-- bucket keyframe-outputs: image/png, image/jpeg, image/webp, image/gif, image/avif, image/bmp, video/mp4, video/webm, video/x-matroska, at most 209715200 bytes each
 
 -- bucket projects: image/png, image/jpeg, image/webp, at most 10485760 bytes each
 
@@ -8505,7 +8574,7 @@ select cron.schedule('keyframe-merge-costs', '5 seconds', 'set statement_timeout
 select cron.schedule('keyframe-prune', '* * * * *', 'set statement_timeout = ''20s''; select keyframe_private.prune()');
 
 select cron.schedule('keyframe-prune-cron', '17 * * * *', 'delete from cron.job_run_details d using cron.job j
-    where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''');
+        where j.jobid = d.jobid and j.jobname like ''keyframe-%'' and d.end_time < now() - interval ''1 day''');
 
 select cron.schedule('keyframe-prune-rates', '23 * * * *', 'select keyframe_private.prune_rate_buckets()');
 
